@@ -1,13 +1,13 @@
-/* What the C and the C++ action program share: the goals of a server, orders and
- * lines. The stack's side brings `tell_feedback`, `tell_status` and `tell_result`.
- * README.md in this folder describes options and lines. No DDS in here.
- */
+/* Common part of the C and C++ action programs: goals of a server, commands
+ * and lines. The stack implements `publish_feedback`, `publish_status` and
+ * `send_result`. README.md in this folder describes options and lines. It
+ * contains no DDS. */
 #ifndef ACTION_PEER_H
 #define ACTION_PEER_H
 
 #include "node_peer.h"
 
-enum { GOALS_MAX = 32, NUMBERS_MAX = 48, ASKERS_MAX = 4, ORDER_MAX = 45 };
+enum { GOALS_MAX = 32, NUMBERS_MAX = 48, REQUESTERS_MAX = 4, ORDER_MAX = 45 };
 enum { ACCEPTED = 1, EXECUTING = 2, CANCELING = 3, SUCCEEDED = 4, CANCELED = 5, ABORTED = 6 };
 enum { CANCEL_NONE = 0, CANCEL_REJECTED = 1, CANCEL_UNKNOWN = 2, CANCEL_TERMINATED = 3 };
 
@@ -20,16 +20,16 @@ struct goal {
   uint32_t nanosec;
   int order, length;
   int32_t numbers[NUMBERS_MAX];
-  struct asker askers[ASKERS_MAX]; /* who waits for its result */
-  int asker_count;
+  struct requester requesters[REQUESTERS_MAX]; /* requester of its result */
+  int requester_count;
 };
 
 static struct goal goals[GOALS_MAX];
 static int goal_count;
 
-static void tell_feedback(const struct goal *goal);
-static void tell_status(void);
-static void tell_result(const struct asker *asker, const struct goal *goal);
+static void publish_feedback(const struct goal *goal);
+static void publish_status(void);
+static void reply_result(const struct requester *requester, const struct goal *goal);
 
 static const char *hex(const uint8_t id[16])
 {
@@ -69,7 +69,7 @@ static struct goal *find_goal(const uint8_t id[16])
   return NULL;
 }
 
-/* The new goal, or nothing if it is refused. */
+/* The new goal, or NULL if it is rejected. */
 static struct goal *take_goal(const uint8_t id[16], int order)
 {
   say("asked %s %d", hex(id), order);
@@ -89,8 +89,9 @@ static struct goal *take_goal(const uint8_t id[16], int order)
   return goal;
 }
 
-/* Marks the goals that a request means; their indices. Id and stamp zero: all;
- * a stamp: those accepted until then, and the one of that id. */
+/* Marks the goals that a cancel request selects; their indices. With id and
+ * stamp zero all; with a stamp those accepted until then, and the one with
+ * that id. */
 static uint8_t cancel_goals(const uint8_t id[16], int32_t sec, uint32_t nanosec, int *found, int *count)
 {
   bool timed = sec || nanosec;
@@ -113,17 +114,17 @@ static uint8_t cancel_goals(const uint8_t id[16], int32_t sec, uint32_t nanosec,
   return CANCEL_NONE;
 }
 
-/* Answers now or when the goal has ended; false: there is no such goal. */
-static bool ask_result(const uint8_t id[16], const struct asker *asker)
+/* Responds now or when the goal has ended; false if there is no such goal. */
+static bool request_result(const uint8_t id[16], const struct requester *requester)
 {
   struct goal *goal = find_goal(id);
   say("wanted %s", hex(id));
   if (!goal)
     return false;
   if (is_over(goal))
-    tell_result(asker, goal);
-  else if (goal->asker_count < ASKERS_MAX)
-    goal->askers[goal->asker_count++] = *asker;
+    reply_result(requester, goal);
+  else if (goal->requester_count < REQUESTERS_MAX)
+    goal->requesters[goal->requester_count++] = *requester;
   return true;
 }
 
@@ -146,23 +147,23 @@ static void work_on_goals(bool endless)
     if (is_over(goal)) {
       changed = true;
       say("over %s %d", hex(goal->id), goal->status);
-      for (int k = 0; k < goal->asker_count; k++)
-        tell_result(&goal->askers[k], goal);
+      for (int k = 0; k < goal->requester_count; k++)
+        reply_result(&goal->requesters[k], goal);
       continue;
     }
     if (goal->length <= goal->order) {
       goal->numbers[goal->length] = goal->numbers[goal->length - 1] + goal->numbers[goal->length - 2];
       goal->length++;
     }
-    tell_feedback(goal);
+    publish_feedback(goal);
   }
   if (changed)
-    tell_status();
+    publish_status();
 }
 
-/* -- the client's orders --------------------------------------------------- */
+/* -- commands of the client ------------------------------------------------ */
 
-/* The stack's side brings these. The numbers are those of requests. */
+/* The stack implements these. The numbers are those of requests. */
 static void send_goal(const uint8_t id[16], int order);
 static void send_cancel(const uint8_t id[16]);
 static void send_result(const uint8_t id[16]);

@@ -1,12 +1,12 @@
-//! Keystores for stories with secured peers: two enclaves, every domain, and
-//! the protections that a story asks for.
+//! Keystores for tests with secured peers: two enclaves, every domain, and the
+//! requested protection kinds.
 //!
-//! Included by path; what includes it depends on `pteros-security`.
+//! Included by path. The including crate depends on `pteros-security`.
 
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(
     clippy::disallowed_methods,
-    reason = "other people's programs run in real time"
+    reason = "programs of other vendors run in real time"
 )]
 
 use std::path::{Path, PathBuf};
@@ -19,25 +19,25 @@ use pteros_security::certificate::Certificate;
 use pteros_security::date::UnixTime;
 use pteros_security::keystore::{Keystore, Options};
 
-/// What a governance protects and how, in its own words: `NONE`, `SIGN`,
-/// `ENCRYPT`, and for all but the last two of them with origin authentication.
+/// Protection kinds of a governance document: `NONE`, `SIGN`, `ENCRYPT`; the first
+/// two fields also with origin authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protections {
-    /// Whole messages.
+    /// RTPS messages.
     pub rtps: &'static str,
-    /// Submessages of users' topics.
+    /// Submessages of user topics.
     pub metadata: &'static str,
-    /// Payloads of users' topics.
+    /// Payloads of user topics.
     pub data: &'static str,
     /// Discovery and liveliness.
     pub discovery: &'static str,
 }
 
 impl Protections {
-    /// What SROS 2 writes into a keystore.
+    /// The protection kinds of SROS 2's keystores.
     pub const SROS_2: Protections = Protections::of("SIGN", "ENCRYPT", "ENCRYPT");
 
-    /// With discovery and liveliness as SROS 2 has them.
+    /// With SROS 2's kinds for discovery and liveliness.
     pub const fn of(rtps: &'static str, metadata: &'static str, data: &'static str) -> Self {
         Protections {
             rtps,
@@ -47,23 +47,23 @@ impl Protections {
         }
     }
 
-    /// All combinations, with discovery and liveliness as SROS 2 has them.
+    /// All combinations, with SROS 2's kinds for discovery and liveliness.
     pub fn all() -> impl Iterator<Item = Protections> {
         let kinds = ["NONE", "SIGN", "ENCRYPT"];
         (0..27).map(move |n| Protections::of(kinds[n / 9], kinds[n / 3 % 3], kinds[n % 3]))
     }
 }
 
-/// A keystore in a folder of its own, which goes with it.
+/// A keystore in a temporary folder, removed when dropped.
 pub struct Keys(PathBuf);
 
 impl Keys {
-    /// With the enclaves `/one` and `/two`, who may do everything.
+    /// With the enclaves `/one` and `/two`, which may do everything.
     pub fn new(protections: Protections) -> Keys {
         Keys::of(&["/one", "/two"], protections)
     }
 
-    /// With enclaves of these names, who may do everything.
+    /// With enclaves of these names, which may do everything.
     pub fn of(enclaves: &[&str], protections: Protections) -> Keys {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -92,11 +92,11 @@ impl Keys {
             ("enable_liveliness_protection", &told),
         ];
         keys.edit(&keys.0.join("enclaves/governance.xml"), &words);
-        keystore.sign(now()).expect("good documents");
+        keystore.sign(now()).expect("valid documents");
         keys
     }
 
-    /// The folder of the whole, for `ROS_SECURITY_KEYSTORE`.
+    /// The folder of the keystore, for `ROS_SECURITY_KEYSTORE`.
     pub fn root(&self) -> &Path {
         &self.0
     }
@@ -106,31 +106,32 @@ impl Keys {
         self.0.join("enclaves").join(name.trim_start_matches('/'))
     }
 
-    /// Replaces one word of an enclave's permissions, and signs them anew.
-    pub fn permit(&self, name: &str, (from, to): (&str, &str)) {
+    /// Replaces a text in an enclave's permissions, and signs them again.
+    pub fn edit_permissions(&self, name: &str, from: &str, to: &str) {
         let file = self.enclave(name).join("permissions.xml");
         let text = std::fs::read_to_string(&file).expect("a document");
         assert!(text.contains(from), "{from} is not in {text}");
         std::fs::write(&file, text.replace(from, to)).expect("write the document");
         let keystore = Keystore::open(&self.0).expect("a keystore");
-        keystore.sign(now()).expect("good documents");
+        keystore.sign(now()).expect("valid documents");
     }
 
-    /// Takes an enclave's certificate back.
+    /// Revokes the certificate of an enclave.
     pub fn revoke(&self, name: &str) {
         let keystore = Keystore::open(&self.0).expect("a keystore");
         let taken = keystore.revoke(name, &Options::default(), now());
-        taken.expect("a list of revoked certificates");
+        taken.expect("a revocation list");
     }
 
-    /// The two enclaves: first the one whose participants begin handshakes.
+    /// The two enclaves: first the one whose participants begin the authentication
+    /// handshake.
     pub fn initiator_first(&self) -> [PathBuf; 2] {
         let both = self.in_order(["/one", "/two"]);
         both.map(|name| self.enclave(name))
     }
 
-    /// Enclaves in the order of a hash of their subjects: participants of an earlier
-    /// one begin handshakes with those of a later one.
+    /// Enclaves in the order of the hash of their subjects. Participants of an
+    /// earlier one begin handshakes with those of a later one.
     pub fn in_order<const N: usize>(&self, mut names: [&'static str; N]) -> [&'static str; N] {
         names.sort_by_key(|name| {
             let file = self.enclave(name).join("cert.pem");
@@ -141,10 +142,10 @@ impl Keys {
         names
     }
 
-    /// Puts words into elements, and every domain in place of the one.
+    /// Replaces the text of elements, and the domain by all domains.
     fn edit(&self, file: &Path, words: &[(&str, &str)]) {
         let mut text = std::fs::read_to_string(file).expect("a document");
-        // Cyclone DDS 0.10 refuses documents that name a domain above 230.
+        // Cyclone DDS 0.10 refuses documents with a domain above 230.
         let domains = "<id_range><min>0</min><max>230</max></id_range>";
         text = text.replace("<id>0</id>", domains);
         for (element, word) in words {

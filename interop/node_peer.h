@@ -1,7 +1,6 @@
-/* What the action and the parameter programs share, in C and in C++: options,
- * orders on stdin that are read while other work goes on, names of services.
- * Plain C that also compiles as C++; no DDS in here.
- */
+/* Common part of the action and parameter programs in C and C++: options,
+ * commands on stdin that are read without blocking, service names. Plain C
+ * that also compiles as C++; it contains no DDS. */
 #ifndef NODE_PEER_H
 #define NODE_PEER_H
 
@@ -12,9 +11,9 @@
 
 struct node_options {
   bool serve, endless; /* endless: goals end only when cancelled */
-  const char *name;    /* of the action, or of the node whose parameters these are */
+  const char *name;    /* name of the action, or of the node with the parameters */
   int domain;
-  double timeout;      /* seconds; 0 is without end */
+  double timeout;      /* seconds; 0 for no limit */
 };
 
 static struct node_options node_parse(int argc, char **argv, const char *name)
@@ -59,8 +58,8 @@ static const char *service_topic(const char *name, const char *service, bool req
   return topic;
 }
 
-/* The next line of stdin without its end if one has come; never waits. At the
- * end of stdin the program is asked to stop. */
+/* The next line of stdin without its line break; NULL if there is none yet.
+ * Never blocks. The end of stdin requests the end of the program. */
 static bool take_order(char *line, size_t room)
 {
   static char held[4096];

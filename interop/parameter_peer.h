@@ -1,7 +1,6 @@
-/* What the C and the C++ parameter program share: values, a server's parameters,
- * orders and lines. README.md in this folder describes options and lines. No DDS
- * in here.
- */
+/* Common part of the C and C++ parameter programs: values, parameters of a
+ * server, commands and lines. README.md in this folder describes options and
+ * lines. It contains no DDS. */
 #ifndef PARAMETER_PEER_H
 #define PARAMETER_PEER_H
 
@@ -14,7 +13,7 @@ enum { NOT_SET, BOOL, INTEGER, DOUBLE, STRING, BYTE_ARRAY, BOOL_ARRAY, INTEGER_A
 
 struct value {
   uint8_t kind;
-  uint32_t count; /* of an array */
+  uint32_t count; /* items of an array */
   bool bools[ITEMS_MAX];
   int64_t integers[ITEMS_MAX];
   double doubles[ITEMS_MAX];
@@ -134,7 +133,7 @@ static struct parameter *find_own(const char *name)
   return NULL;
 }
 
-/* Why this would not be set; empty if it would. */
+/* Reason to refuse the value; empty to accept it. */
 static const char *refusal(const char *name, const struct value *v)
 {
   const struct parameter *p = find_own(name);
@@ -149,7 +148,7 @@ static const char *refusal(const char *name, const struct value *v)
   return "";
 }
 
-/* Whether a list of names below that prefix (NULL: of all) has this one. */
+/* Whether a list of names with that prefix (NULL: any) contains this one. */
 static bool is_listed(const char *name, const char *prefix, uint64_t depth)
 {
   size_t length = prefix ? strlen(prefix) : 0;
@@ -172,11 +171,11 @@ static bool prefix_of(const char *name, char prefix[TEXT_MAX])
   return dot != NULL;
 }
 
-/* -- the client's orders --------------------------------------------------------- */
+/* -- commands of the client -------------------------------------------------- */
 
 enum ask { ASK_GET, ASK_TYPES, ASK_DESCRIBE };
 
-/* The stack's side brings these. */
+/* The stack implements these. */
 static void ask_names(enum ask ask, const char *const *names, uint32_t count);
 static void ask_list(const char *const *prefixes, uint32_t count, uint64_t depth);
 static void ask_set(const struct parameter *parameters, uint32_t count, bool atomically);

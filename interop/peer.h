@@ -1,8 +1,6 @@
-/* What the C and the C++ peer share: options, lines on stdout, payloads, RTT.
- *
- * Plain C that also compiles as C++. README.md in this folder describes the
- * options and the lines; peer.py mirrors both. No DDS in here.
- */
+/* Common part of the C and C++ peers: options, lines on stdout, payloads,
+ * round trips. Plain C that also compiles as C++. README.md in this folder
+ * describes the options and lines; peer.py mirrors both. It contains no DDS. */
 #ifndef PEER_H
 #define PEER_H
 
@@ -35,16 +33,16 @@ struct peer_options {
   enum peer_liveliness liveliness;
   enum peer_wait wait;
   long size;                /* -1: "Hello World: N" */
-  long count, warmup;       /* count 0 is without end */
-  double rate;              /* 0 is as fast as possible */
+  long count, warmup;       /* count 0 for no limit */
+  double rate;              /* 0 for the maximum rate */
   int domain, wait_matched;
-  double timeout, linger, settle; /* seconds; timeout 0 is without end */
+  double timeout, linger, settle; /* seconds; timeout 0 for no limit */
   bool shared_memory, start_on_line, by_lines;
 };
 
 /* -- lines --------------------------------------------------------------- */
 
-/* Printed and flushed as a whole whichever thread it comes from. */
+/* Prints and flushes a whole line; thread-safe. */
 static void say(const char *format, ...)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -119,7 +117,7 @@ static void sleep_ns(int64_t nanoseconds)
   nanosleep(&t, NULL);
 }
 
-/* Sleeps until the moment, in slices short enough to obey a signal soon. */
+/* Sleeps until that time, in slices short enough to react to a signal. */
 static void sleep_until(int64_t moment)
 {
   while (!stop_requested) {
@@ -135,9 +133,9 @@ static int64_t seconds(double value)
   return (int64_t)(value * 1e9);
 }
 
-/* With --start stdin: waits for a line, so that whoever drives the test decides
- * when both sides have seen each other. Then gives the first heartbeat its time:
- * Cyclone takes what a volatile reader missed before that one for history. */
+/* With --start stdin: waits for a line, so that the test decides when both
+ * sides have discovered each other. Then waits for the first heartbeat:
+ * Cyclone treats samples that a volatile reader missed before it as history. */
 static void wait_for_start(const struct peer_options *o)
 {
   int c;
@@ -148,8 +146,8 @@ static void wait_for_start(const struct peer_options *o)
     sleep_until(now_ns() + seconds(o->settle));
 }
 
-/* With --start lines: the next thing to do, without its end of line; NULL when
- * there is no more. Cut into the word and what stands behind it. */
+/* With --start lines: the next command without its line break; NULL at the
+ * end. Split into its first word and the rest. */
 static char *next_order(char *line, size_t size, char **word)
 {
   if (!fgets(line, (int)size, stdin))
@@ -163,7 +161,7 @@ static char *next_order(char *line, size_t size, char **word)
   return blank + 1;
 }
 
-/* The moment to give up at, far away when there is no timeout. */
+/* The time of the timeout, far in the future without one. */
 static int64_t give_up_at(const struct peer_options *o)
 {
   return o->timeout > 0 ? now_ns() + seconds(o->timeout) : INT64_MAX;
@@ -192,7 +190,7 @@ static uint32_t crc32_of(const void *data, size_t length)
   return crc ^ 0xffffffffu;
 }
 
-/* Fills `size` bytes of sample `seq`: printable for strings, all values else. */
+/* Fills `size` bytes of sample `seq`: printable for strings, else all values. */
 static void fill_payload(uint8_t *to, size_t size, long seq, bool printable)
 {
   for (size_t i = 0; i < size; i++) {
@@ -268,7 +266,7 @@ static double number(const char *name, const char *value)
   return result;
 }
 
-/* Index of `value` among the words of `choices`, which are divided by '|'. */
+/* Index of `value` in `choices`, which are separated by '|'. */
 static int choice(const char *name, const char *value, const char *choices)
 {
   const char *at = choices;
@@ -294,7 +292,7 @@ static int history_depth(const char *value)
   return 0;
 }
 
-/* Options are split at blanks, so a slash stands for one. */
+/* Options are split at blanks, so a slash stands for a blank. */
 static const char *with_blanks(const char *value)
 {
   char *text = strdup(value);

@@ -1,12 +1,13 @@
-//! Drives one peer program from a test: starts it, waits for its lines, ends it.
+//! Driver of a peer program in tests: starts it, waits for its lines, ends it.
 //!
-//! Plain std, so that any test can include it by path. Every wait has a
-//! deadline; a peer that is dropped is killed. The lines are in README.md here.
+//! It uses only std, so that any test can include it by path. Every wait has a
+//! timeout, and a dropped peer is killed. README.md in this folder describes the
+//! lines.
 
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(
     clippy::disallowed_methods,
-    reason = "other people's programs run in real time"
+    reason = "programs of other vendors run in real time"
 )]
 
 use std::io::{BufRead, BufReader, Write};
@@ -15,13 +16,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Where the peers' programs are; set by `cargo xtask test`.
+/// Environment variable with the folder of the peer programs; set by
+/// `cargo xtask test`.
 pub const FOLDER_VARIABLE: &str = "PTEROS_PEERS";
 
-/// What `cargo xtask namespace` says of the network it made.
+/// Environment variable by which `cargo xtask namespace` describes its network.
 const NETWORK_VARIABLE: &str = "PTEROS_PRIVATE_NETWORK";
 
-/// Cyclone 0.10 finds unicast on loopback by itself, Cyclone 11 must be told.
+/// Cyclone 0.10 finds peers on loopback by unicast itself; Cyclone 11 needs this
+/// setting.
 const CYCLONE_WITHOUT_MULTICAST: &str = "<General><AllowMulticast>false</AllowMulticast></General>\
      <Discovery><ParticipantIndex>auto</ParticipantIndex>\
      <MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>\
@@ -35,8 +38,8 @@ pub struct Peer {
     seen: Vec<String>,
 }
 
-/// The program of a peer (`cyclone-peer`, `fastdds-peer`, `python-peer`), or
-/// why there is none.
+/// The program of a peer (`cyclone-peer`, `fastdds-peer`, `python-peer`), or why it
+/// is missing.
 pub fn program(name: &str) -> Result<PathBuf, String> {
     let folder = std::env::var_os(FOLDER_VARIABLE)
         .ok_or_else(|| format!("{FOLDER_VARIABLE} is not set; run cargo xtask test"))?;
@@ -44,16 +47,18 @@ pub fn program(name: &str) -> Result<PathBuf, String> {
     if path.exists() {
         return Ok(path);
     }
-    Err(format!("{name} is not built; cargo xtask peers says why"))
+    Err(format!(
+        "{name} is not built; cargo xtask peers gives the reason"
+    ))
 }
 
 impl Peer {
-    /// Starts `program` with options as in a shell, divided by spaces.
+    /// Starts `program` with options separated by spaces.
     pub fn start(program: &std::path::Path, options: &str) -> Self {
         Self::start_with(program, options, &[])
     }
 
-    /// As [`Peer::start`], with variables of its environment.
+    /// As [`Peer::start`], with environment variables.
     pub fn start_with(
         program: &std::path::Path,
         options: &str,
@@ -95,20 +100,20 @@ impl Peer {
     /// Waits for the next line that begins with `prefix` and returns it.
     ///
     /// # Panics
-    /// When the peer ends or `patience` is over before; shows what it said.
-    pub fn expect(&mut self, prefix: &str, patience: Duration) -> String {
-        self.wait_for(prefix, patience).unwrap_or_else(|why| {
+    /// If the peer ends or the timeout expires first; shows its output.
+    pub fn expect(&mut self, prefix: &str, timeout: Duration) -> String {
+        self.wait_for(prefix, timeout).unwrap_or_else(|why| {
             panic!(
-                "{}: no line {prefix:?}: {why}; it said:\n{}",
+                "{}: no line {prefix:?}: {why}; output:\n{}",
                 self.name,
                 self.seen.join("\n")
             )
         })
     }
 
-    /// As [`Peer::expect`], giving the reason instead of panicking.
-    pub fn wait_for(&mut self, prefix: &str, patience: Duration) -> Result<String, String> {
-        let end = Instant::now() + patience;
+    /// As [`Peer::expect`], but returns the error.
+    pub fn wait_for(&mut self, prefix: &str, timeout: Duration) -> Result<String, String> {
+        let end = Instant::now() + timeout;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
@@ -118,41 +123,41 @@ impl Peer {
                         return Ok(line);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => return Err(format!("waited {patience:?}")),
+                Err(RecvTimeoutError::Timeout) => return Err(format!("waited {timeout:?}")),
                 Err(RecvTimeoutError::Disconnected) => return Err("the peer has ended".into()),
             }
         }
     }
 
-    /// Whether it has said a line that begins with `prefix`. Never blocks.
+    /// Whether a line with this prefix has arrived. Never blocks.
     pub fn has(&mut self, prefix: &str) -> bool {
         self.seen.extend(self.lines.try_iter());
         self.seen.iter().any(|line| line.starts_with(prefix))
     }
 
-    /// All lines waited through so far, matching or not.
+    /// All lines received so far, matching or not.
     pub fn seen(&self) -> &[String] {
         &self.seen
     }
 
-    /// Gives the line that `--start stdin` waits for.
-    pub fn go(&mut self) {
-        self.tell("");
+    /// Sends the line that `--start stdin` waits for.
+    pub fn release(&mut self) {
+        self.send_line("");
     }
 
-    /// Gives it a line on its standard input.
-    pub fn tell(&mut self, line: &str) {
+    /// Sends a line to its standard input.
+    pub fn send_line(&mut self, line: &str) {
         let input = self.child.stdin.as_mut().expect("stdin is piped");
         writeln!(input, "{line}")
             .and_then(|()| input.flush())
             .expect("the peer reads its stdin");
     }
 
-    /// Waits until it ends by itself; returns its status and its last lines are
+    /// Waits until it ends by itself. Returns its exit status; its last lines are
     /// in [`Peer::seen`].
-    pub fn finish(&mut self, patience: Duration) -> Result<ExitStatus, String> {
-        let end = Instant::now() + patience;
-        // The line channel closes when the peer does.
+    pub fn finish(&mut self, timeout: Duration) -> Result<ExitStatus, String> {
+        let end = Instant::now() + timeout;
+        // The channel of lines closes when the peer ends.
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
@@ -164,13 +169,13 @@ impl Peer {
         self.child.wait().map_err(|e| format!("{}: {e}", self.name))
     }
 
-    /// Ends it without a goodbye, as a crash would.
+    /// Kills it, as a crash would.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// The process id, for those who send signals.
+    /// The process id, to send signals.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -1,9 +1,7 @@
-/* What the C and the C++ service program share: options and orders.
- *
- * `serve` answers; `call` does what lines on stdin say (`call A B`) and prints
- * what comes back. README.md in this folder describes options and lines. Plain C
- * that also compiles as C++; no DDS in here.
- */
+/* Common part of the C and C++ service programs: options and commands.
+ * `serve` responds; `call` reads lines from stdin (`call A B`) and prints the
+ * responses. README.md in this folder describes options and lines. Plain C
+ * that also compiles as C++; it contains no DDS. */
 #ifndef SERVICE_PEER_H
 #define SERVICE_PEER_H
 
@@ -13,8 +11,8 @@ struct service_options {
   bool serve;
   const char *service;
   int domain;
-  double timeout;     /* seconds; 0 is without end */
-  long late_reader_ms; /* `call`: makes its reader of replies so long after the first request */
+  double timeout;     /* seconds; 0 for no limit */
+  long late_reader_ms; /* `call`: creates its reply reader this long after the first request */
 };
 
 static struct service_options service_parse(int argc, char **argv)

@@ -1,9 +1,7 @@
-/* What the C and the C++ shapes program share: options, lines, the shape's way.
- *
- * Plain C that also compiles as C++. The options are those of the OMG's
- * interoperability test program, then the ones that `examples/shapes` adds;
- * README.md in this folder lists them. No DDS in here.
- */
+/* Common part of the C and C++ shapes programs: options, lines, the motion of
+ * the shape. Plain C that also compiles as C++. The options are those of the
+ * OMG's interoperability test program, and further ones of `examples/shapes`;
+ * README.md in this folder lists them. It contains no DDS. */
 #ifndef SHAPES_PEER_H
 #define SHAPES_PEER_H
 
@@ -17,7 +15,7 @@ struct shapes_options {
   bool publish, subscribe, best_effort, print_samples;
   int domain, depth;         /* depth -1: the stack's default, 0: KEEP_ALL */
   long deadline_ms, lifespan_ms, lease_ms, filter_ms, budget_ms; /* 0 is none */
-  long write_period_ms, read_period_ms, iterations;              /* 0: without end */
+  long write_period_ms, read_period_ms, iterations;              /* 0: no limit */
   int strength;              /* -1 is shared */
   const char *topic, *color, *partition, *user_data, *topic_data, *group_data, *content_filter;
   char durability;           /* v, l, t, p */
@@ -114,7 +112,8 @@ static const char *shapes_color(const struct shapes_options *o, int instance, ch
   return buffer;
 }
 
-/* Where the shape is and goes. It bounces off the borders of 240 x 270. */
+/* Position and velocity of the shape. It bounces off the borders of 240 x
+ * 270. */
 struct shapes_way {
   int x, y, size, vx, vy;
 };

@@ -1,6 +1,6 @@
-//! Lets the container find the library that it shares with the components in
-//! its own folder, in cargo's folders or in `lib` beside that, and the standard
-//! library where the compiler has it.
+//! Sets the library search path of the components: the container's directory,
+//! cargo's directories, `lib` next to them, and the compiler's directory of the
+//! standard library.
 #![allow(
     clippy::disallowed_methods,
     reason = "a build script asks cargo by environment variables"

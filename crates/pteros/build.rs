@@ -1,6 +1,7 @@
-//! Says what this build of Pteros is: a component library may only be loaded by
-//! a program of the same compiler and the same Pteros (`src/component`). Writes
-//! nothing and fetches nothing; the sources are only read.
+//! Build fingerprint of Pteros: a component library may only be loaded by a program
+//! of the same compiler and the same Pteros (`src/component`).
+//!
+//! Writes nothing and fetches nothing; the sources are only read.
 #![allow(
     clippy::disallowed_methods,
     reason = "a build script asks cargo by environment variables"
@@ -12,14 +13,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates whose types cross the border, beside this one. A registry's
-/// package has no such neighbours; their versions tell them then.
-const CRATES: [&str; 7] = ["interfaces", "msg", "net", "pteros", "rmw", "rtps", "shm"];
+/// The crates whose types cross the library boundary, besides this one. A published
+/// package has no sibling folders; the crates' versions identify them then.
+const CRATES: [&str; 7] = [
+    "interfaces",
+    "msg",
+    "net",
+    "pteros",
+    "runtime",
+    "rtps",
+    "shm",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let own = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let folders = match own.parent() {
-        Some(crates) if crates.join("rmw/src").is_dir() => CRATES
+        Some(crates) if crates.join("runtime/src").is_dir() => CRATES
             .iter()
             .map(|name| crates.join(name).join("src"))
             .collect(),
@@ -43,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// FNV-1a with 64 bits: it tells builds apart, it keeps no secret.
+/// FNV-1a with 64 bits. It distinguishes builds and is not cryptographic.
 struct Hash {
     value: u64,
 }
@@ -68,9 +77,10 @@ impl Hash {
         paths.sort();
         for path in paths {
             self.bytes(path.file_name().unwrap_or_default().as_encoded_bytes());
-            match path.is_dir() {
-                true => self.folder(&path)?,
-                false => self.bytes(&fs::read(&path)?),
+            if path.is_dir() {
+                self.folder(&path)?
+            } else {
+                self.bytes(&fs::read(&path)?)
             }
         }
         Ok(())

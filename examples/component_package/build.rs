@@ -1,9 +1,11 @@
-//! Where programs of this package find the libraries that they share with
-//! components: in their own folder, in cargo's `deps`, and the standard library
-//! where the compiler has it. `cargo run` needs none of this.
+//! Run path of this package's programs.
+//!
+//! They find the libraries that they share with components in their own folder or
+//! in cargo's `deps`. They find the standard library in the compiler's folder.
+//! `cargo run` does not need this.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a build script asks cargo by environment variables"
+    reason = "cargo passes its settings to a build script in environment variables"
 )]
 
 use std::process::Command;

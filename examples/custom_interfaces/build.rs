@@ -1,4 +1,4 @@
-//! Makes Rust types of everything in `interfaces`.
+//! Generates Rust types for all definitions in `interfaces`.
 fn main() {
     pteros_interfaces::build::generate_package("interfaces");
 }

@@ -1,9 +1,11 @@
-//! Makes Rust types of Nav2's action, and tells programs of this package where the
-//! libraries lie that they share with components: in their own folder, in cargo's
-//! `deps`, and the standard library where the compiler has it.
+//! Generates Rust types of Nav2's action, and sets the run path of this package's
+//! programs.
+//!
+//! They find the libraries that they share with components in their own folder or
+//! in cargo's `deps`. They find the standard library in the compiler's folder.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a build script asks cargo by environment variables"
+    reason = "cargo passes its settings to a build script in environment variables"
 )]
 
 use std::process::Command;

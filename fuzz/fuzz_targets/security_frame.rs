@@ -1,4 +1,4 @@
-//! What is sealed.
+//! Fuzz target: sealed frames.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_frame(data));

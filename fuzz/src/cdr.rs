@@ -1,6 +1,6 @@
-//! Payloads as messages: the first byte chooses the type. What is read can be
-//! written in both representations, and is read back as the same bytes. A view
-//! shows the same, wherever it lies.
+//! Payloads as messages: the first byte chooses the type. A decoded message encodes
+//! in both representations and decodes again to the same value. A view shows the
+//! same, wherever it lies.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use pteros_msg::view::{Viewable, view_payload};
 const BOTH: [Representation; 2] = [Representation::Xcdr1, Representation::Xcdr2];
 
 fn typed<M: Viewable>(payload: &[u8]) {
-    // What is no text is lent, and may be too long only once it is replaced.
+    // Invalid UTF-8 is borrowed, and may exceed a bound only once it is replaced.
     let view = view_payload::<M>(payload);
     let Ok(message) = from_payload::<M>(payload) else {
         return;

@@ -1,5 +1,5 @@
-//! Payloads of the built-in topics: what was read is written and read back the
-//! same, and is never much larger in memory than on the wire.
+//! Payloads of the built-in topics: parsed data survives a round trip, and its
+//! memory is not much larger than its wire form.
 
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData, ParticipantMessageData};
 

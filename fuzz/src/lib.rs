@@ -1,20 +1,22 @@
-//! Fuzz targets as functions: bytes in, a panic when a rule is broken. The
-//! programs in `fuzz_targets` are nothing but calls of these.
+//! Fuzz targets as functions: bytes in, a panic when a rule is broken. The programs
+//! in `fuzz_targets` only call these.
 //!
-//! Stateful targets read their bytes as a script ([`steps::Steps`]) and play it
-//! on the stages of the museum of failures (`crates/rtps/tests/museum`), with
-//! the same rules at the end.
+//! Stateful targets read their bytes as a script ([`steps::Steps`]). They run it on
+//! the harnesses of the regression tests (`crates/rtps/tests/regressions`), with
+//! the same checks at the end.
 #![forbid(unsafe_code)]
 
 pub mod cdr;
 pub mod discovery;
+#[path = "../../crates/rtps/tests/regressions/discovery_harness.rs"]
+mod discovery_harness;
 #[path = "../../crates/rtps/tests/domain/mod.rs"]
 mod domain;
-#[path = "../../crates/rtps/tests/museum/hall.rs"]
-mod hall;
+#[path = "../../crates/rtps/tests/regressions/endpoint_harness.rs"]
+mod endpoint_harness;
 pub mod message;
 mod meter;
-#[path = "../../crates/rtps/tests/museum/packet.rs"]
+#[path = "../../crates/rtps/tests/regressions/packet.rs"]
 mod packet;
 #[path = "../../crates/rtps/tests/pair/mod.rs"]
 mod pair;
@@ -23,6 +25,4 @@ pub mod participant_attack;
 pub mod security;
 mod steps;
 pub mod text;
-#[path = "../../crates/rtps/tests/museum/town.rs"]
-mod town;
 pub mod types;

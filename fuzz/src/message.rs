@@ -1,4 +1,4 @@
-//! Any datagram through the message reader: what is read obeys its rules.
+//! Any datagram through the message receiver: parsed submessages obey their rules.
 
 use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::receiver::MessageReader;
@@ -22,8 +22,8 @@ fn look_at(submessage: &Submessage<'_>) {
             assert!(data.sequence.0 > 0);
             let _ = (data.change_kind(), data.inline_qos.key_hash());
             let _ = data.inline_qos.related_sample_identity();
-            let _ = data.inline_qos.not_understood();
-            let _ = data.inline_qos.is_directed_past(Guid::UNKNOWN);
+            let _ = data.inline_qos.unknown_must_understand();
+            let _ = data.inline_qos.is_directed_to_others(Guid::UNKNOWN);
         }
         Submessage::DataFrag(fragment) => {
             let end = fragment.offset_bytes() + fragment.payload.len();

@@ -1,4 +1,5 @@
-//! Stands in for the museum's meter: here libFuzzer watches memory and time.
+//! Replaces the meter of the regression tests: here libFuzzer watches memory and
+//! time.
 
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
-//! Participants under forged discovery: datagrams of strangers, of a known
-//! participant's name, and of nobody in particular.
+//! Participants under forged discovery: datagrams of unknown senders, in the name
+//! of a discovered participant, and without a valid sender.
 
 use pteros_rtps::id::EntityId;
 
+use crate::discovery_harness::{ATTACKER, DiscoveryHarness, IMPERSONATED, VICTIM};
 use crate::domain::{address, prefix};
 use crate::packet::Packet;
 use crate::steps::Steps;
-use crate::town::{ATTACKER, MULE, Town, VICTIM};
 
 const STEPS_MAX: usize = 48;
 
-/// Bytes that do not name the two who talk: without security nothing tells a
-/// message that does from theirs.
+/// Bytes without the GUID prefixes of the two participants: without security a
+/// message with them is indistinguishable from theirs.
 fn honest(bytes: &[u8]) -> &[u8] {
     let theirs = |window: &[u8]| window[0] < 2 && window[1..] == [0, 7, 7, 7];
     let named = bytes.windows(5).any(theirs);
@@ -20,53 +20,56 @@ fn honest(bytes: &[u8]) -> &[u8] {
 
 pub fn participant(data: &[u8]) {
     let mut steps = Steps::new(data);
-    let mut town = Town::open();
-    town.memory_bytes_max = usize::MAX;
+    let mut discovery_harness = DiscoveryHarness::new();
+    discovery_harness.memory_bytes_max = usize::MAX;
     for _ in 0..STEPS_MAX {
         let Some(kind) = steps.byte() else { break };
         let from = match kind >> 6 {
             0 => ATTACKER,
             1 => VICTIM,
-            _ => address(MULE),
+            _ => address(IMPERSONATED),
         };
         let size = usize::from(steps.u16() % 1_024);
         match kind % 8 {
             // Whole datagrams, as captured ones are.
             0 => {
                 let packet = Packet(honest(steps.bytes(size)).to_vec());
-                town.hit(from, &packet);
+                discovery_harness.attack(from, &packet);
             }
             1 => {
-                let packet = Town::announce(Town::newcomer(steps.u32()), steps.bytes(size));
-                town.hit(from, &packet);
+                let packet = DiscoveryHarness::announce(
+                    DiscoveryHarness::new_participant(steps.u32()),
+                    steps.bytes(size),
+                );
+                discovery_harness.attack(from, &packet);
             }
             2 => {
-                let who = Town::newcomer(steps.u32());
-                let mut payload = Town::announcement(who, from).unended();
+                let who = DiscoveryHarness::new_participant(steps.u32());
+                let mut payload = DiscoveryHarness::announcement(who, from).unended();
                 payload.extend_from_slice(steps.bytes(size));
-                town.hit(from, &Town::announce(who, &payload));
+                discovery_harness.attack(from, &DiscoveryHarness::announce(who, &payload));
             }
-            3 => town.mule_tells(kind & 0x20 == 0, steps.bytes(size)),
+            3 => discovery_harness.announce_as_impersonated(kind & 0x20 == 0, steps.bytes(size)),
             4 => {
                 let kind = if kind & 0x20 == 0 { 3 } else { 4 };
-                let mut payload = Town::endpoint(steps.u32(), kind).unended();
+                let mut payload = DiscoveryHarness::endpoint(steps.u32(), kind).unended();
                 payload.extend_from_slice(steps.bytes(size));
-                town.mule_tells(kind == 3, &payload);
+                discovery_harness.announce_as_impersonated(kind == 3, &payload);
             }
             5 => {
-                let packet = Packet::from(prefix(MULE, 0)).to(prefix(0, 0)).data(
+                let packet = Packet::from(prefix(IMPERSONATED, 0)).to(prefix(0, 0)).data(
                     EntityId::WLP_WRITER,
                     steps.i64(),
                     steps.bytes(size),
                 );
-                town.hit(from, &packet);
+                discovery_harness.attack(from, &packet);
             }
             6 => {
-                let speaker = Packet::from(prefix(MULE, 0)).to(prefix(0, 0));
-                town.hit(from, &speaker.raw(honest(steps.bytes(size))));
+                let attacker = Packet::from(prefix(IMPERSONATED, 0)).to(prefix(0, 0));
+                discovery_harness.attack(from, &attacker.raw(honest(steps.bytes(size))));
             }
-            _ => town.run_ms(i64::from(kind)),
+            _ => discovery_harness.run_ms(i64::from(kind)),
         }
     }
-    town.close();
+    discovery_harness.check_and_close();
 }

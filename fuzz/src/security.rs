@@ -1,6 +1,6 @@
-//! What proves and protects: files of a keystore, tokens of a handshake, keys
-//! and ciphertext. Beside "no panic" the rule is that nobody without a key
-//! gains anything: what is bent is refused, or says what was said before.
+//! Fuzz targets of `pteros-security`: keystore files, handshake tokens, keys and
+//! ciphertext. Invariants: no panic, and no gain without a key. A modified message
+//! is rejected, or decodes to the original content.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,19 +12,19 @@ use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::Submessage;
 use pteros_security::attributes::SecurityInfo;
-use pteros_security::auth::{Event, GenericMessage, Handshakes, Own};
+use pteros_security::auth::{GenericMessage, HandshakeEvent, Handshakes, LocalIdentity};
 use pteros_security::certificate::{Certificate, RevocationList};
 use pteros_security::crypto::{
-    Frame, KeyMaterial, Layer, Opener, Sealer, TransformKind, key_exchange_material,
+    Frame, KeyMaterial, Opener, ProtectionLayer, Sealer, TransformKind, key_exchange_material,
 };
+use pteros_security::crypto_transform::{CryptoTransform, OpenBuffers, SealedDatagrams};
 use pteros_security::date::UnixTime;
-use pteros_security::document::Source;
+use pteros_security::document::DocumentSource;
 use pteros_security::enclave::Enclave;
 use pteros_security::governance::Governance;
 use pteros_security::key::PrivateKey;
 use pteros_security::permissions::Permissions;
-use pteros_security::permissions::access::{Access, Endpoint};
-use pteros_security::shield::{Sealed, Shield, Workspace};
+use pteros_security::permissions::access_control::{AccessControl, EndpointRequest};
 use pteros_security::smime::SignedDocument;
 
 /// 2030-01-01: all fixtures are valid then.
@@ -46,8 +46,8 @@ fn load() -> Enclave {
     Enclave::load(&fixtures().join("sros2/enclaves/talker"), NOW).expect("a good enclave")
 }
 
-fn source(text: &str) -> Source<'_> {
-    Source {
+fn source(text: &str) -> DocumentSource<'_> {
+    DocumentSource {
         file: "fuzz",
         first_line: 1,
         text,
@@ -98,24 +98,27 @@ pub fn security_permissions(data: &[u8]) {
     };
     for grant in &permissions.grants {
         let subject = &grant.subject;
-        let Ok(access) = Access::new(&enclave().governance, &permissions, subject, 0) else {
+        let Ok(access) = AccessControl::new(&enclave().governance, &permissions, subject, 0) else {
             continue;
         };
         let now = grant.validity.not_before;
         for (topic, partitions) in [("rt/chatter", &[][..]), ("rt/a*", &["", "b?"][..])] {
-            let endpoint = Endpoint {
+            let endpoint = EndpointRequest {
                 topic,
                 partitions,
                 tags: &[],
             };
-            let verdicts = [
+            let decisions = [
                 access.may_join(now),
                 access.may_write(&endpoint, now),
                 access.may_read(&endpoint, now),
                 access.may_relay(&endpoint, now),
             ];
-            for verdict in verdicts {
-                assert!(verdict.line >= 1 && !verdict.rule.is_empty(), "{verdict}");
+            for decision in decisions {
+                assert!(
+                    decision.line >= 1 && !decision.rule.is_empty(),
+                    "{decision}"
+                );
             }
         }
     }
@@ -203,11 +206,15 @@ pub fn security_frame(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else {
         return;
     };
-    let layer = [Layer::Payload, Layer::Submessage, Layer::Message][usize::from(choice % 3)];
+    let layer = [
+        ProtectionLayer::Payload,
+        ProtectionLayer::Submessage,
+        ProtectionLayer::Message,
+    ][usize::from(choice % 3)];
     let frame = match layer {
-        Layer::Payload => Frame::of_payload(bytes).ok(),
-        Layer::Submessage => Frame::of_submessage(bytes).ok().map(|(frame, _)| frame),
-        Layer::Message => Frame::of_message(bytes).ok(),
+        ProtectionLayer::Payload => Frame::of_payload(bytes).ok(),
+        ProtectionLayer::Submessage => Frame::of_submessage(bytes).ok().map(|(frame, _)| frame),
+        ProtectionLayer::Message => Frame::of_message(bytes).ok(),
     };
     let mut opener = Opener::new(material(choice / 3), false);
     let mut buffer = Vec::new();
@@ -226,7 +233,11 @@ pub fn sealed() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for choice in 0..12 {
         let mut bytes = vec![choice];
-        let layer = [Layer::Payload, Layer::Submessage, Layer::Message][usize::from(choice % 3)];
+        let layer = [
+            ProtectionLayer::Payload,
+            ProtectionLayer::Submessage,
+            ProtectionLayer::Message,
+        ][usize::from(choice % 3)];
         let mut sealer = Sealer::new(material(choice / 3)).expect("randomness");
         let sealed = sealer.seal(layer, &SEALED, [], &mut bytes);
         sealed.expect("what fits");
@@ -268,23 +279,24 @@ pub fn security_handshake(data: &[u8]) {
 fn parties() -> [Handshakes; 2] {
     let mut both = [1, 2].map(|candidate| {
         let enclave = load();
-        let prefix = Own::prefix_for(&enclave, GuidPrefix([candidate; 12])).expect("a prefix");
+        let prefix =
+            LocalIdentity::prefix_for(&enclave, GuidPrefix([candidate; 12])).expect("a prefix");
         let guid = prefix.with(EntityId::PARTICIPANT).to_bytes();
-        Handshakes::new(Own {
+        Handshakes::new(LocalIdentity {
             participant_data: [&[0x00, 0x50, 0, 16], &guid[..], &[0, 1, 0, 0]].concat(),
             enclave,
             prefix,
         })
     });
-    both.sort_by_key(|party| party.own().prefix);
+    both.sort_by_key(|party| party.local_identity().prefix);
     both
 }
 
 fn play(parties: &mut [Handshakes; 2], stage: usize, script: &[u8]) {
     let mut now = Instant::from_nanos(1);
-    let prefixes = [0, 1].map(|at| parties[at].own().prefix);
+    let prefixes = [0, 1].map(|at| parties[at].local_identity().prefix);
     for at in [0, 1] {
-        parties[at].forget(prefixes[1 - at]);
+        parties[at].remove_peer(prefixes[1 - at]);
         let begun = parties[at].handle_discovered(prefixes[1 - at], true, now);
         begun.expect("one handshake");
     }
@@ -305,11 +317,13 @@ fn play(parties: &mut [Handshakes; 2], stage: usize, script: &[u8]) {
             }
             while let Some(event) = parties[at].poll_event() {
                 match event {
-                    Event::Authenticated { secret, .. } => {
+                    HandshakeEvent::Authenticated { secret, .. } => {
                         assert!(keys[at].is_none(), "authenticated twice");
                         keys[at] = Some(secret.key_exchange_material());
                     }
-                    Event::Failed { why, .. } => panic!("an honest handshake failed: {why}"),
+                    HandshakeEvent::Failed { rejection, .. } => {
+                        panic!("an honest handshake failed: {rejection}")
+                    }
                 }
             }
         }
@@ -350,11 +364,11 @@ fn bend(payload: &mut Vec<u8>, script: &[u8]) {
 /// AuthReq and Req, AuthReq, Reply, Final.
 const MESSAGES: usize = 5;
 
-/// A datagram that comes to a shield, under the governance that the first byte
+/// A datagram that comes to a crypto transform, under the governance that the first byte
 /// chooses: by the second one, what a peer said with changes, or anything in the
-/// name of a peer or of a stranger. Of a protected topic nothing gets through but
+/// name of a peer or of an unknown sender. Of a protected topic nothing gets through but
 /// what the peer said, and what it says itself gets through afterwards.
-pub fn security_shield(data: &[u8]) {
+pub fn security_crypto_transform(data: &[u8]) {
     let [kind, way, script @ ..] = data else {
         return;
     };
@@ -371,12 +385,12 @@ pub fn security_shield(data: &[u8]) {
 
 /// Alice writes, Bob reads; both have each other's keys.
 struct Stage {
-    alice: Shield,
-    bob: Shield,
+    alice: CryptoTransform,
+    bob: CryptoTransform,
     /// Some layer protects the payload.
     is_protected: bool,
-    sealed: Sealed,
-    workspace: Workspace,
+    sealed: SealedDatagrams,
+    workspace: OpenBuffers,
     clean: Vec<u8>,
 }
 
@@ -404,16 +418,19 @@ impl Stage {
         let governance = Governance::read(source(&text)).expect("good governance");
         let rule = governance.rule(0).expect("a rule");
         let info = SecurityInfo::of_endpoint(rule.topic("rt/chatter").expect("a rule"));
-        let shield = |own| Shield::new(own, rule).expect("randomness");
-        let (alice, bob) = (shield(ALICE), shield(BOB));
+        let transform = |own| CryptoTransform::new(own, rule).expect("randomness");
+        let (alice, bob) = (transform(ALICE), transform(BOB));
         let kx = key_exchange_material(&[1; 32], &[2; 32], &[3; 32]);
         alice.add_endpoint(WRITER, info).expect("randomness");
         bob.add_endpoint(READER, info).expect("randomness");
         for (one, peer) in [(&alice, BOB), (&bob, ALICE)] {
-            let known = one.authenticated(peer, VendorId::PTEROS, kx.clone());
+            let known = one.add_authenticated(peer, VendorId::PTEROS, kx.clone());
             known.expect("randomness");
         }
-        assert!(alice.pair(WRITER, BOB.with(READER)) && bob.pair(READER, ALICE.with(WRITER)));
+        assert!(
+            alice.match_endpoints(WRITER, BOB.with(READER))
+                && bob.match_endpoints(READER, ALICE.with(WRITER))
+        );
         let keys = alice.participant_keys(BOB);
         bob.set_participant_keys(ALICE, &keys).expect("its keys");
         let keys = alice.endpoint_keys(WRITER, BOB.with(READER)).expect("keys");
@@ -423,14 +440,14 @@ impl Stage {
             alice,
             bob,
             is_protected: kind != 0,
-            sealed: Sealed::default(),
-            workspace: Workspace::default(),
+            sealed: SealedDatagrams::default(),
+            workspace: OpenBuffers::default(),
             clean: vec![0; 65_536],
         }
     }
 
     fn play(&mut self, way: u8, script: &[u8]) {
-        let sealed = self.alice.seal(&[&said()[..]], &mut self.sealed);
+        let sealed = self.alice.seal(&[&submessage()[..]], &mut self.sealed);
         sealed.expect("all keys are there");
         let honest = self.sealed.datagrams().next().expect("one").to_vec();
         let header = |from: GuidPrefix| [b"RTPS\x02\x03\x01\x50", &from.0[..]].concat();
@@ -447,7 +464,7 @@ impl Stage {
         if !opened {
             assert!(self.open(&honest), "what is honest does not come through");
         }
-        let _ = self.bob.take_refusals();
+        let _ = self.bob.take_drops();
     }
 
     /// Whether something of a datagram came through. Nothing forged does.
@@ -475,7 +492,7 @@ impl Stage {
 }
 
 /// To Bob: one sample of Alice's writer.
-fn said() -> Vec<u8> {
+fn submessage() -> Vec<u8> {
     let mut bytes = [b"RTPS\x02\x03\x01\x50", &ALICE.0[..]].concat();
     bytes.extend([&[0x0e, 1, 12, 0], &BOB.0[..]].concat());
     let body = [

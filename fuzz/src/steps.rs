@@ -1,7 +1,7 @@
-//! Bytes as a script: numbers taken one after another, small and extreme ones
-//! likelier than others. When the bytes are spent, so is the script.
+//! Bytes as a script: numbers taken one after another, small and extreme ones more
+//! likely than others. The script ends with its bytes.
 
-/// What is left of the script.
+/// The rest of the script.
 pub struct Steps<'a>(&'a [u8]);
 
 impl<'a> Steps<'a> {
@@ -15,7 +15,7 @@ impl<'a> Steps<'a> {
         Some(*first)
     }
 
-    /// As many bytes as there are, up to this many.
+    /// The available bytes, up to this many.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;

@@ -1,7 +1,7 @@
 //! Text that people and files give: interface definitions and YAML.
 
 use pteros_msg::dynamic::{DynamicMessage, YamlOptions};
-use pteros_msg::filter::{Filter, JudgeError};
+use pteros_msg::filter::{Filter, FilterEvaluationError};
 use pteros_msg::library::InterfaceLibrary;
 use pteros_msg::schema::{self, InterfaceKind};
 
@@ -60,10 +60,13 @@ pub fn filter(data: &[u8]) {
             assert!(error.to_string().lines().count() == 3, "{error}");
         }
         Ok(filter) => {
-            // Whatever the whole message can be read from, its fields can.
+            // A payload that decodes as a whole also decodes field by field.
             let judged = filter.passes(payload);
             if DynamicMessage::from_payload(ty, payload).is_ok() {
-                assert!(!matches!(judged, Err(JudgeError::Payload(_))), "{judged:?}");
+                assert!(
+                    !matches!(judged, Err(FilterEvaluationError::Payload(_))),
+                    "{judged:?}"
+                );
             }
         }
     }

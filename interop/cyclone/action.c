@@ -1,6 +1,5 @@
-/* Eclipse Cyclone DDS as an action's server or client, in the dialect of
- * rmw_cyclonedds. Options and lines: ../README.md.
- */
+/* Action server and client on Eclipse Cyclone DDS, with the wire format of
+ * rmw_cyclonedds. Options and lines: ../README.md. */
 #include "../node_peer.h"
 #include "node.h"
 #include "../action_peer.h"
@@ -47,7 +46,7 @@ static Info info_of(const struct goal *goal)
   return info;
 }
 
-static void tell_feedback(const struct goal *goal)
+static void publish_feedback(const struct goal *goal)
 {
   Feedback message;
   memcpy(message.goal_id.uuid, goal->id, 16);
@@ -55,7 +54,7 @@ static void tell_feedback(const struct goal *goal)
   write_sample(feedback, &message);
 }
 
-static void tell_status(void)
+static void publish_status(void)
 {
   Status rows[GOALS_MAX];
   StatusArray message = { { (uint32_t)goal_count, (uint32_t)goal_count, rows, false } };
@@ -66,9 +65,9 @@ static void tell_status(void)
   write_sample(status, &message);
 }
 
-static void tell_result(const struct asker *asker, const struct goal *goal)
+static void reply_result(const struct requester *requester, const struct goal *goal)
 {
-  ResultReply reply = { asker->client, asker->number, goal->status, { numbers_of(goal) } };
+  ResultReply reply = { requester->client, requester->number, goal->status, { numbers_of(goal) } };
   write_sample(results.writer, &reply);
 }
 
@@ -79,7 +78,7 @@ static void answer_goal(const void *sample)
   GoalReply reply = { r->client, r->number, goal != NULL, { goal ? goal->sec : 0, goal ? goal->nanosec : 0 } };
   write_sample(sends.writer, &reply);
   if (goal)
-    tell_status();
+    publish_status();
 }
 
 static void answer_cancel(const void *sample)
@@ -93,19 +92,19 @@ static void answer_cancel(const void *sample)
   CancelReply reply = { r->client, r->number, code, { (uint32_t)count, (uint32_t)count, infos, false } };
   write_sample(cancels.writer, &reply);
   if (count)
-    tell_status();
+    publish_status();
 }
 
 static void answer_result(const void *sample)
 {
   const ResultRequest *r = (const ResultRequest *)sample;
-  const struct asker asker = { r->client, r->number };
+  const struct requester requester = { r->client, r->number };
   static const struct goal none;
-  if (!ask_result(r->goal_id.uuid, &asker))
-    tell_result(&asker, &none);
+  if (!request_result(r->goal_id.uuid, &requester))
+    reply_result(&requester, &none);
 }
 
-/* As rmw_cyclonedds does: no answer before its client is there to hear it. */
+/* As rmw_cyclonedds: no response before its client's reader is matched. */
 static void answer_all(void)
 {
   if (has_matched(sends.writer, true))

@@ -1,6 +1,6 @@
-/* Ends of services and topics over Cyclone DDS, as rmw_cyclonedds makes them:
- * requests and replies begin with the client's number and the request's.
- */
+/* Endpoints of services and topics on Cyclone DDS as rmw_cyclonedds creates
+ * them: requests and replies begin with the client id and the sequence number
+ * of the request. */
 #ifndef CYCLONE_NODE_H
 #define CYCLONE_NODE_H
 
@@ -8,14 +8,14 @@
 
 enum { TAKE_MAX = 32 };
 
-struct asker {
+struct requester {
   uint64_t client;
   int64_t number;
 };
 
 struct service {
   dds_entity_t writer, reader;
-  struct asker next; /* a client's, of its next request */
+  struct requester next; /* sequence number of a client's next request */
 };
 
 static dds_entity_t participant;
@@ -80,7 +80,7 @@ static bool is_met(const struct service *s)
   return has_matched(s->writer, true) && has_matched(s->reader, false);
 }
 
-/* Hands each sample that has come to `handle`. */
+/* Passes each available sample to `handle`. */
 static void take_all(dds_entity_t reader, void (*handle)(const void *sample))
 {
   for (;;) {

@@ -1,6 +1,5 @@
-/* Eclipse Cyclone DDS as a node whose parameters are asked for, or as who asks, in
- * the dialect of rmw_cyclonedds. Options and lines: ../README.md.
- */
+/* Parameter server and client on Eclipse Cyclone DDS, with the wire format of
+ * rmw_cyclonedds. Options and lines: ../README.md. */
 #include "../node_peer.h"
 #include "node.h"
 #include "../parameter_peer.h"
@@ -11,7 +10,7 @@
 #define SRV(name) rcl_interfaces_srv_dds__##name##_
 #define TYPES(name) &rcl_interfaces_srv_dds__##name##_Request__desc, &rcl_interfaces_srv_dds__##name##_Response__desc
 
-/* A sequence of what lies elsewhere. */
+/* A sequence that refers to external memory. */
 #define OF(length, items) { (uint32_t)(length), (uint32_t)(length), items, false }
 
 static struct node_options options;
@@ -20,7 +19,7 @@ static dds_entity_t events, graph;
 
 /* -- values ------------------------------------------------------------------ */
 
-/* What of a value a message points at. */
+/* The part of a value that a message refers to. */
 struct wire {
   char *texts[ITEMS_MAX];
 };
@@ -98,7 +97,7 @@ static void answer_get(const void *sample)
   MSG(ParameterValue) values[NAMES_MAX];
   struct wire wires[NAMES_MAX];
   uint32_t count = 0;
-  /* As rclcpp: one unknown name, and nothing is told. */
+  /* As rclcpp: an unknown name gives an empty response. */
   for (; count < r->names._length && count < NAMES_MAX; count++) {
     const struct parameter *p = find_own(r->names._buffer[count]);
     if (!p) {
@@ -209,7 +208,7 @@ static void answer_list(const void *sample)
 static void ask_names(enum ask ask, const char *const *names, uint32_t count)
 {
   struct service *s = ask == ASK_GET ? &gets : ask == ASK_TYPES ? &types : &describes;
-  /* The three requests are alike. */
+  /* The three requests have the same layout. */
   SRV(GetParameters_Request) r = { s->next.client, ++s->next.number, OF(count, (char **)names) };
   write_sample(s->writer, &r);
 }
@@ -229,7 +228,7 @@ static void ask_set(const struct parameter *parameters, uint32_t count, bool ato
     rows[i].name = (char *)parameters[i].name;
     rows[i].value = message_of(&parameters[i].value, &wires[i]);
   }
-  /* The two requests are alike. */
+  /* The two requests have the same layout. */
   SRV(SetParameters_Request) r = { s->next.client, ++s->next.number, OF(count, rows) };
   write_sample(s->writer, &r);
 }
@@ -384,7 +383,7 @@ int main(int argc, char **argv)
       told = true;
       tell_event(own, (uint32_t)own_count, true);
     }
-    /* As rmw_cyclonedds does: no answer before its client is there to hear it. */
+    /* As rmw_cyclonedds: no response before its client's reader is matched. */
     for (int i = 0; i < SERVICES; i++)
       if (!options.serve || has_matched(services[i]->writer, true))
         take_all(services[i]->reader, (options.serve ? answers : hears)[i]);

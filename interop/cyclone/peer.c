@@ -1,9 +1,7 @@
-/* Eclipse Cyclone DDS as a peer: one process that publishes, subscribes or
- * measures round trips, driven by options and read line by line.
- *
- * Options and lines: ../README.md. Everything arrives through listeners; the
- * main thread only paces writing and watches the clock.
- */
+/* Peer on Eclipse Cyclone DDS: one process that publishes, subscribes or
+ * measures round trips, controlled by options, with line output. Options and
+ * lines: ../README.md. Listeners receive everything; the main thread only
+ * writes at the rate and checks the time. */
 #define _GNU_SOURCE /* dladdr in secured.h */
 #include <stdatomic.h>
 
@@ -70,7 +68,7 @@ static void on_liveliness_changed(dds_entity_t e, const dds_liveliness_changed_s
   say("liveliness alive=%u not_alive=%u", s.alive_count, s.not_alive_count);
 }
 
-/* Cyclone's own numbering has its last two policies swapped. */
+/* Cyclone numbers its last two policies differently. */
 static const char *cyclone_policy_name(uint32_t id)
 {
   if (id == DDS_DATA_REPRESENTATION_QOS_POLICY_ID)
@@ -108,7 +106,7 @@ static void report_sample(const void *sample)
     const String *s = (const String *)sample;
     say_sample("received", seq, s->data, strlen(s->data), true);
   }
-  atomic_store(&received_count, seq); /* after the line: main ends on it */
+  atomic_store(&received_count, seq); /* set after the line is printed: main exits on it */
 }
 
 static void on_data(dds_entity_t reader, void *arg)
@@ -235,7 +233,7 @@ static void write_sample(dds_entity_t writer, long seq)
   }
 }
 
-/* Stays until the moment, asserting liveliness by hand where asked. */
+/* Waits until that time, asserting liveliness manually if requested. */
 static void stay_until(dds_entity_t writer, int64_t moment)
 {
   while (!stop_requested && now_ns() < moment) {
@@ -246,7 +244,7 @@ static void stay_until(dds_entity_t writer, int64_t moment)
   }
 }
 
-/* Changes a policy of an endpoint that lives, or of what it belongs to. */
+/* Changes a policy of an existing endpoint or of its parent. */
 static dds_return_t change_qos(dds_entity_t endpoint, const char *policy, const char *value)
 {
   dds_qos_t *qos = dds_create_qos();
@@ -265,7 +263,7 @@ static dds_return_t change_qos(dds_entity_t endpoint, const char *policy, const 
   return result;
 }
 
-/* Does what lines say until there are no more. */
+/* Executes the commands of stdin until its end. */
 static long obey(dds_entity_t endpoint)
 {
   char line[512], *word, *rest;
@@ -345,7 +343,7 @@ static void send_ping(void)
   check(dds_write(echo_writer, &ping_sample), "write");
 }
 
-/* Takes one sample into memory that is reused; false when there is none. */
+/* Takes one sample into reused memory; false if there is none. */
 static bool take_bytes(Bytes *into)
 {
   void *samples[1] = { into };
@@ -378,7 +376,7 @@ static void handle_ping(dds_entity_t reader, void *arg)
     check(dds_write(echo_writer, &request), "write");
 }
 
-/* With a waitset the main thread wakes up to take; else the receive thread. */
+/* With a wait set the main thread takes samples; else the receive thread. */
 static void run_echo(dds_on_data_available_fn handle, int64_t end)
 {
   dds_entity_t waitset = 0;
@@ -427,7 +425,7 @@ static int run_ping(void)
       fail(EXIT_TIME, "no pong matched in time");
     sleep_ns(1000000);
   }
-  sleep_ns(300000000); /* the other side may match us a little later */
+  sleep_ns(300000000); /* the other side may match a little later */
   send_ping();
   run_echo(handle_pong, end);
   say_rtt(rtt_list, ping_index - options.warmup, options.size);

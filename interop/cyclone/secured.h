@@ -1,6 +1,5 @@
-/* DDS Security for a participant of Cyclone DDS: the files of an enclave of an
- * SROS 2 keystore as properties of its QoS, as rmw_cyclonedds gives them.
- */
+/* DDS Security for a participant of Cyclone DDS: the files of an enclave of
+ * an SROS 2 keystore as properties of its QoS, as rmw_cyclonedds sets them. */
 #ifndef CYCLONE_SECURED_H
 #define CYCLONE_SECURED_H
 
@@ -10,8 +9,8 @@
 
 #include "dds/dds.h"
 
-/* Debian keeps the plug-ins in a folder beside the library, where the loader
- * does not look by itself. */
+/* Debian installs the plug-ins in a folder beside the library, where the
+ * loader does not search. */
 static void set_plugin(dds_qos_t *qos, const char *role, const char *name, const char *functions)
 {
   char property[64], path[PATH_MAX + 64], value[64];
@@ -35,7 +34,7 @@ static void set_plugin(dds_qos_t *qos, const char *role, const char *name, const
   dds_qset_prop(qos, property, value);
 }
 
-/* Secures the participant with what lies in `folder`. */
+/* Secures the participant with the files in `folder`. */
 static void secure(dds_qos_t *qos, const char *folder)
 {
   static const char *const files[][2] = {

@@ -1,6 +1,5 @@
-/* Eclipse Cyclone DDS as a service's server or client, in the dialect of
- * rmw_cyclonedds. Options and lines: ../README.md.
- */
+/* Service server and client on Eclipse Cyclone DDS, with the wire format of
+ * rmw_cyclonedds. Options and lines: ../README.md. */
 #include <stdatomic.h>
 
 #include "dds/dds.h"
@@ -122,7 +121,7 @@ int main(int argc, char **argv)
     replies = make_writer(false);
     dds_entity_t asked = make_reader(true, NULL);
     say("ready");
-    /* As rmw_cyclonedds does: no answer before its client is there to hear it. */
+    /* As rmw_cyclonedds: no response before its client's reader is matched. */
     for (; !stop_requested && now_ns() < end; sleep_ns(1000000))
       if (atomic_load(&matched_now) > 0)
         answer_requests(asked);

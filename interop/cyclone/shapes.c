@@ -1,6 +1,5 @@
-/* The shapes program on Eclipse Cyclone DDS: publishes or subscribes one topic
- * of ShapeType under any policy. Options and lines: ../README.md.
- */
+/* Shapes program on Eclipse Cyclone DDS: publishes or subscribes to one topic
+ * of ShapeType with any policy. Options and lines: ../README.md. */
 #include "dds/dds.h"
 #include "shapes.h"
 
@@ -22,7 +21,7 @@ static dds_entity_t check(dds_entity_t result, const char *action)
 
 /* -- what is reported ------------------------------------------------------ */
 
-/* Cyclone's own numbering has its last two policies swapped. */
+/* Cyclone numbers its last two policies differently. */
 static unsigned policy_number(uint32_t id)
 {
   if (id == DDS_DATA_REPRESENTATION_QOS_POLICY_ID)

@@ -1,5 +1,5 @@
-// eProsima Fast DDS as an action's server or client, in the dialect of
-// rmw_fastrtps. Options and lines: ../README.md. The same shape as
+// Action server and client on eProsima Fast DDS, with the wire format of
+// rmw_fastrtps. Options and lines: ../README.md. The structure is that of
 // ../cyclone/action.c.
 
 #include "../node_peer.h"
@@ -45,7 +45,7 @@ static actions::GoalInfo_ info_of(const goal &goal)
   return info;
 }
 
-static void tell_feedback(const struct goal *goal)
+static void publish_feedback(const struct goal *goal)
 {
   fib::Fibonacci_FeedbackMessage_ message;
   set_id(message.goal_id(), goal->id);
@@ -53,7 +53,7 @@ static void tell_feedback(const struct goal *goal)
   write_sample(feedback_writer, message);
 }
 
-static void tell_status()
+static void publish_status()
 {
   actions::GoalStatusArray_ message;
   for (int i = 0; i < goal_count; i++) {
@@ -65,19 +65,19 @@ static void tell_status()
   write_sample(status_writer, message);
 }
 
-static void tell_result(const asker *asker, const struct goal *goal)
+static void reply_result(const requester *requester, const struct goal *goal)
 {
   fib::Fibonacci_GetResult_Response_ reply;
   reply.status(goal->status);
   reply.result().numbers(numbers_of(*goal));
-  results.answer(*asker, reply);
+  results.answer(*requester, reply);
 }
 
-// As rmw_fastrtps does: no answer before its client is there to hear it.
+// As rmw_fastrtps: no response before its client's reader is matched.
 static void answer_requests()
 {
   if (has_matched(sends.writer))
-    sends.take_requests([](const fib::Fibonacci_SendGoal_Request_ &request, const asker &who) {
+    sends.take_requests([](const fib::Fibonacci_SendGoal_Request_ &request, const requester &who) {
       const goal *goal = take_goal(id_of(request.goal_id()), request.goal().order());
       fib::Fibonacci_SendGoal_Response_ reply;
       reply.accepted(goal != nullptr);
@@ -85,10 +85,10 @@ static void answer_requests()
       reply.stamp().nanosec(goal ? goal->nanosec : 0);
       sends.answer(who, reply);
       if (goal)
-        tell_status();
+        publish_status();
     });
   if (has_matched(cancels.writer))
-    cancels.take_requests([](const services::CancelGoal_Request_ &request, const asker &who) {
+    cancels.take_requests([](const services::CancelGoal_Request_ &request, const requester &who) {
       int found[GOALS_MAX], count;
       const auto &info = request.goal_info();
       services::CancelGoal_Response_ reply;
@@ -97,13 +97,13 @@ static void answer_requests()
         reply.goals_canceling().push_back(info_of(goals[found[i]]));
       cancels.answer(who, reply);
       if (count)
-        tell_status();
+        publish_status();
     });
   if (has_matched(results.writer))
-    results.take_requests([](const fib::Fibonacci_GetResult_Request_ &request, const asker &who) {
+    results.take_requests([](const fib::Fibonacci_GetResult_Request_ &request, const requester &who) {
       static const goal none{};
-      if (!ask_result(id_of(request.goal_id()), &who))
-        tell_result(&who, &none);
+      if (!request_result(id_of(request.goal_id()), &who))
+        reply_result(&who, &none);
     });
 }
 

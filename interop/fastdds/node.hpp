@@ -1,5 +1,5 @@
-// Ends of services and topics over Fast DDS, as rmw_fastrtps makes them: what
-// relates a reply to its request travels as inline QoS.
+// Endpoints of services and topics on Fast DDS as rmw_fastrtps creates them: the
+// related sample identity of a reply is sent as inline QoS.
 #ifndef FASTDDS_NODE_HPP
 #define FASTDDS_NODE_HPP
 
@@ -22,7 +22,7 @@ using eprosima::fastrtps::rtps::SampleIdentity;
 using eprosima::fastrtps::rtps::WriteParams;
 using eprosima::fastrtps::types::ReturnCode_t;
 
-struct asker {
+struct requester {
   SampleIdentity identity;
 };
 
@@ -105,7 +105,7 @@ static void write_sample(DataWriter *writer, T &sample)
     fail(EXIT_DDS, "write: refused");
 }
 
-// Hands each sample that has come to `handle`.
+// Passes each available sample to `handle`.
 template <class T, class F>
 static void take_all(DataReader *reader, F handle)
 {
@@ -116,7 +116,7 @@ static void take_all(DataReader *reader, F handle)
       handle(sample, info);
 }
 
-// Both ends of a service of a node, on either side.
+// Reader and writer of a service, for server or client.
 template <class RequestType, class ReplyType>
 struct Service {
   using Request = typename RequestType::type;
@@ -134,7 +134,7 @@ struct Service {
 
   bool is_met() const { return has_matched(writer) && has_matched(reader); }
 
-  // A client's request: its reader of replies is named beside it.
+  // A client's request, with the GUID of its reply reader.
   void ask(Request &request)
   {
     WriteParams about;
@@ -143,7 +143,7 @@ struct Service {
       fail(EXIT_DDS, "write: refused");
   }
 
-  void answer(const asker &who, Reply &reply)
+  void answer(const requester &who, Reply &reply)
   {
     WriteParams about;
     about.related_sample_identity(who.identity);
@@ -151,23 +151,23 @@ struct Service {
       fail(EXIT_DDS, "write: refused");
   }
 
-  // A server's: `handle(request, asker)`.
+  // For a server: `handle(request, client)`.
   template <class F>
   void take_requests(F handle)
   {
     take_all<Request>(reader, [&](const Request &request, const SampleInfo &info) {
-      // Its reader of replies, if it says so; else its writer.
+      // The GUID of its reply reader if it is announced, else that of its writer.
       GUID_t client = info.related_sample_identity.writer_guid();
       if (client == GUID_t::unknown())
         client = info.sample_identity.writer_guid();
-      asker who;
+      requester who;
       who.identity.writer_guid(client);
       who.identity.sequence_number(info.sample_identity.sequence_number());
       handle(request, who);
     });
   }
 
-  // A client's: `handle(number, reply)`.
+  // For a client: `handle(number, reply)`.
   template <class F>
   void take_replies(F handle)
   {

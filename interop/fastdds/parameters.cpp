@@ -1,5 +1,5 @@
-// eProsima Fast DDS as a node whose parameters are asked for, or as who asks, in
-// the dialect of rmw_fastrtps. Options and lines: ../README.md. The same shape as
+// Parameter server and client on eProsima Fast DDS, with the wire format of
+// rmw_fastrtps. Options and lines: ../README.md. The structure is that of
 // ../cyclone/parameters.c.
 
 #include "../node_peer.h"
@@ -145,12 +145,12 @@ static srv::ListParameters_Response_ listed(const srv::ListParameters_Request_ &
 
 static void answer_questions()
 {
-  // As rmw_fastrtps does: no answer before its client is there to hear it.
+  // As rmw_fastrtps: no response before its client's reader is matched.
   if (has_matched(gets.writer))
-    gets.take_requests([](const auto &request, const asker &who) {
+    gets.take_requests([](const auto &request, const requester &who) {
       srv::GetParameters_Response_ reply;
       for (const auto &name : request.names()) {
-        // As rclcpp: one unknown name, and nothing is told.
+        // As rclcpp: an unknown name gives an empty response.
         const parameter *p = find_own(name.c_str());
         if (!p) {
           reply.values().clear();
@@ -161,7 +161,7 @@ static void answer_questions()
       gets.answer(who, reply);
     });
   if (has_matched(types.writer))
-    types.take_requests([](const auto &request, const asker &who) {
+    types.take_requests([](const auto &request, const requester &who) {
       srv::GetParameterTypes_Response_ reply;
       for (const auto &name : request.names()) {
         const parameter *p = find_own(name.c_str());
@@ -170,7 +170,7 @@ static void answer_questions()
       types.answer(who, reply);
     });
   if (has_matched(describes.writer))
-    describes.take_requests([](const auto &request, const asker &who) {
+    describes.take_requests([](const auto &request, const requester &who) {
       srv::DescribeParameters_Response_ reply;
       for (const auto &name : request.names()) {
         const parameter *p = find_own(name.c_str());
@@ -183,7 +183,7 @@ static void answer_questions()
       describes.answer(who, reply);
     });
   if (has_matched(lists.writer))
-    lists.take_requests([](const auto &request, const asker &who) {
+    lists.take_requests([](const auto &request, const requester &who) {
       auto reply = listed(request);
       lists.answer(who, reply);
     });
@@ -192,7 +192,7 @@ static void answer_questions()
 static void follow_settings()
 {
   if (has_matched(sets.writer))
-    sets.take_requests([](const auto &request, const asker &who) {
+    sets.take_requests([](const auto &request, const requester &who) {
       srv::SetParameters_Response_ reply;
       for (const auto &wanted : request.parameters()) {
         const char *name = wanted.name().c_str();
@@ -208,7 +208,7 @@ static void follow_settings()
       sets.answer(who, reply);
     });
   if (has_matched(atomics.writer))
-    atomics.take_requests([](const auto &request, const asker &who) {
+    atomics.take_requests([](const auto &request, const requester &who) {
       const char *why = "";
       for (const auto &wanted : request.parameters()) {
         value v = value_of(wanted.value());

@@ -1,9 +1,9 @@
-// eProsima Fast DDS as a peer: one process that publishes, subscribes or
-// measures round trips, driven by options and read line by line.
+// Peer on eProsima Fast DDS: one process that publishes, subscribes or measures
+// round trips, controlled by options, with line output.
 //
-// Options and lines: ../README.md. The same shape as ../cyclone/peer.c. Shared
-// memory and data sharing are off unless asked for, so that what is tested is
-// RTPS over UDP.
+// Options and lines: ../README.md. The structure is that of ../cyclone/peer.c.
+// Shared memory and data sharing are off by default, so that RTPS over UDP is
+// tested.
 
 #include <atomic>
 #include <memory>
@@ -131,7 +131,7 @@ static void take_and_report(DataReader *reader, void (*report)(const T &, long))
       continue;
     long seq = received_count + 1;
     report(sample, seq);
-    received_count = seq; // after the line: main ends on it
+    received_count = seq; // set after the line is printed: main exits on it
   }
 }
 
@@ -174,7 +174,7 @@ static DomainParticipant *make_participant()
   type.get()->auto_fill_type_information(false);
   type.get()->auto_fill_type_object(false);
   check(type.register_type(p), "register the type");
-  // Filters, its readers' and its peers', look fields up here.
+  // Content filters, local and remote, look up fields here.
   if (!options.bytes)
     registerchatterTypes();
   return p;
@@ -186,7 +186,7 @@ static Topic *make_topic(DomainParticipant *participant, const char *name)
   return check(participant->create_topic(name, type, TOPIC_QOS_DEFAULT), name);
 }
 
-// The policies that writers and readers share.
+// Policies of writers and readers.
 template <class Qos>
 static void fill_qos(Qos &q)
 {
@@ -280,7 +280,7 @@ static void write_sample(DataWriter *writer, long seq)
   }
 }
 
-// Stays until the moment, asserting liveliness by hand where asked.
+// Waits until that time, asserting liveliness manually if requested.
 static void stay_until(DataWriter *writer, int64_t moment)
 {
   while (!stop_requested && now_ns() < moment) {
@@ -291,7 +291,7 @@ static void stay_until(DataWriter *writer, int64_t moment)
   }
 }
 
-// Changes a policy of a writer that lives, or of what it belongs to.
+// Changes a policy of an existing writer or of its parent.
 static ReturnCode_t change_qos(DataWriter *writer, const std::string &policy, const char *value)
 {
   DataWriterQos qos = writer->get_qos();
@@ -311,7 +311,7 @@ static ReturnCode_t change_qos(DataWriter *writer, const std::string &policy, co
   return writer->set_qos(qos);
 }
 
-// The same of a reader.
+// The same for a reader.
 static ReturnCode_t change_qos(DataReader *reader, const std::string &policy, const char *value)
 {
   if (policy == "partition") {
@@ -331,7 +331,7 @@ static ReturnCode_t change_qos(DataReader *reader, const std::string &policy, co
 static bool write_if_writer(DataWriter *writer, long seq) { return write_sample(writer, seq), true; }
 static bool write_if_writer(DataReader *, long) { return false; }
 
-// Does what lines say until there are no more.
+// Executes the commands of stdin until its end.
 template <class E>
 static long obey(E *endpoint)
 {
@@ -447,7 +447,7 @@ static void handle_ping(DataReader *reader)
       fail(EXIT_DDS, "write: refused");
 }
 
-// With a waitset the main thread wakes up to take; else the receive thread.
+// With a wait set the main thread takes samples; else the receive thread.
 static void run_echo(void (*handle)(DataReader *), int64_t end)
 {
   WaitSet waitset;
@@ -496,7 +496,7 @@ static int run_ping()
       fail(EXIT_TIME, "no pong matched in time");
     sleep_ns(1000000);
   }
-  sleep_ns(300000000); // the other side may match us a little later
+  sleep_ns(300000000); // the other side may match a little later
   send_ping();
   run_echo(handle_pong, end);
   say_rtt(rtt_list.data(), long(rtt_list.size()), options.size);

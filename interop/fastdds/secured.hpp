@@ -1,5 +1,5 @@
 // DDS Security for a participant of Fast DDS: the files of an enclave of an
-// SROS 2 keystore as properties of its QoS, as rmw_fastrtps gives them.
+// SROS 2 keystore as properties of its QoS, as rmw_fastrtps sets them.
 #ifndef FASTDDS_SECURED_HPP
 #define FASTDDS_SECURED_HPP
 
@@ -8,7 +8,7 @@
 
 #include <fastdds/dds/domain/qos/DomainParticipantQos.hpp>
 
-// Secures the participant with what lies in `folder`.
+// Secures the participant with the files in `folder`.
 static void secure(eprosima::fastdds::dds::DomainParticipantQos &qos, const std::string &folder)
 {
   auto &properties = qos.properties().properties();

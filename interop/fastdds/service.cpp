@@ -1,5 +1,5 @@
-// eProsima Fast DDS as a service's server or client, in the dialect of
-// rmw_fastrtps. Options and lines: ../README.md. The same shape as
+// Service server and client on eProsima Fast DDS, with the wire format of
+// rmw_fastrtps. Options and lines: ../README.md. The structure is that of
 // ../cyclone/service.c.
 
 #include <atomic>
@@ -59,7 +59,7 @@ static void answer_requests(DataReader *reader)
     if (!info.valid_data)
       continue;
     say("asked %lld %lld", (long long)request.a(), (long long)request.b());
-    // Its reader of replies, if it says so; else its writer.
+    // The GUID of its reply reader if it is announced, else that of its writer.
     GUID_t client = info.related_sample_identity.writer_guid();
     if (client == GUID_t::unknown())
       client = info.sample_identity.writer_guid();
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
   say("ready");
   int64_t end = service_end(&options);
   long long a, b;
-  // As rmw_fastrtps does: no answer before its client is there to hear it.
+  // As rmw_fastrtps: no response before its client's reader is matched.
   for (; options.serve && !stop_requested && now_ns() < end; sleep_ns(1000000))
     if (matched_now > 0)
       answer_requests(asked);

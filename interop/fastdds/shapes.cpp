@@ -1,6 +1,6 @@
-// The shapes program on eProsima Fast DDS: publishes or subscribes one topic of
-// ShapeType under any policy. Options and lines: ../README.md. Fast DDS 2.9
-// writes XCDR1 only and takes no coherent sets.
+// Shapes program on eProsima Fast DDS: publishes or subscribes to one topic of
+// ShapeType with any policy. Options and lines: ../README.md. Fast DDS 2.9
+// writes only XCDR1 and does not support coherent sets.
 
 #include <map>
 #include <string>
@@ -222,7 +222,7 @@ static void subscribe(DomainParticipant *participant, Topic *topic)
   auto *subscriber = check(participant->create_subscriber(group), "create a subscriber");
   auto *reader = check(subscriber->create_datareader(filtered(participant, topic), qos, &reading), "create a reader");
   say("Create reader for topic: %s", options.topic);
-  // An end names its instance only; the colors are remembered here.
+  // The end of an instance has only its handle, so the colors are stored here.
   std::map<InstanceHandle_t, std::string> colors;
   for (long n = 0; !stop_requested && (!options.iterations || n < options.iterations); n++) {
     ShapeType shape;
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
   qos.transport().user_transports.push_back(udp);
   auto *factory = DomainParticipantFactory::get_instance();
   auto *participant = check(factory->create_participant(uint32_t(options.domain), qos), "create a participant");
-  // Filters are judged by the type object; nothing is announced of it.
+  // Content filters need the type object, which is not announced.
   registershapesTypes();
   TypeSupport type(new ShapeTypePubSubType);
   type.get()->auto_fill_type_information(false);

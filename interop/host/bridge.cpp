@@ -1,8 +1,8 @@
-// ROS 1's half of a bridge: std_msgs/String, one topic, one direction. Pteros's
-// half is `pteros-lab-worker bridge`, which starts this program.
+// ROS 1 side of a bridge: std_msgs/String, one topic, one direction. The Pteros
+// side is `pteros-lab-worker bridge`, which starts this program.
 //
-//   ros1-bridge in TOPIC    what is heard on ROS 1's topic goes to stdout
-//   ros1-bridge out TOPIC   what comes from stdin is published there
+//   ros1-bridge in TOPIC    writes messages of the ROS 1 topic to stdout
+//   ros1-bridge out TOPIC   publishes messages of stdin there
 //
 // A message is its length, 4 bytes in this host's order, and its text. An empty
 // one on stdout comes first of all: ROS 1's master knows us (in), or a subscriber
@@ -53,7 +53,7 @@ static void from_ros1(ros::NodeHandle &node, const char *topic)
 static void to_ros1(ros::NodeHandle &node, const char *topic)
 {
   ros::Publisher publisher = node.advertise<std_msgs::String>(topic, QUEUE_MAX);
-  // Before that, ROS 1 would lose what it is given.
+  // Messages before that are lost by ROS 1.
   while (publisher.getNumSubscribers() == 0)
     sleep_ns(2000000);
   write_frame("");

@@ -1,7 +1,7 @@
-/* Eclipse Cyclone DDS as a contestant of `cargo xtask bench host`: options and
- * lines are host.h's, waiting is by listener, which is its fastest way here:
- * the thread that receives also answers. Debian's build has no shared memory,
- * and so no loans. */
+/* Program of Eclipse Cyclone DDS for `cargo xtask bench host`, with the
+ * options and lines of host.h. It waits by listener, which is its fastest way
+ * here: the receiving thread also replies. Debian's build has no shared
+ * memory, and so no loans. */
 #define _GNU_SOURCE
 #include "dds/dds.h"
 #include "array.h"
@@ -40,10 +40,10 @@ static bool hear(const void *sample, const char *path)
 {
   if (host.text) {
     const char *text = ((const Text *)sample)->data;
-    return traffic_hear((const uint8_t *)text, strlen(text), path);
+    return traffic_receive((const uint8_t *)text, strlen(text), path);
   }
   const Bytes *bytes = (const Bytes *)sample;
-  return traffic_hear(bytes->data._buffer, bytes->data._length, path);
+  return traffic_receive(bytes->data._buffer, bytes->data._length, path);
 }
 
 static void on_data(dds_entity_t from, void *arg)
@@ -58,7 +58,8 @@ static void on_data(dds_entity_t from, void *arg)
       stack_publish();
 }
 
-/* In one process no packet is sent: the sample goes through a cache of the reader. */
+/* Within a process no packet is sent: samples go through the reader history
+ * cache. */
 static void on_data_inside(dds_entity_t from, void *arg)
 {
   void *samples[1] = { NULL };
@@ -81,7 +82,8 @@ static void add_endpoints(const char *out, const char *in)
   dds_qset_history(qos, history, (int32_t)host.depth);
   if (host.transient_local) {
     dds_qset_durability(qos, DDS_DURABILITY_TRANSIENT_LOCAL);
-    /* What late joiners get: Cyclone keeps it by this policy, one sample unless told. */
+    /* History for late joiners: Cyclone takes it from this policy, one sample
+     * by default. */
     dds_qset_durability_service(qos, 0, history, (int32_t)host.depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
   }
   if (host.deadline_ms)

@@ -1,11 +1,10 @@
-// eProsima Fast DDS as a contestant of `cargo xtask bench host`: options and
-// lines are host.h's, waiting is by listener, where the thread that receives
-// also answers.
+// Program of eProsima Fast DDS for `cargo xtask bench host`, with the options and
+// lines of host.h. It waits by listener, so the receiving thread also replies.
 //
 // Default: a sequence of bytes over its shared-memory transport. With
-// HOST_DATA_SHARING=on: types of fixed size, whose history lies in shared memory
-// and is read in place; only those can be lent. With HOST_UDP=on: UDP alone. With
-// HOST_SECURITY=FOLDER: secured with what lies in an enclave's folder.
+// HOST_DATA_SHARING=on: types of fixed size, whose history is in shared memory
+// and is read in place; only those can be loaned. With HOST_UDP=on: only UDP. With
+// HOST_SECURITY=FOLDER: secured with the files of an enclave.
 
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
@@ -46,7 +45,7 @@ static T *check(T *made, const char *action)
   return made;
 }
 
-// A fixed type is its bytes, which is what Fast DDS calls plain.
+// A fixed-size type is serialized as its memory; Fast DDS calls that plain.
 static uint8_t *bytes_of(void *sample)
 {
   if (host.text)
@@ -72,7 +71,7 @@ static bool take_lent(DataReader *from, bool *answer)
   SampleInfoSeq infos;
   if (from->take(samples, infos, 1) != ReturnCode_t::RETCODE_OK)
     return false;
-  *answer = infos[0].valid_data && traffic_hear(&samples[0], host.size, path());
+  *answer = infos[0].valid_data && traffic_receive(&samples[0], host.size, path());
   from->return_loan(samples, infos);
   return true;
 }
@@ -82,7 +81,7 @@ static bool take_copied(DataReader *from, bool *answer)
   SampleInfo info;
   if (from->take_next_sample(incoming, &info) != ReturnCode_t::RETCODE_OK)
     return false;
-  *answer = info.valid_data && traffic_hear(bytes_of(incoming), size_of(incoming), path());
+  *answer = info.valid_data && traffic_receive(bytes_of(incoming), size_of(incoming), path());
   return true;
 }
 
@@ -210,7 +209,7 @@ static void stack_publish()
   if (host.loan && writer->loan_sample(sample, DataWriter::LoanInitializationKind::NO_LOAN_INITIALIZATION) != ReturnCode_t::RETCODE_OK)
     fail(EXIT_DDS, "no sample to be lent");
   traffic_fill(bytes_of(sample));
-  // With data sharing a full history refuses at once instead of waiting.
+  // With data sharing a full history returns an error without blocking.
   int64_t until = now_ns() + seconds(10);
   while (!writer->write(sample)) {
     if (!host.keep_all || now_ns() > until)
@@ -235,7 +234,7 @@ static void stack_add_node(const char *out, const char *in)
 {
   if (!participant)
     make_participant();
-  // A node may publish what its neighbour in this process already hears.
+  // A node may publish a topic that another node of this process subscribes to.
   auto *known = participant->lookup_topicdescription(out);
   if (!known)
     return add_endpoints(out, in);

@@ -29,7 +29,7 @@ enum how { HOW_FUTEX, HOW_EVENTFD, HOW_SPIN, HOW_UDP };
 static struct { enum how how; bool copy; int cpus[2]; size_t size; long count, warmup, rate; } o =
   { HOW_FUTEX, false, { -1, -1 }, 64, 1000, 100, 0 };
 
-/* A word of each side, on cache lines of their own, and the shared payloads. */
+/* One word per side on separate cache lines, and the shared payloads. */
 struct side { _Alignas(128) atomic_uint word; };
 static struct side *sides;
 static uint8_t *shared[2], *own[2];

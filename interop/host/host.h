@@ -1,9 +1,7 @@
-/* What the C and C++ contestants of `cargo xtask bench host` share: options,
- * the traffic and its book-keeping, the lines. host.rs says the same in Rust.
- *
- * Plain C that also compiles as C++. A stack defines the functions declared
- * under "the stack" and calls traffic_hear() from wherever it receives.
- */
+/* Common part of the C and C++ programs of `cargo xtask bench host`: options,
+ * the traffic and its counters, the lines. host.rs is the same in Rust. Plain
+ * C that also compiles as C++. A stack implements the functions under "the
+ * stack" and calls traffic_receive() where it receives. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -14,7 +12,7 @@
 
 #include "../peer.h"
 
-/* A text says its numbers in 16 hexadecimal digits each. */
+/* A text holds its numbers in 16 hexadecimal digits each. */
 enum { SIZE_MIN = 32, TEXT_MIN = 48, HOST_UNSUPPORTED = 5 };
 enum host_verb { HOST_PING, HOST_PONG, HOST_PUB, HOST_SUB, HOST_INTRA, HOST_MEET, HOST_NODES, HOST_FORWARD };
 
@@ -22,13 +20,13 @@ static const int64_t FAR = INT64_MAX;
 
 static struct host_options {
   enum host_verb verb;
-  const char *topic, *to;   /* what `forward` publishes on */
+  const char *topic, *to;   /* topic that `forward` publishes on */
   size_t size;
   long count, warmup, rate;
   bool loan, poll, keep_all;
   bool text, best_effort, transient_local, lock_memory;
   long depth, deadline_ms;  /* 0 is no deadline */
-  const char *samples;      /* where each message's number and latency is written */
+  const char *samples;      /* file for number and latency of each message */
   long subscribers, nodes, first, of;
   int64_t timeout, settle;
 } host;
@@ -88,7 +86,7 @@ static long host_total(void)
   return host.warmup + host.count;
 }
 
-/* Up to the moment and not in slices, which would cost CPU time. */
+/* Until that time, without slices, which would cost CPU time. */
 static void sleep_until_exactly(int64_t moment)
 {
   struct timespec t = { (time_t)(moment / 1000000000), (long)(moment % 1000000000) };
@@ -100,10 +98,10 @@ static void sleep_until_exactly(int64_t moment)
 
 /* One node with at most one writer and one reader; NULL is none. */
 static void stack_open(const char *out, const char *in);
-/* Publishes what traffic_fill() writes. */
+/* Publishes the payload of traffic_fill(). */
 static void stack_publish(void);
 static void stack_matched(long *readers, long *writers);
-/* One more node of a crowd. */
+/* Opens one more node in this process. */
 static void stack_add_node(const char *out, const char *in);
 
 /* -- traffic ------------------------------------------------------------------- */
@@ -118,7 +116,7 @@ static struct {
   int64_t *took, last_at;
   long messages, lost, torn;
   struct moment start, end;
-  struct heard *all;        /* with --samples: every message as it came, repeated ones too */
+  struct heard *all;        /* with --samples: every received message, including duplicates */
   size_t all_count, all_max;
   const char *path;
 } traffic;
@@ -155,8 +153,9 @@ static struct moment moment_now(void)
   return m;
 }
 
-/* A message came, by that path. True: send what traffic_fill() writes, now. */
-static bool traffic_hear(const uint8_t *bytes, size_t size, const char *path)
+/* Handles a received message with its delivery path. True: send the payload
+ * of traffic_fill() now. */
+static bool traffic_receive(const uint8_t *bytes, size_t size, const char *path)
 {
   int64_t now = now_ns();
   uint64_t seq = 0, stamp = 0, again = 0;
@@ -177,7 +176,7 @@ static bool traffic_hear(const uint8_t *bytes, size_t size, const char *path)
     struct heard one = { seq - (uint64_t)host.warmup, now - (int64_t)stamp };
     traffic.all[traffic.all_count++] = one;
   }
-  /* One that came before, or out of its order, is in the samples alone. */
+  /* A duplicate or reordered message counts only in the samples. */
   if (seq <= traffic.last_seq) {
     pthread_mutex_unlock(&traffic.lock);
     return false;
@@ -201,8 +200,8 @@ static bool traffic_hear(const uint8_t *bytes, size_t size, const char *path)
   return host.verb == HOST_PONG || host.verb == HOST_FORWARD || (host.verb == HOST_PING && !host.rate && seq < (uint64_t)host_total());
 }
 
-/* Number and stamp of the next message; a pong's are those of its ping, as are
- * those of what is passed on. */
+/* Number and timestamp of the next message. A pong or a forwarded message has
+ * those of the received one. */
 static void traffic_fill(uint8_t *bytes)
 {
   uint64_t seq, stamp;
@@ -236,7 +235,7 @@ static void traffic_goal(uint64_t seq)
   pthread_mutex_unlock(&traffic.lock);
 }
 
-/* Sleeps until the moment or until the goal is reached. */
+/* Sleeps until that time or until the goal is reached. */
 static void traffic_wait(int64_t until)
 {
   while (!traffic_is_over() && now_ns() < until) {
@@ -253,7 +252,8 @@ static double ms_between(int64_t from, int64_t to)
   return (double)(to - from) / 1e6;
 }
 
-/* Before the summary, so that whoever waits for that finds the file whole. */
+/* Written before the summary, so that the file is complete when the summary
+ * is read. */
 static void traffic_write_samples(void)
 {
   FILE *file = fopen(host.samples, "w");
@@ -353,8 +353,8 @@ static void host_pub(void)
       ms_between(start.cpu, end.cpu));
 }
 
-/* A subscription that hears nothing for so long takes the rest for lost: nobody
- * repairs best effort. */
+/* A subscription without messages for this long counts the missing ones as
+ * lost. Best-effort messages are not retransmitted. */
 static int64_t host_quiet(void)
 {
   int64_t least = host.best_effort ? 1000000000 : 3000000000, periods = host.rate ? 3000000000 / host.rate : 0;
@@ -446,7 +446,7 @@ static int host_main(int argc, char **argv)
   case HOST_FORWARD:
     stack_open(host_topic_of(host.to, "flow"), host_topic("flow", -1));
     say("ready");
-    /* Whoever publishes comes later. */
+    /* The publisher starts later. */
     host_wait_matched(1, 0, until);
     say("matched");
     break;
@@ -458,7 +458,8 @@ static int host_main(int argc, char **argv)
   default:
     break;
   }
-  /* The other side may still need a repair; whoever started us ends us. */
+  /* The other side may still need a retransmission. The parent process ends
+   * this one. */
   for (;;)
     pause();
 }

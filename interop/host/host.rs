@@ -1,11 +1,11 @@
-//! What the Rust contestants of `cargo xtask bench host` share: options, the
-//! traffic and its book-keeping, the lines they print. No stack in here; each
-//! one implements [`Stack`]. `host.h` says the same in C, README.md in words.
+//! Common part of the Rust programs of `cargo xtask bench host`: options, the
+//! traffic and its counters, the printed lines. It contains no stack; each program
+//! implements [`Stack`]. `host.h` is the same in C, and README.md describes it.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "a stopwatch that reports on standard output"
+    reason = "a benchmark that reports on standard output"
 )]
 #![allow(missing_docs, reason = "part of a program, included by path")]
 
@@ -14,24 +14,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Sequence number, then the moment of sending, at the begin of each payload;
-/// the number again at its end, so that a torn one is noticed.
+/// Size of sequence number and send time at the start of each payload, and of the
+/// sequence number at its end. The copy at the end detects torn payloads.
 pub const SIZE_MIN: usize = 32;
 
-/// The same of a text, which says them in 16 hexadecimal digits each.
+/// The same for a text, with 16 hexadecimal digits per number.
 pub const TEXT_MIN: usize = 48;
 
 const USAGE: &str = "usage: VERB [--OPTION VALUE]..., see interop/README.md";
 
-/// A subscription that hears nothing for so long takes the rest for lost: nobody
-/// repairs best effort.
-fn quiet(o: &Options) -> u64 {
+/// A subscription without messages for this long counts the missing ones as lost.
+/// Best-effort messages are not retransmitted.
+fn quiet_timeout(o: &Options) -> u64 {
     const RELIABLE: u64 = 3_000_000_000;
     const BEST_EFFORT: u64 = 1_000_000_000;
     let periods = 3_000_000_000_u64.checked_div(o.rate).unwrap_or(0);
-    match o.best_effort {
-        true => BEST_EFFORT.max(periods),
-        false => RELIABLE.max(periods),
+    if o.best_effort {
+        BEST_EFFORT.max(periods)
+    } else {
+        RELIABLE.max(periods)
     }
 }
 
@@ -39,33 +40,33 @@ fn quiet(o: &Options) -> u64 {
 pub struct Options {
     pub verb: String,
     pub topic: String,
-    /// What `forward` publishes on.
+    /// Topic that `forward` publishes on.
     pub to: String,
     pub size: usize,
     pub count: u64,
     pub warmup: u64,
     /// Messages per second; 0 is as fast as possible.
     pub rate: u64,
-    /// Written into memory that the stack lends.
+    /// Write into loaned messages.
     pub loan: bool,
-    /// Within a process: as bytes all the same.
+    /// Serialize within a process too.
     pub serialize: bool,
-    /// Look again and again instead of sleeping.
+    /// Poll instead of sleeping.
     pub poll: bool,
     pub keep_all: bool,
-    /// A string instead of a sequence of bytes.
+    /// Send a string instead of a byte sequence.
     pub text: bool,
     pub best_effort: bool,
     pub transient_local: bool,
-    /// `mlockall`.
+    /// Call `mlockall`.
     pub lock_memory: bool,
     pub depth: usize,
-    /// 0 is none.
+    /// 0 for none.
     pub deadline_ms: u64,
-    /// Where each message's number and latency is written.
+    /// File for number and latency of each message.
     pub samples: Option<String>,
-    /// Nanoseconds between the match and the first message: the other side may
-    /// match later.
+    /// Nanoseconds between the match and the first message, since the other side
+    /// may match later.
     pub settle: u64,
     pub subscribers: usize,
     pub nodes: usize,
@@ -154,49 +155,56 @@ impl Options {
         self.warmup + self.count
     }
 
-    /// For stacks without DDS's policies: an error if one is asked for.
+    /// For stacks without DDS policies: an error if one is requested.
     pub fn need_no_policies(&self, stack: &str) -> Result<(), String> {
         let policies = self.best_effort || self.transient_local || self.deadline_ms > 0;
         let plain = !policies && !self.serialize;
-        match plain {
-            true => Ok(()),
-            false => Err(format!("unsupported: {stack} has no such policies")),
+        if plain {
+            Ok(())
+        } else {
+            Err(format!("unsupported: {stack} has no such policies"))
         }
     }
 }
 
-/// What one process publishes and what it subscribes to.
+/// The topics that one process publishes and subscribes to.
 #[derive(Clone, Debug, Default)]
-pub struct Ends {
+pub struct EndpointTopics {
     pub out: Option<String>,
     pub input: Option<String>,
 }
 
-/// What a stack must do. Moments are nanoseconds of the monotonic clock.
+/// Interface of a stack. Times are nanoseconds of the monotonic clock.
 pub trait Stack: Sized {
-    /// One node with at most one publisher and one subscription, which gives
-    /// each message to [`Traffic::hear`] and answers where that says so.
-    fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String>;
+    /// Opens a node with at most one publisher and one subscription. The
+    /// subscription passes each message to [`Traffic::receive`], and replies if
+    /// that returns true.
+    fn open(
+        options: &Options,
+        ends: &EndpointTopics,
+        traffic: &Arc<Traffic>,
+    ) -> Result<Self, String>;
 
-    /// Publishes what [`Traffic::fill`] writes.
+    /// Publishes the payload of [`Traffic::fill`].
     fn publish(&mut self) -> Result<(), String>;
 
-    /// Waits until the publisher has so many readers and the subscription so
+    /// Waits until the publisher has this many readers and the subscription this
     /// many publishers.
     fn wait_matched(&mut self, readers: usize, writers: usize, until: u64) -> bool;
 
-    /// Receives until the moment or until [`Traffic::is_over`].
+    /// Receives until that time or until [`Traffic::is_over`].
     fn run(&mut self, until: u64);
 
-    /// `options.nodes` nodes in this process: number i, counted from
-    /// `options.first` on, publishes `node/i` and hears that of the next of `options.of`.
-    fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String>;
+    /// Opens `options.nodes` nodes in this process. Node i, counted from
+    /// `options.first`, publishes `node/i` and subscribes to that of the next of
+    /// `options.of`.
+    fn open_many(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String>;
 }
 
-/// The topics of a node in a crowd.
-pub fn crowd_ends(options: &Options, index: usize) -> Ends {
+/// The topics of one node of many.
+pub fn node_topics(options: &Options, index: usize) -> EndpointTopics {
     let topic = |i: usize| Some(format!("{}/node{}", options.topic, i % options.of.max(1)));
-    Ends {
+    EndpointTopics {
         out: topic(options.first + index),
         input: topic(options.first + index + 1),
     }
@@ -211,14 +219,14 @@ fn nanoseconds(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A stretch of time: on the clock, and of all this process's threads.
+/// Wall time, and CPU time of all threads of this process.
 #[derive(Clone, Copy)]
-struct Moment {
+struct ResourceSample {
     wall: u64,
     cpu: u64,
 }
 
-impl Moment {
+impl ResourceSample {
     fn now() -> Self {
         Self {
             wall: now_ns(),
@@ -236,28 +244,28 @@ impl Moment {
     }
 }
 
-/// What is sent and heard; shared with the thread that receives.
+/// State of the sent and received messages, shared with the receiving thread.
 pub struct Traffic {
     options: Options,
-    heard: AtomicU64,
+    received: AtomicU64,
     goal: AtomicU64,
-    book: Mutex<Book>,
+    state: Mutex<ReceiveState>,
 }
 
-struct Book {
+struct ReceiveState {
     sent: u64,
-    /// Number and stamp of what was heard last.
+    /// Number and timestamp of the last received message.
     last: (u64, u64),
     took: Vec<u64>,
-    /// With `--samples`: number and latency of every message as it came,
-    /// repeated ones too, twice as many as there should be at most.
+    /// With `--samples`: number and latency of every received message, including
+    /// duplicates. At most twice the expected number.
     all: Vec<(u64, u64)>,
     messages: u64,
     lost: u64,
     torn: u64,
-    start: Option<Moment>,
-    end: Option<Moment>,
-    /// When the last one came.
+    start: Option<ResourceSample>,
+    end: Option<ResourceSample>,
+    /// Time of the last reception.
     last_at: u64,
     path: &'static str,
 }
@@ -266,9 +274,9 @@ impl Traffic {
     fn new(options: &Options) -> Arc<Self> {
         Arc::new(Self {
             options: options.clone(),
-            heard: AtomicU64::new(0),
+            received: AtomicU64::new(0),
             goal: AtomicU64::new(u64::MAX),
-            book: Mutex::new(Book {
+            state: Mutex::new(ReceiveState {
                 sent: 0,
                 last: (0, 0),
                 took: Vec::with_capacity(options.count as usize),
@@ -287,47 +295,48 @@ impl Traffic {
         })
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ReceiveState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A message came, by that path. True: send what `fill` writes, now.
-    pub fn hear(&self, bytes: &[u8], path: &'static str) -> bool {
+    /// Handles a received message with its delivery path. True: send the payload of
+    /// `fill` now.
+    pub fn receive(&self, bytes: &[u8], path: &'static str) -> bool {
         let now = now_ns();
         let text = self.options.text;
         let width = if text { 16 } else { 8 };
-        let word = |at: usize| bytes.get(at..at + width).map_or(0, |p| word_of(p, text));
+        let word = |at: usize| bytes.get(at..at + width).map_or(0, |p| read_word(p, text));
         let (seq, stamp) = (word(0), word(width));
-        let mut book = self.book();
+        let mut state = self.state();
         let whole = bytes.len() == self.options.size;
         if !whole || word(bytes.len().saturating_sub(width)) != seq {
-            book.torn += 1;
+            state.torn += 1;
             return false;
         }
-        book.path = path;
-        if seq > self.options.warmup && book.all.len() < book.all.capacity() {
+        state.path = path;
+        if seq > self.options.warmup && state.all.len() < state.all.capacity() {
             let took = now.saturating_sub(stamp);
-            book.all.push((seq - self.options.warmup, took));
+            state.all.push((seq - self.options.warmup, took));
         }
-        // One that came before, or out of its order, is in the samples alone.
-        if seq <= book.last.0 {
+        // A duplicate or reordered message counts only in the samples.
+        if seq <= state.last.0 {
             return false;
         }
-        book.lost += seq.saturating_sub(book.last.0 + 1);
-        book.last = (seq, stamp);
-        book.last_at = now;
+        state.lost += seq.saturating_sub(state.last.0 + 1);
+        state.last = (seq, stamp);
+        state.last_at = now;
         if seq > self.options.warmup {
-            if book.start.is_none() {
-                book.start = Some(Moment::now());
+            if state.start.is_none() {
+                state.start = Some(ResourceSample::now());
             }
-            book.took.push(now.saturating_sub(stamp));
-            book.messages += 1;
+            state.took.push(now.saturating_sub(stamp));
+            state.messages += 1;
         }
         if seq == self.options.total() {
-            book.end = Some(Moment::now());
+            state.end = Some(ResourceSample::now());
         }
-        drop(book);
-        self.heard.store(seq, Ordering::Release);
+        drop(state);
+        self.received.store(seq, Ordering::Release);
         match self.options.verb.as_str() {
             "pong" | "forward" => true,
             "ping" => self.options.rate == 0 && seq < self.options.total(),
@@ -335,20 +344,21 @@ impl Traffic {
         }
     }
 
-    /// Number and stamp of the next message; a pong's are those of its ping,
-    /// as are those of what is passed on.
+    /// Number and timestamp of the next message. A pong or a forwarded message has
+    /// those of the received one.
     pub fn next(&self) -> (u64, u64) {
-        let mut book = self.book();
+        let mut state = self.state();
         match self.options.verb.as_str() {
-            "pong" | "forward" => book.last,
+            "pong" | "forward" => state.last,
             _ => {
-                book.sent += 1;
-                (book.sent, now_ns())
+                state.sent += 1;
+                (state.sent, now_ns())
             }
         }
     }
 
-    /// Writes [`Traffic::next`] into a payload, whose rest stays as it is.
+    /// Writes [`Traffic::next`] into a payload. The rest of the payload is
+    /// unchanged.
     pub fn fill(&self, bytes: &mut [u8]) {
         let (seq, stamp) = self.next();
         let text = self.options.text;
@@ -356,68 +366,73 @@ impl Traffic {
         let end = bytes.len().saturating_sub(width);
         for (at, word) in [(0, seq), (width, stamp), (end, seq)] {
             if let Some(part) = bytes.get_mut(at..at + width) {
-                put_word(part, word, text);
+                write_word(part, word, text);
             }
         }
     }
 
-    /// Whether as many were heard as are waited for.
+    /// Whether the expected number of messages was received.
     pub fn is_over(&self) -> bool {
-        self.heard.load(Ordering::Acquire) >= self.goal.load(Ordering::Relaxed)
+        self.received.load(Ordering::Acquire) >= self.goal.load(Ordering::Relaxed)
     }
 
     fn wait_for(&self, seq: u64) {
         self.goal.store(seq, Ordering::Relaxed);
     }
 
-    fn heard(&self) -> u64 {
-        self.heard.load(Ordering::Acquire)
+    fn received(&self) -> u64 {
+        self.received.load(Ordering::Acquire)
     }
 
     fn report(&self) -> Result<(), String> {
-        let mut book = self.book();
-        // Before the summary, so that whoever waits for that finds the file whole.
+        let mut state = self.state();
+        // Written before the summary, so that the file is complete when the summary
+        // is read.
         if let Some(file) = &self.options.samples {
-            let lines = book.all.iter().map(|(seq, took)| format!("{seq},{took}\n"));
+            let lines = state
+                .all
+                .iter()
+                .map(|(seq, took)| format!("{seq},{took}\n"));
             let text = String::from("sequence,latency_ns\n") + &lines.collect::<String>();
             std::fs::write(file, text).map_err(|e| format!("--samples {file}: {e}"))?;
         }
-        book.took.sort_unstable();
-        let list = &book.took;
+        state.took.sort_unstable();
+        let list = &state.took;
         let at = |percent: usize| {
             let index = (list.len() * percent / 100).min(list.len().saturating_sub(1));
             list.get(index).map_or(f64::NAN, |ns| *ns as f64 / 1e3)
         };
-        let end = book.end.unwrap_or(Moment {
-            wall: book.last_at,
-            ..Moment::now()
+        let end = state.end.unwrap_or(ResourceSample {
+            wall: state.last_at,
+            ..ResourceSample::now()
         });
         println!(
             "took count={} min={:.3} p50={:.3} p95={:.3} p99={:.3} max={:.3} lost={} torn={} {} path={}",
-            book.messages,
+            state.messages,
             at(0),
             at(50),
             at(95),
             at(99),
             at(100),
-            book.lost + self.options.total().saturating_sub(book.last.0),
-            book.torn,
-            end.since(book.start.unwrap_or(end)),
-            book.path.replace(' ', "_"),
+            state.lost + self.options.total().saturating_sub(state.last.0),
+            state.torn,
+            end.since(state.start.unwrap_or(end)),
+            state.path.replace(' ', "_"),
         );
         Ok(())
     }
 }
 
-fn word_of(bytes: &[u8], text: bool) -> u64 {
+fn read_word(bytes: &[u8], text: bool) -> u64 {
     let digit = |byte: &u8| u64::from(char::from(*byte).to_digit(16).unwrap_or(0));
-    match text {
-        true => bytes.iter().fold(0, |word, byte| word << 4 | digit(byte)),
-        false => bytes.try_into().map_or(0, u64::from_ne_bytes),
+    if text {
+        bytes.iter().fold(0, |word, byte| word << 4 | digit(byte))
+    } else {
+        bytes.try_into().map_or(0, u64::from_ne_bytes)
     }
 }
 
-fn put_word(bytes: &mut [u8], mut word: u64, text: bool) {
+fn write_word(bytes: &mut [u8], mut word: u64, text: bool) {
     if !text {
         return bytes.copy_from_slice(&word.to_ne_bytes());
     }
@@ -427,13 +442,13 @@ fn put_word(bytes: &mut [u8], mut word: u64, text: bool) {
     }
 }
 
-/// A process's whole life with stack `S`; what it could not do is said on
-/// standard error, with exit code 5 when the stack has no such thing.
+/// Runs the program with stack `S`. Errors go to standard error, with exit code 5
+/// if the stack does not support the request.
 pub fn main_of<S: Stack>() -> std::process::ExitCode {
     main_with::<S>(std::env::args().skip(1))
 }
 
-/// The same with these words in place of the command line's.
+/// The same with these arguments instead of those of the command line.
 pub fn main_with<S: Stack>(words: impl IntoIterator<Item = String>) -> std::process::ExitCode {
     let outcome = Options::parse(words).and_then(|options| {
         if options.lock_memory {
@@ -462,7 +477,7 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
         "sub" => (None, topic("flow")),
         "intra" | "meet" => (topic("flow"), topic("flow")),
         "forward" => (Some(format!("{}/flow", o.to)), topic("flow")),
-        // A process that only exists, to compare with.
+        // A process without entities, for comparison.
         "nodes" if o.nodes == 0 => {
             println!("ready");
             loop {
@@ -470,20 +485,20 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
             }
         }
         "nodes" => {
-            let mut crowd = S::crowd(o, traffic)?;
+            let mut nodes = S::open_many(o, traffic)?;
             println!("ready");
-            crowd.run(u64::MAX);
+            nodes.run(u64::MAX);
             return Ok(());
         }
         other => return Err(format!("{other}: no such verb")),
     };
-    let mut stack = S::open(o, &Ends { out, input }, traffic)?;
+    let mut stack = S::open(o, &EndpointTopics { out, input }, traffic)?;
     println!("ready");
     let until = now_ns() + o.timeout;
     let wanted = match o.verb.as_str() {
         "ping" => Some((1, 1)),
         "pub" => Some((o.subscribers, 0)),
-        // Whoever publishes comes later.
+        // The publisher starts later.
         "forward" => Some((1, 0)),
         "intra" => Some((o.subscribers, 1)),
         "meet" => Some((o.of, o.of)),
@@ -507,7 +522,8 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
         "forward" => println!("matched"),
         _ => println!("met at={}", now_ns()),
     }
-    // The other side may still need a repair; whoever started us ends us.
+    // The other side may still need a retransmission. The parent process ends this
+    // one.
     if ["pong", "pub", "sub", "meet", "forward"].contains(&o.verb.as_str()) {
         traffic.wait_for(u64::MAX);
         stack.run(u64::MAX);
@@ -536,17 +552,21 @@ fn ping<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Result
 fn publish<S: Stack>(o: &Options, stack: &mut S) -> Result<(), String> {
     stack.run(now_ns() + o.settle);
     let begin = now_ns();
-    let mut start = Moment::now();
+    let mut start = ResourceSample::now();
     for number in 0..o.total() {
         if number == o.warmup {
-            start = Moment::now();
+            start = ResourceSample::now();
         }
         if let Some(due) = (number * 1_000_000_000).checked_div(o.rate) {
             stack.run(begin + due);
         }
         stack.publish()?;
     }
-    println!("sent count={} {}", o.count, Moment::now().since(start));
+    println!(
+        "sent count={} {}",
+        o.count,
+        ResourceSample::now().since(start)
+    );
     Ok(())
 }
 
@@ -554,12 +574,12 @@ fn listen<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Resu
     t.wait_for(o.total());
     let mut before = 0;
     loop {
-        stack.run(now_ns() + quiet(o));
-        let heard = t.heard();
-        if t.is_over() || (heard == before && (heard > 0 || now_ns() >= until)) {
+        stack.run(now_ns() + quiet_timeout(o));
+        let received = t.received();
+        if t.is_over() || (received == before && (received > 0 || now_ns() >= until)) {
             return t.report();
         }
-        before = heard;
+        before = received;
     }
 }
 

@@ -1,11 +1,11 @@
-// ROS 1's roscpp as a contestant of `pteros lab`: options and lines are host.h's.
+// Program of ROS 1's roscpp for `pteros lab`, with the options and lines of host.h.
 // Needs a master (`rosmaster`) at ROS_MASTER_URI; messages go over TCPROS, one
 // thread calls back, as in ros::spin().
 //
-// TCPROS has no policies: nothing is lost while both ends live, a queue of size
-// 0 keeps all. What asks for best effort is told that there is no such thing;
-// TRANSIENT_LOCAL and DEADLINE change nothing. Within a process a publisher hands
-// a pointer over, as between nodelets.
+// TCPROS has no QoS policies: nothing is lost while both sides run, and a queue of
+// size 0 keeps all. Best effort is refused as unsupported; TRANSIENT_LOCAL and
+// DEADLINE have no effect. Within a process a publisher passes a pointer, as
+// between nodelets.
 
 #include <memory>
 #include <thread>
@@ -34,13 +34,13 @@ static const char *path()
 
 static void on_bytes(const Bytes::ConstPtr &message)
 {
-  if (traffic_hear(message->data.data(), message->data.size(), path()))
+  if (traffic_receive(message->data.data(), message->data.size(), path()))
     stack_publish();
 }
 
 static void on_text(const Text::ConstPtr &message)
 {
-  if (traffic_hear(reinterpret_cast<const uint8_t *>(message->data.data()), message->data.size(), path()))
+  if (traffic_receive(reinterpret_cast<const uint8_t *>(message->data.data()), message->data.size(), path()))
     stack_publish();
 }
 
@@ -49,7 +49,7 @@ static void on_match(const ros::SingleSubscriberPublisher &)
   sem_post(&traffic.changed);
 }
 
-// roscpp tells nobody that a subscription has found a publisher.
+// roscpp has no notification that a subscription has found a publisher.
 static void watch_subscriptions()
 {
   while (subscribers.back().getNumPublishers() == 0)
@@ -87,7 +87,7 @@ static void join()
   spinner->start();
 }
 
-// Whoever publishes a pointer must leave alone what it points to.
+// A published message must not be changed afterwards.
 static void renew()
 {
   if (host.text) {
@@ -127,7 +127,7 @@ static void stack_matched(long *readers, long *writers)
   *writers = subscribers.empty() ? 0 : (long)subscribers.back().getNumPublishers();
 }
 
-// A process is one node, whose parts are called nodes here.
+// A process is one ROS 1 node. Its parts are counted as nodes here.
 static void stack_add_node(const char *out, const char *in)
 {
   if (!node)

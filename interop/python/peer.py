@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Eclipse Cyclone DDS, through the PyPI package `cyclonedds`, as a peer.
+"""Peer on Eclipse Cyclone DDS, through the PyPI package `cyclonedds`.
 
-Options and lines: ../README.md, the verbs `pub` and `sub` of it, and
-`look`. The same
-shape as ../cyclone/peer.c; everything arrives through listeners, the main
-thread only paces writing and watches the clock.
+Options and lines: ../README.md, its verbs `pub` and `sub`, and `look`.
+The structure is that of ../cyclone/peer.c: listeners receive everything, the
+main thread only writes at the rate and checks the time.
 """
 
 import argparse
@@ -77,7 +76,7 @@ def shape_type(name):
 
 STATES = {16: "alive", 32: "disposed", 64: "no_writers"}
 
-# Names by Cyclone's own numbering, whose end differs from the standard's.
+# Names in Cyclone's numbering, whose last two policies differ from the standard.
 POLICIES = (
     "INVALID USER_DATA DURABILITY PRESENTATION DEADLINE LATENCY_BUDGET OWNERSHIP "
     "OWNERSHIP_STRENGTH LIVELINESS TIME_BASED_FILTER PARTITION RELIABILITY "
@@ -107,7 +106,7 @@ def policy_name(number):
 
 
 class Reports(Listener):
-    """Prints what happens; counts matches and samples for the main thread."""
+    """Prints events; counts matches and samples for the main thread."""
 
     def __init__(self):
         super().__init__()
@@ -147,8 +146,8 @@ class Reports(Listener):
         say(f"lost total={status.total_count}")
 
     def on_data_available(self, reader):
-        # The binding may call before it has made (all of) the reader's object; main
-        # takes what came until then.
+        # The binding may call before the reader's object is complete; the main thread
+        # takes the samples received until then.
         if hasattr(reader, "_topic"):
             with self.taking:
                 self.take(reader)
@@ -163,7 +162,7 @@ class Reports(Listener):
                 text = f"{sample.color} {sample.x}"
                 content = text.encode()
             else:
-                # Types without a key have an instance too, of which nobody asked.
+                # Types without a key have an instance too, which is not reported.
                 if hasattr(sample.key_sample, "color"):
                     state = STATES[int(sample.sample_info.instance_state)]
                     say(f"instance color={sample.key_sample.color} state={state}")
@@ -301,7 +300,7 @@ def run_pub(o, participant, topic, reports, end):
 
 
 def draw(writer, shape):
-    """Does what lines on stdin say until they end: WORD COLOR [X]."""
+    """Executes the commands of stdin until its end: WORD COLOR [X]."""
     words = {"write": writer.write, "dispose": writer.dispose,
              "unregister": writer.unregister_instance, "write_dispose": writer.write_dispose}
     for line in sys.stdin:
@@ -332,7 +331,7 @@ def user_data(qos):
 
 
 def run_look(o, participant, _topic, _reports, end):
-    """Prints each participant and endpoint of others as it appears."""
+    """Prints each discovered participant and endpoint."""
     participants = BuiltinDataReader(participant, BuiltinTopicDcpsParticipant)
     endpoints = {"publication": BuiltinDataReader(participant, BuiltinTopicDcpsPublication),
                  "subscription": BuiltinDataReader(participant, BuiltinTopicDcpsSubscription)}
@@ -358,7 +357,7 @@ def run_look(o, participant, _topic, _reports, end):
 
 
 def run_typeof(o, participant, _topic, _reports, end):
-    """Asks the first endpoint of others on the topic for its type, as the command
+    """Requests the type of the first remote endpoint on the topic, as the command
     `cyclonedds typeof` does."""
     readers = [BuiltinDataReader(participant, BuiltinTopicDcpsPublication),
                BuiltinDataReader(participant, BuiltinTopicDcpsSubscription)]

@@ -1,20 +1,20 @@
-//! Keeps `docs/spec-coverage.md` from rotting: every path it names exists, every
-//! test it names is one, every row shows a test or says that there is a gap.
+//! Checks `docs/spec-coverage.md`: every path and every test that it names exists,
+//! and every row names a test or states a gap.
 //!
-//! Read from the first heading on: code spans with a slash. `rtps/wire/gap.rs`
-//! lies below `crates/rtps/src/` (or `crates/rtps/`, or the root),
-//! `…/x.rs::a_test` is a test in it or `…/x.txt::a_scenario` a simulated
-//! scenario, `::another` one more in the file named last on the same line.
+//! It starts at the first heading and reads code spans with a slash.
+//! `rtps/wire/gap.rs` is below `crates/rtps/src/` (or `crates/rtps/`, or the root).
+//! `…/x.rs::a_test` is a test in it, and `…/x.txt::a_scenario` a simulated scenario.
+//! `::another` is a further one in the last file of the same line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::tidy::Finding;
 
-/// The document, from the root.
-pub const DOCUMENT: &str = "docs/spec-coverage.md";
+/// Path of the document.
+pub const COVERAGE_DOCUMENT: &str = "docs/spec-coverage.md";
 
-/// What is wrong with the document in `text`.
+/// The errors of the document in `text`.
 pub fn check(root: &Path, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let begin = text.lines().take_while(|line| !line.starts_with("## "));
@@ -22,7 +22,7 @@ pub fn check(root: &Path, text: &str) -> Vec<Finding> {
     for (index, line) in text.lines().enumerate().skip(begin) {
         let mut add = |message: String| {
             findings.push(Finding {
-                path: DOCUMENT.into(),
+                path: COVERAGE_DOCUMENT.into(),
                 line: index + 1,
                 message,
             });
@@ -59,12 +59,13 @@ pub fn check(root: &Path, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// A row that is neither head nor rule of its table.
+/// Whether the line is a table row, and neither heading nor separator.
 fn is_row(line: &str) -> bool {
     line.starts_with("| ") && !line.starts_with("| clause |")
 }
 
-fn find(root: &Path, path: &str) -> Option<PathBuf> {
+/// The file or folder of a shortened path.
+pub fn find(root: &Path, path: &str) -> Option<PathBuf> {
     let (krate, rest) = path.split_once('/')?;
     let krate = root.join("crates").join(krate);
     let places = [
@@ -75,8 +76,8 @@ fn find(root: &Path, path: &str) -> Option<PathBuf> {
     places.into_iter().find(|place| place.exists())
 }
 
-/// Whether `file` holds that scenario, or that function as a test or as a story
-/// that it plays, or that the `main.rs` beside it does.
+/// Whether `file` contains that scenario, or that function as a test or a test
+/// case, or whether the `main.rs` beside it does.
 fn is_test(file: &Path, name: &str) -> bool {
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let text = read(file);
@@ -89,7 +90,7 @@ fn is_test(file: &Path, name: &str) -> bool {
     let Some(at) = lines.iter().position(|line| line.contains(&head)) else {
         return false;
     };
-    // Attributes stand between the mark and the function.
+    // Attributes may stand between `#[test]` and the function.
     let before = lines[..at].iter().rev();
     let attributes = before.take_while(|line| {
         let line = line.trim();
@@ -112,9 +113,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rot_is_found_and_what_is_there_is_not() {
+    fn broken_references_are_found_and_valid_ones_are_not() {
         let root = crate::tidy::root();
-        let document = fs::read_to_string(root.join(DOCUMENT)).unwrap();
+        let document = fs::read_to_string(root.join(COVERAGE_DOCUMENT)).unwrap();
         let rows = document.lines().filter(|line| is_row(line)).count();
         assert!(rows > 100, "only {rows} rows were read");
         assert_eq!(check(&root, &document), []);
@@ -128,7 +129,7 @@ mod tests {
             "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/byte_tables.rs::gap` `::header` |",
             "| 8.3 | | — | gap: not there |",
             "| 2.2 | | | `pteros/tests/conformance/samples.rs::keep_last_keeps_the_last` |",
-            "| 2.2 | | | `sim/tests/scenarios/partition.txt::two_patterns_never_meet` |",
+            "| 2.2 | | | `sim/tests/scenarios/partition.txt::two_wildcards_never_match` |",
             "| 2.2 | | | `examples/shapes/tests/vendors.rs::old_shapes_expire` |",
             "Told as `EndpointEvent`.",
         ];
@@ -140,10 +141,10 @@ mod tests {
             ("| 8.3 | | `rtps/wire/hole.rs` | gap |", "no such file"),
             ("`rtps/tests/byte_tables.rs::hole`", "no such test"),
             ("`rtps/tests/byte_tables.rs::gap` `::hole`", "no such test"),
-            // Functions, but of no test.
+            // These are functions, but not of a test.
             ("`rtps/wire/gap.rs::parse`", "no such test"),
             (
-                "`pteros/tests/conformance/flow.rs::keep_all`",
+                "`pteros/tests/conformance/back_pressure.rs::keep_all`",
                 "no such test",
             ),
         ];

@@ -1,5 +1,5 @@
-//! Fault points (`fault!` in the engine) are for the simulator alone. Here is
-//! the proof: a built program holds none of their names.
+//! Fault points (`fault!` in the engine) are for fault injection by the simulator
+//! only. This check proves that a built program contains none of their names.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tidy::root;
 
-/// How the sources name one.
+/// Start of a fault point in the sources.
 const CALL: &str = concat!("fault", "!(\"");
 
-/// Looks for every fault point's name in `program`; how many there are.
+/// Searches `program` for the name of every fault point. Returns their number.
 pub fn absent_from(program: &Path) -> Result<usize> {
     let mut names = BTreeSet::new();
-    for name in ["rtps", "shm", "rmw", "pteros", "component"] {
+    for name in ["rtps", "shm", "runtime", "pteros", "container"] {
         collect(&root().join("crates").join(name).join("src"), &mut names)?;
     }
     ensure!(!names.is_empty(), "the sources name no fault point");
@@ -24,7 +24,11 @@ pub fn absent_from(program: &Path) -> Result<usize> {
         let found = bytes
             .windows(name.len())
             .any(|part| part == name.as_bytes());
-        ensure!(!found, "{} holds the fault point {name}", program.display());
+        ensure!(
+            !found,
+            "{} contains the fault point {name}",
+            program.display()
+        );
     }
     Ok(names.len())
 }

@@ -1,9 +1,11 @@
-//! `cargo xtask flood [--seconds N] [--rate HZ]`: two processes exchange reliable
-//! messages while a third throws hostile datagrams at both, 100 000 a second.
+//! Flood test, `cargo xtask flood [--seconds N] [--rate HZ]`: two processes
+//! exchange reliable messages while a third sends hostile datagrams to both, 100
+//! 000 a second.
 //!
-//! Alone in a private network; the attacker has a CPU of its own, the attacked
-//! share another. What must hold: nobody crashes, memory grows by less than
-//! [`GROWTH_KIB_MAX`], and at least nine in ten messages still arrive in time.
+//! It runs in a private network. The attacker has a CPU of its own; the attacked
+//! processes share another. The test fails if a process crashes, if its memory
+//! grows by [`GROWTH_KIB_MAX`] or more, or if fewer than nine in ten messages
+//! arrive in time.
 
 mod attacker;
 
@@ -20,24 +22,24 @@ use crate::{bench, namespace, peers};
 pub use attacker::TASK as ATTACKER_TASK;
 pub use attacker::run as attack;
 
-/// The task that runs inside the namespace.
+/// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "flood-inside";
 
 const USAGE: &str = "usage: cargo xtask flood [--seconds N] [--rate HZ]";
 
-/// Legitimate messages a second.
+/// Legitimate messages per second.
 const MESSAGE_RATE: u32 = 2_000;
-/// What each process may grow by.
+/// Limit of the memory growth of each process.
 const GROWTH_KIB_MAX: u64 = 32 << 10;
-/// How many messages must arrive before the publisher ends.
+/// Share of the messages that must arrive before the publisher ends.
 const SHARE_MIN: f64 = 0.9;
 
-struct Plan {
+struct FloodPlan {
     seconds: u32,
     rate: u32,
 }
 
-impl Plan {
+impl FloodPlan {
     fn parse(flags: &[String]) -> Result<Self> {
         let mut plan = Self {
             seconds: 20,
@@ -50,7 +52,7 @@ impl Plan {
                 .with_context(|| format!("{flag} lacks a value\n{USAGE}"))?;
             let number = || {
                 let number = value.parse::<u32>().ok().filter(|n| *n > 0);
-                number.with_context(|| format!("{flag} {value}: expected a number from 1 on"))
+                number.with_context(|| format!("{flag} {value}: expected a number of at least 1"))
             };
             match flag.as_str() {
                 "--seconds" => plan.seconds = number()?,
@@ -62,9 +64,9 @@ impl Plan {
     }
 }
 
-/// Builds what is attacked, then attacks it in a private network.
+/// Builds the programs, then attacks them in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
-    Plan::parse(flags)?;
+    FloodPlan::parse(flags)?;
     bench::build_ours()?;
     let own = std::env::current_exe()?;
     namespace::command(true, &own.to_string_lossy())?
@@ -74,9 +76,9 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
         .context("run the flood in a private network")
 }
 
-/// The inner half.
+/// Runs the measurement inside the namespace.
 pub fn run_inside(flags: &[String]) -> Result<()> {
-    let plan = Plan::parse(flags)?;
+    let plan = FloodPlan::parse(flags)?;
     let program = peers::target_folder()?.join("release/ping-pong");
     let calm = exchange(&program, plan.seconds.min(5), None)?;
     println!("without a flood: {calm}");
@@ -84,7 +86,7 @@ pub fn run_inside(flags: &[String]) -> Result<()> {
     println!("{} packets a second: {flooded}", plan.rate);
     ensure!(
         calm.share() >= SHARE_MIN,
-        "too few messages arrive even without a flood; is the machine busy?"
+        "too few messages arrive even without the flood; is the machine busy?"
     );
     ensure!(
         flooded.share() >= SHARE_MIN * calm.share(),
@@ -92,30 +94,30 @@ pub fn run_inside(flags: &[String]) -> Result<()> {
     );
     ensure!(
         flooded.growth_kib <= GROWTH_KIB_MAX,
-        "a process grew by more than {GROWTH_KIB_MAX} KiB"
+        "memory of a process grew by more than {GROWTH_KIB_MAX} KiB"
     );
     Ok(())
 }
 
-/// What became of one exchange of messages.
-struct Outcome {
+/// Result of one exchange of messages.
+struct ExchangeOutcome {
     sent: u32,
     in_time: u32,
     growth_kib: u64,
     hostile: Option<String>,
 }
 
-impl Outcome {
+impl ExchangeOutcome {
     fn share(&self) -> f64 {
         f64::from(self.in_time) / f64::from(self.sent)
     }
 }
 
-impl std::fmt::Display for Outcome {
+impl std::fmt::Display for ExchangeOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} of {} messages in time ({:.1} %), {} KiB grown",
+            "{} of {} messages in time ({:.1} %), memory grew by {} KiB",
             self.in_time,
             self.sent,
             100.0 * self.share(),
@@ -128,16 +130,16 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Lets a publisher and a subscriber talk, with a flood around them.
-fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<Outcome> {
+/// Runs a publisher and a subscriber, with or without a flood.
+fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<ExchangeOutcome> {
     let count = MESSAGE_RATE * seconds;
     let attacked = |line: &str| {
         let mut command = Command::new("taskset");
         command.args(["-c", "1"]).arg(program);
-        // The flood comes by UDP; so does what it is to disturb.
+        // The flood arrives over UDP, so the messages must use UDP too.
         command.env("PTEROS_SHARED_MEMORY", "off");
         command.args(line.split(' '));
-        Process::start(command)
+        FloodProcess::start(command)
     };
     let mut subscriber = attacked("sub --history keep_last:1000")?;
     let mut publisher = attacked(&format!(
@@ -151,7 +153,7 @@ fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<Outcome>
             let mut command = Command::new("taskset");
             command.args(["-c", "0"]).arg(std::env::current_exe()?);
             command.args([ATTACKER_TASK, &rate.to_string(), &seconds.to_string()]);
-            Some(Process::start(command)?)
+            Some(FloodProcess::start(command)?)
         }
     };
     let arrived = Arc::new(AtomicU32::new(1));
@@ -165,21 +167,21 @@ fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<Outcome>
         }
     });
     publisher.wait_for(&format!("sent seq={count} "))?;
-    // It lingers a second longer.
+    // The publisher lingers for one second.
     let after = [subscriber.resident_kib()?, publisher.resident_kib()?];
     publisher.wait_for("ended sent=")?;
     let in_time = arrived.load(Ordering::Relaxed);
     let growth = before.iter().zip(after).map(|(b, a)| a.saturating_sub(*b));
     let hostile = match &mut attacker {
         None => None,
-        Some(attacker) => Some(attacker.wait_for("threw ")?),
+        Some(attacker) => Some(attacker.wait_for("sent ")?),
     };
     ensure!(
         subscriber.child.try_wait()?.is_none(),
         "the subscriber crashed"
     );
     ensure!(publisher.child.wait()?.success(), "the publisher crashed");
-    Ok(Outcome {
+    Ok(ExchangeOutcome {
         sent: count,
         in_time,
         growth_kib: growth.max().unwrap_or(0),
@@ -187,13 +189,13 @@ fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<Outcome>
     })
 }
 
-/// One process and its lines; killed when dropped.
-struct Process {
+/// A process and its output lines, killed on drop.
+struct FloodProcess {
     child: Child,
     lines: Option<Lines<BufReader<ChildStdout>>>,
 }
 
-impl Process {
+impl FloodProcess {
     fn start(mut command: Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::null())
@@ -204,22 +206,22 @@ impl Process {
         Ok(Self { child, lines })
     }
 
-    /// Reads up to a line that begins so; the whole line.
+    /// Reads up to a line with this prefix and returns the line.
     fn wait_for(&mut self, beginning: &str) -> Result<String> {
         let lines = self
             .lines
             .as_mut()
-            .context("its lines are read elsewhere")?;
+            .context("another thread reads its lines")?;
         for line in lines {
             let line = line?;
             if line.starts_with(beginning) {
                 return Ok(line);
             }
         }
-        bail!("a process ended before it said {beginning:?}")
+        bail!("a process ended before it printed {beginning:?}")
     }
 
-    /// Memory it has in use now.
+    /// Resident memory of the process.
     fn resident_kib(&self) -> Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
         let text = std::fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
@@ -229,7 +231,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for FloodProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -244,7 +246,7 @@ mod tests {
     fn a_wrong_option_is_named() {
         let parse = |line: &str| {
             let flags: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            Plan::parse(&flags)
+            FloodPlan::parse(&flags)
                 .map(|p| p.rate)
                 .map_err(|e| e.to_string())
         };

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz [--seconds N] [TARGET …]`: builds the targets in `fuzz/` and
-//! runs each for a while, on a corpus that begins with what the captures and
-//! the interface definitions hold. Needs a nightly toolchain and cargo-fuzz,
-//! and says so; `cargo xtask test` needs neither and does not come here.
+//! runs each for a while. The initial corpus comes from captures and interface
+//! definitions. It needs a nightly toolchain and cargo-fuzz; `cargo xtask test`
+//! needs neither and does not run it.
 
 mod seeds;
 
@@ -12,11 +12,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::tidy::root;
 
-/// Seconds for each target, unless said otherwise.
+/// Default seconds per target.
 const SECONDS_DEFAULT: u64 = 20;
 
-/// Every target and the longest input it is given, bytes. Scripts of stateful
-/// targets are short: their ends cost more than their steps.
+/// Every target and the largest length of its input in bytes. Scripts of stateful
+/// targets are short, since their ends cost more than their steps.
 const TARGETS: &[(&str, u32)] = &[
     ("message", 4096),
     ("participant_data", 4096),
@@ -39,16 +39,17 @@ const TARGETS: &[(&str, u32)] = &[
     ("security_message", 4096),
     ("security_frame", 512),
     ("security_handshake", 64),
-    ("security_shield", 512),
+    ("security_crypto_transform", 512),
 ];
 
-/// libFuzzer's limits: memory of the process (with the sanitizer's own), one
+/// Limits for libFuzzer: memory of the process (including the sanitizer's), one
 /// allocation, and seconds for one input.
 const LIMITS: [&str; 3] = ["-rss_limit_mb=2048", "-malloc_limit_mb=96", "-timeout=10"];
 
-/// Runs the command. Whether no target found anything; what was found is named.
+/// Runs the command. Returns whether no target found anything; findings are
+/// printed.
 pub fn run(arguments: &[String]) -> Result<bool> {
-    let (seconds, chosen) = read(arguments)?;
+    let (seconds, chosen) = parse_arguments(arguments)?;
     check_tools()?;
     let folder = root().join("fuzz");
     let target = target_folder();
@@ -57,7 +58,7 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     println!("build {} targets", chosen.len());
     for (name, _) in &chosen {
         let mut build = cargo_fuzz(&folder, "build", &target);
-        succeed(build.arg(name), "build the fuzz targets")?;
+        run_checked(build.arg(name), "build the fuzz targets")?;
     }
     let mut found = Vec::new();
     for (name, bytes_max) in &chosen {
@@ -78,16 +79,16 @@ pub fn run(arguments: &[String]) -> Result<bool> {
         println!("\n{} targets, nothing found", chosen.len());
     } else {
         println!(
-            "\nfound something: {}; the inputs are in fuzz/artifacts, and become tests",
+            "\nfound something: {}; the inputs are in fuzz/artifacts; turn them into tests",
             found.join(", ")
         );
     }
     Ok(found.is_empty())
 }
 
-type Chosen = Vec<(&'static str, u32)>;
+type SelectedTargets = Vec<(&'static str, u32)>;
 
-fn read(arguments: &[String]) -> Result<(u64, Chosen)> {
+fn parse_arguments(arguments: &[String]) -> Result<(u64, SelectedTargets)> {
     let usage = "usage: cargo xtask fuzz [--seconds N] [TARGET …]";
     let mut seconds = SECONDS_DEFAULT;
     let mut chosen = Vec::new();
@@ -104,7 +105,7 @@ fn read(arguments: &[String]) -> Result<(u64, Chosen)> {
         } else {
             let names: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
             bail!(
-                "{word} is no fuzz target; there are {}\n{usage}",
+                "{word} is not a fuzz target; there are {}\n{usage}",
                 names.join(", ")
             );
         }
@@ -115,7 +116,7 @@ fn read(arguments: &[String]) -> Result<(u64, Chosen)> {
     Ok((seconds, chosen))
 }
 
-/// What is missing, and how to get it.
+/// Reports missing tools and how to install them.
 fn check_tools() -> Result<()> {
     let answers = |arguments: &[&str]| {
         let output = Command::new("cargo").args(arguments).output();
@@ -138,14 +139,14 @@ fn cargo_fuzz(folder: &Path, verb: &str, target: &Path) -> Command {
         .arg("--target-dir")
         .arg(target)
         .current_dir(root())
-        // Set by the cargo that runs us, for its own toolchain.
+        // The outer cargo sets it for its own toolchain.
         .env_remove("RUSTUP_TOOLCHAIN")
         .env_remove("CARGO")
         .env_remove("RUSTC");
     command
 }
 
-/// Apart from other builds: other flags, another compiler.
+/// A separate build folder, since flags and compiler differ.
 fn target_folder() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder).join("fuzz"),
@@ -153,7 +154,7 @@ fn target_folder() -> PathBuf {
     }
 }
 
-fn succeed(command: &mut Command, what: &str) -> Result<()> {
+fn run_checked(command: &mut Command, what: &str) -> Result<()> {
     let status = command.status().with_context(|| what.to_string())?;
     if !status.success() {
         bail!("{what}: {status}");
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_target_has_its_program() {
+    fn every_target_has_a_program() {
         let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
         for (name, _) in TARGETS {
             assert!(manifest.contains(&format!("name = \"{name}\"")), "{name}");
@@ -177,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_read_or_refused_by_name() {
+    fn arguments_are_parsed_or_refused_by_name() {
         let read = |line: &str| {
             let words: Vec<String> = line.split_whitespace().map(Into::into).collect();
-            read(&words)
+            parse_arguments(&words)
         };
         assert_eq!(read("").unwrap(), (SECONDS_DEFAULT, TARGETS.to_vec()));
         assert_eq!(read("--seconds 5 yaml").unwrap(), (5, vec![("yaml", 1024)]));

@@ -1,6 +1,6 @@
-//! `cargo xtask loom`: the lock-free parts of shared memory in every order in
-//! which two processes can run (crates/shm/src/loom_tests.rs). Release, with a
-//! flag that no other build has, so it builds anew the first time.
+//! `cargo xtask loom`: model-checks the lock-free parts of shared memory in every
+//! interleaving of two processes (crates/shm/src/loom_tests.rs). It is a release
+//! build with its own flag, so the first run builds everything.
 
 use std::process::{Command, ExitStatus};
 

@@ -1,11 +1,13 @@
 //! Project tasks: `cargo xtask <task>`. One module per task.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a tool that works on a real machine in real time"
+    reason = "a tool that runs on a real machine in real time"
 )]
 
 mod bench;
+mod book;
 mod coverage;
+mod documents;
 #[path = "../../interop/peer.rs"]
 mod driver;
 mod fault_points;
@@ -17,6 +19,7 @@ mod loom;
 mod namespace;
 mod peers;
 mod peers_check;
+mod prose;
 mod sim;
 mod test;
 mod tidy;
@@ -32,6 +35,8 @@ fn main() -> Result<()> {
         "test" if test::run(&rest)? => {}
         "test" => std::process::exit(1),
         "tidy" => println!("{}", tidy::run(&rest)?),
+        "book" => println!("{}", book::run(&rest)?),
+        "prose" => prose::run(&rest)?,
         "fuzz" if fuzz::run(&rest)? => {}
         "fuzz" => std::process::exit(1),
         "peers" => peers::run(&rest)?,
@@ -43,7 +48,7 @@ fn main() -> Result<()> {
         bench::composition::INSIDE_TASK => bench::composition::run_inside(&rest)?,
         bench::security::INSIDE_TASK => bench::security::run_inside(&rest)?,
         bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
-        pteros_testbed::relay::TASK => pteros_testbed::relay::run(&rest)?,
+        pteros_testbed::frame_relay::TASK => pteros_testbed::frame_relay::run(&rest)?,
         "flood" => exit_as(flood::run(&rest)?),
         flood::INSIDE_TASK => flood::run_inside(&rest)?,
         flood::ATTACKER_TASK => flood::attack(&rest)?,
@@ -52,13 +57,13 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())
 }
 
-/// Passes a command's status on, as a shell does for one that a signal ended.
+/// Exits with the command's status. A signal gives the exit code that a shell uses.
 fn exit_as(status: std::process::ExitStatus) -> ! {
     use std::os::unix::process::ExitStatusExt;
     std::process::exit(

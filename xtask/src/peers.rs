@@ -1,8 +1,8 @@
-//! `cargo xtask peers [--check]`: the DDS stacks that others wrote, installed
-//! and built on demand under `target/interop`, see interop/README.md.
+//! `cargo xtask peers [--check]`: installs and builds the DDS stacks of other
+//! vendors under `target/interop`, see interop/README.md.
 //!
-//! A peer that cannot be had is not an error of the others: each one comes with
-//! its own reason. Rebuilt when its sources are newer than the program.
+//! A missing peer does not affect the others, and its reason is printed. A program
+//! is rebuilt if its sources are newer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use pteros_testbed::workplace::{Workplace, compiler, run_quietly};
+use pteros_testbed::peer_build::{PeerBuild, compiler, run_quietly};
 
-/// Everything that was asked for, had or not.
+/// The peer programs, available or not.
 pub struct Peers {
     /// The folder of the programs, for `PTEROS_PEERS`.
     pub folder: PathBuf,
-    /// Each peer's program, or why it could not be had and what would help.
+    /// Each peer's program, or the reason why it is missing and a hint.
     pub list: Vec<(&'static str, Result<PathBuf>)>,
 }
 
-/// The PyPI release that is tested against.
+/// The tested PyPI release.
 const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
 
-/// What the programs of nodes include beside their own source.
+/// Further source files of the node programs.
 const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
 const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
 const CYCLONE_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "cyclone/node.h"];
 const FASTDDS_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "fastdds/node.hpp"];
 
-/// Runs the task; fails when a peer is missing.
+/// Runs the task. Fails if a peer is missing.
 pub fn run(arguments: &[String]) -> Result<()> {
     let peers = prepare()?;
     let mut missing = 0;
@@ -49,17 +49,16 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if missing > 0 {
         bail!(
-            "{missing} of {} peers could not be had, see above",
+            "{missing} of {} peers are missing, see above",
             peers.list.len()
         );
     }
     Ok(())
 }
 
-/// Installs and builds what is missing. Fails only when the folder for it
-/// cannot be made.
+/// Installs and builds missing peers. Fails only if their folder cannot be created.
 pub fn prepare() -> Result<Peers> {
-    let work = Interop(workplace()?);
+    let work = InteropBuilder(workplace()?);
     let list = vec![
         ("udp-ping", work.build_udp_ping()),
         ("cyclone-peer", work.build_cyclone()),
@@ -98,23 +97,23 @@ pub fn prepare() -> Result<Peers> {
     })
 }
 
-/// The two that benchmarks compare with; the folder of their programs.
+/// Builds the two peers of the benchmarks. Returns the folder of the programs.
 pub fn prepare_for_bench() -> Result<PathBuf> {
-    let work = Interop(workplace()?);
+    let work = InteropBuilder(workplace()?);
     work.build_udp_ping()?;
     work.build_cyclone()?;
     Ok(work.0.programs)
 }
 
-/// The programs that can be secured.
+/// Builds the programs with DDS Security. Returns their folder.
 pub fn prepare_for_security() -> Result<PathBuf> {
-    let work = Interop(workplace()?);
+    let work = InteropBuilder(workplace()?);
     work.build_cyclone()?;
     work.build_fastdds()?;
     Ok(work.0.programs)
 }
 
-/// Where cargo builds.
+/// The build folder of cargo.
 pub fn target_folder() -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
@@ -123,32 +122,32 @@ pub fn target_folder() -> Result<PathBuf> {
         .map_or_else(|| root.join("target"), |folder| root.join(folder)))
 }
 
-/// Where the peers' sources are and where they are built.
-pub fn workplace() -> Result<Workplace> {
+/// The folders of the peers' sources and builds.
+pub fn workplace() -> Result<PeerBuild> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
         .canonicalize()?;
-    Workplace::open(root.join("interop"), target_folder()?.join("interop"), true)
+    PeerBuild::open(root.join("interop"), target_folder()?.join("interop"), true)
 }
 
-/// What builds the peers of the tests.
-struct Interop(Workplace);
+/// Builds the peers of the tests.
+struct InteropBuilder(PeerBuild);
 
-impl std::ops::Deref for Interop {
-    type Target = Workplace;
+impl std::ops::Deref for InteropBuilder {
+    type Target = PeerBuild;
 
-    fn deref(&self) -> &Workplace {
+    fn deref(&self) -> &PeerBuild {
         &self.0
     }
 }
 
-impl Interop {
+impl InteropBuilder {
     fn build_udp_ping(&self) -> Result<PathBuf> {
         let program = self.programs.join("udp-ping");
         if self.is_fresh(&program, &["udp_ping.c", "peer.h"]) {
             return Ok(program);
         }
-        self.need("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
+        self.ensure_installed("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
         let mut cc = compiler("cc", "gnu11", &program);
         run_quietly(cc.arg(self.sources.join("udp_ping.c")).arg("-lpthread"))?;
         Ok(program)
@@ -168,7 +167,7 @@ impl Interop {
         ) {
             return Ok(program);
         }
-        self.need_cyclone()?;
+        self.ensure_cyclone()?;
         let generated = self.empty_folder("cyclone")?;
         let idlc = |options: &[&str], file: &str| {
             let mut command = Command::new("idlc");
@@ -204,14 +203,14 @@ impl Interop {
         ) {
             return Ok(program);
         }
-        self.need_fastdds()?;
+        self.ensure_fastdds()?;
         let generated = self.empty_folder("fastdds")?;
         let mut cxx = compiler("g++", "c++17", &program);
         cxx.arg("-I")
             .arg(&generated)
             .arg(self.sources.join("fastdds/peer.cpp"));
         for name in ["chatter", "array"] {
-            // It writes beside its input whatever -d says about includes.
+            // idlc writes beside its input, whatever -d says about includes.
             let idl = generated.join(format!("{name}.idl"));
             fs::copy(self.sources.join(format!("{name}.idl")), &idl)?;
             let mut generator = Command::new("fastddsgen");
@@ -232,7 +231,7 @@ impl Interop {
         if self.is_fresh(&program, &sources) {
             return Ok(program);
         }
-        self.need_cyclone()?;
+        self.ensure_cyclone()?;
         let idl = self.sources.join("shapes.idl");
         let idlc = |name: &str, options: &[&str]| {
             let generated = self.empty_folder(name)?;
@@ -242,7 +241,7 @@ impl Interop {
             Ok::<_, anyhow::Error>(generated)
         };
         let appendable = idlc("cyclone-shapes", &["-x", "appendable"])?;
-        // The reason is in the file.
+        // The IDL file explains the reason.
         let as_final = idlc("cyclone-shapes-final", &["-t", "-x", "final"])?;
         let object = as_final.join("shapes.o");
         let mut cc = compiler("cc", "gnu11", &object);
@@ -268,7 +267,7 @@ impl Interop {
         if self.is_fresh(&program, &sources) {
             return Ok(program);
         }
-        self.need_fastdds()?;
+        self.ensure_fastdds()?;
         let generated = self.empty_folder("fastdds-shapes")?;
         let idl = generated.join("shapes.idl");
         fs::copy(self.sources.join("shapes.idl"), &idl)?;
@@ -286,8 +285,8 @@ impl Interop {
         Ok(program)
     }
 
-    /// `cyclone/NAME.c` with the types of `IDL.idl`, where requests and replies
-    /// begin with their numbers if HEADED is defined.
+    /// Builds `cyclone/NAME.c` with the types of `IDL.idl`. With HEADED defined,
+    /// requests and replies begin with their request ids.
     fn build_cyclone_node(&self, name: &str, idl: &str, headers: &[&str]) -> Result<PathBuf> {
         let program = self.programs.join(format!("cyclone-{name}"));
         let (source, types) = (format!("cyclone/{name}.c"), format!("{idl}.idl"));
@@ -297,10 +296,11 @@ impl Interop {
         ) {
             return Ok(program);
         }
-        self.need_cyclone()?;
+        self.ensure_cyclone()?;
         let generated = self.empty_folder(&format!("cyclone-{name}"))?;
         let mut idlc = Command::new("idlc");
-        // Its type is the service's only with the numbers before it: not told.
+        // With the request id the type is not that of the service, so it is not
+        // announced.
         idlc.args(["-t", "-DHEADED", "-o"])
             .arg(&generated)
             .arg(self.sources.join(types));
@@ -314,7 +314,7 @@ impl Interop {
         Ok(program)
     }
 
-    /// `fastdds/NAME.cpp` with the types of `IDL.idl`.
+    /// Builds `fastdds/NAME.cpp` with the types of `IDL.idl`.
     fn build_fastdds_node(&self, name: &str, idl: &str, headers: &[&str]) -> Result<PathBuf> {
         let program = self.programs.join(format!("fastdds-{name}"));
         let (source, types) = (format!("fastdds/{name}.cpp"), format!("{idl}.idl"));
@@ -324,7 +324,7 @@ impl Interop {
         ) {
             return Ok(program);
         }
-        self.need_fastdds()?;
+        self.ensure_fastdds()?;
         let generated = self.empty_folder(&format!("fastdds-{name}"))?;
         fs::copy(self.sources.join(&types), generated.join(&types))?;
         let mut generator = Command::new("fastddsgen");
@@ -348,18 +348,18 @@ impl Interop {
             python.exists() && run_quietly(ask.args(["-c", "import cyclonedds.domain"])).is_ok()
         };
         if !is_usable() {
-            self.need("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
+            self.ensure_installed("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
             let mut make = Command::new("python3");
             make.args(["-m", "venv", "--clear"]).arg(&venv);
             if let Err(first) = run_quietly(&mut make) {
-                // Debian keeps ensurepip in a package of its own.
+                // On Debian ensurepip is a separate package.
                 self.install(&["python3-venv"]).context(first)?;
                 run_quietly(&mut make)?;
             }
             let mut pip = Command::new(&python);
             pip.args(["-m", "pip", "install", "--quiet", PYTHON_CYCLONE]);
             run_quietly(&mut pip)
-                .context("needs a Python for which PyPI has a wheel, and the network")?;
+                .context("it needs a Python version with a wheel on PyPI, and network access")?;
             if !is_usable() {
                 bail!("{PYTHON_CYCLONE} is installed but cannot be imported");
             }

@@ -1,6 +1,7 @@
-//! `cargo xtask peers --check`: the peers talk to one another, each pair in both
-//! directions, strings and bytes up to 4 MB, in a private network. What fails
-//! here is not ours to mend, and tests against ours mean nothing until it works.
+//! `cargo xtask peers --check`: tests the peers with each other, each pair in both
+//! directions, with strings and bytes up to 4 MB, in a private network. A failure
+//! here is not caused by Pteros, and tests of Pteros with these peers are
+//! meaningless until it is fixed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use crate::driver::{Peer, value};
 use crate::namespace;
 use crate::peers::Peers;
 
-/// The task that runs inside the namespace; its argument is the folder.
+/// The task that runs inside of the namespace; its argument is the folder.
 pub const INSIDE_TASK: &str = "peers-check-inside";
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const COUNT: usize = 3;
 const CASES: [&str; 8] = [
     "--type string",
@@ -27,20 +28,20 @@ const CASES: [&str; 8] = [
     "--type bytes --size 4000000",
 ];
 
-/// Checks in a namespace with multicast on loopback, then in one without.
+/// Runs the checks in a namespace with multicast on loopback, then in one without.
 pub fn run_in_namespace(peers: &Peers) -> Result<()> {
     for multicast in [true, false] {
         let own = std::env::current_exe()?;
         let mut command = namespace::command(multicast, &own.to_string_lossy())?;
         let status = command.arg(INSIDE_TASK).arg(&peers.folder).status()?;
         if !status.success() {
-            bail!("the peers do not all understand one another, see above");
+            bail!("some peers do not interoperate with each other, see above");
         }
     }
     Ok(())
 }
 
-/// The inner half: every pair of the programs in `folder`.
+/// Runs every pair of the programs in `folder`, inside of the namespace.
 pub fn run_inside(arguments: &[String]) -> Result<()> {
     let [folder] = arguments else {
         bail!("usage: {INSIDE_TASK} FOLDER");
@@ -80,8 +81,9 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// What is sent arrives, whole and in order. Transient-local, since with
-/// volatile readers these stacks lose first samples (interop/README.md).
+/// Checks that all samples arrive, complete and in order. They are transient local,
+/// since these stacks lose the first samples of volatile readers
+/// (interop/README.md).
 fn check_pair(from: &Path, to: &Path, case: &str) -> Result<()> {
     let common = format!("{case} --durability transient_local --count {COUNT} --timeout 25");
     let mut reader = Peer::start(to, &format!("sub {common}"));
@@ -90,21 +92,21 @@ fn check_pair(from: &Path, to: &Path, case: &str) -> Result<()> {
         &format!("pub {common} --wait-matched 1 --start stdin"),
     );
     for peer in [&mut reader, &mut writer] {
-        peer.wait_for("matched 1", PATIENCE)
+        peer.wait_for("matched 1", TIMEOUT)
             .map_err(|e| anyhow!("not matched: {e}"))?;
     }
-    writer.go();
-    let received = contents(&mut reader, "received")?;
-    let sent = contents(&mut writer, "sent")?;
+    writer.release();
+    let received = received_fields(&mut reader, "received")?;
+    let sent = received_fields(&mut writer, "sent")?;
     if sent != received {
         bail!("sent {sent:?}, received {received:?}");
     }
     Ok(())
 }
 
-/// Size and checksum of each sample in a peer's lines.
-fn contents(peer: &mut Peer, word: &str) -> Result<Vec<(String, String)>> {
-    let status = peer.finish(PATIENCE).map_err(|e| anyhow!(e))?;
+/// Size and checksum of each sample in the lines of a peer.
+fn received_fields(peer: &mut Peer, word: &str) -> Result<Vec<(String, String)>> {
+    let status = peer.finish(TIMEOUT).map_err(|e| anyhow!(e))?;
     if !status.success() {
         bail!(
             "{word}: the peer ended with {status}: {}",

@@ -1,5 +1,5 @@
-//! `cargo xtask sim`: builds the simulator in release and runs it; its own
-//! words say what is wrong with an option (crates/sim/src/main.rs).
+//! `cargo xtask sim`: builds the simulator in release mode and runs it. The
+//! simulator reports invalid options itself (crates/sim/src/main.rs).
 
 use std::process::{Command, ExitStatus};
 

@@ -1,10 +1,10 @@
-//! `cargo xtask test`: builds, fetches the peers, runs every test there is and
-//! ends with one line of counts. Whatever opens sockets runs in a private
-//! network namespace; where the system grants none, the tests run without it
-//! and without peers, and it is said.
+//! `cargo xtask test`: builds, installs the peers, runs all tests and prints one
+//! line of counts at the end. Tests with sockets run in a private network
+//! namespace. If the system does not allow one, they run without it and without
+//! peers, which is reported.
 //!
-//! Everything is built in the development profile, whose overflow checks and
-//! assertions are worth more here than speed.
+//! The build uses the development profile: overflow checks and assertions are worth
+//! more here than speed.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use anyhow::{Context, Result, bail};
 use crate::tidy::root;
 use crate::{fault_points, generate, namespace, peers};
 
-/// Where tests look for the peers' programs (interop/peer.rs).
+/// Environment variable with the folder of the peer programs (interop/peer.rs).
 const PEERS_VARIABLE: &str = "PTEROS_PEERS";
 
-/// The tests whose engine has fault points.
-const FAULTY: [&str; 7] = [
+/// Tests whose engine is built with fault points.
+const FAULT_RUNS: [&str; 7] = [
     "test",
     "-p",
     "pteros-sim",
@@ -30,19 +30,19 @@ const FAULTY: [&str; 7] = [
     "mutants",
 ];
 
-/// How many checks went which way.
+/// Numbers of passed, failed and skipped tests.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Those that held.
+    /// Passed tests.
     pub passed: usize,
-    /// Those that did not.
+    /// Failed tests.
     pub failed: usize,
-    /// Those that could not be tried here, or are marked so.
+    /// Tests that are ignored or cannot run here.
     pub skipped: usize,
 }
 
 impl Counts {
-    fn one(held: bool) -> Counts {
+    fn single(held: bool) -> Counts {
         Counts {
             passed: usize::from(held),
             failed: usize::from(!held),
@@ -57,79 +57,79 @@ impl Counts {
     }
 }
 
-/// Runs the command; `--no-peers` leaves the other stacks out. Whether all
-/// went well; the counts are printed last.
+/// Runs the command; `--no-peers` leaves the other stacks out. Returns whether
+/// everything passed, and prints the counts at the end.
 pub fn run(arguments: &[String]) -> Result<bool> {
     let with_peers = match arguments {
         [] => true,
         [word] if word == "--no-peers" => false,
         _ => bail!("usage: cargo xtask test [--no-peers]"),
     };
-    let mut report = Report::new();
-    // Building is where the network is needed; tests then run without it.
-    let built = report.step("build tests and examples", || {
+    let mut report = TestReport::new();
+    // Only the build needs the network. The tests run without it.
+    let built = report.run_step("build tests and examples", || {
         cargo(&["test", "--workspace", "--no-run", "--quiet"])?;
-        cargo(&[FAULTY.as_slice(), &["--no-run", "--quiet"]].concat())
+        cargo(&[FAULT_RUNS.as_slice(), &["--no-run", "--quiet"]].concat())
     });
     if built {
         let mut folder = None;
         if with_peers {
-            report.step("peers", || {
+            report.run_step("peers", || {
                 let (found, counts) = find_peers()?;
                 folder = found;
                 Ok(counts)
             });
         }
         let peers = folder.as_deref();
-        report.step("tests", || cargo_tests(peers, true, &["--workspace"]));
+        report.run_step("tests", || cargo_tests(peers, true, &["--workspace"]));
         if peers.is_some() {
-            report.step("interop without multicast", || {
+            report.run_step("interop without multicast", || {
                 cargo_tests(peers, false, &["--workspace", "--test", "interop"])
             });
         }
-        report.step("no fault points in the program", || {
-            // Built alone, as users do: the tests of shared memory ask for faults, and
-            // all that is built with them gets those.
+        report.run_step("no fault points in the program", || {
+            // Built alone, as users do. The tests of shared memory enable fault
+            // points, and everything that is built with them has fault points too.
             cargo(&["build", "--quiet", "-p", "pteros-cli"])?;
             let program = peers::target_folder()?.join("debug").join("pteros");
             let count = fault_points::absent_from(&program)?;
             println!("{}: none of {count}", program.display());
-            Ok(Counts::one(true))
+            Ok(Counts::single(true))
         });
-        // The simulator once more with bugs in the engine, to see that it
-        // notices them.
-        report.step("mutants and mishaps", || {
-            cargo_tests(None, true, &FAULTY[1..])
+        // Runs the simulator again with mutants of the engine, to check that it
+        // detects them.
+        report.run_step("mutants and tolerated faults", || {
+            cargo_tests(None, true, &FAULT_RUNS[1..])
         });
-        report.step("generated interfaces", || {
+        report.run_step("generated interfaces", || {
             println!("{}", generate::run(&["--check".into()])?);
-            Ok(Counts::one(true))
+            Ok(Counts::single(true))
         });
     }
     Ok(report.end())
 }
 
-/// The steps so far: names of those that failed, and the sum.
-struct Report {
+/// Names of the failed steps, and the sum of the counts.
+struct TestReport {
     began: Instant,
     total: Counts,
     failed: Vec<&'static str>,
 }
 
-impl Report {
-    fn new() -> Report {
-        Report {
+impl TestReport {
+    fn new() -> TestReport {
+        TestReport {
             began: Instant::now(),
             total: Counts::default(),
             failed: Vec::new(),
         }
     }
 
-    fn step(&mut self, name: &'static str, run: impl FnOnce() -> Result<Counts>) -> bool {
+    fn run_step(&mut self, name: &'static str, run: impl FnOnce() -> Result<Counts>) -> bool {
         println!("\n--- {name} ({} s) ---", self.began.elapsed().as_secs());
         let counts = run().unwrap_or_else(|error| {
             println!("{error:#}");
-            Counts::one(false)
+            Counts::single(false)
         });
         self.total.add(counts);
         if counts.failed > 0 {
@@ -153,12 +153,12 @@ impl Report {
     }
 }
 
-/// Installs and builds the peers. One that cannot be had, or a system without
-/// private networks to run them in, is a skip with its reason.
+/// Installs and builds the peers. A missing peer, or a system without private
+/// networks, counts as a skip with its reason.
 fn find_peers() -> Result<(Option<PathBuf>, Counts)> {
     let mut counts = Counts::default();
     if let Err(why) = namespace::available() {
-        println!("no peers, since there is no private network to run them in: {why}");
+        println!("no peers, since a private network is not available: {why}");
         counts.skipped += 1;
         return Ok((None, counts));
     }
@@ -167,7 +167,7 @@ fn find_peers() -> Result<(Option<PathBuf>, Counts)> {
         match outcome {
             Ok(_) => println!("{name}: ready"),
             Err(why) => {
-                println!("{name}: skipped, it could not be had: {why:#}");
+                println!("{name}: skipped, not available: {why:#}");
                 counts.skipped += 1;
             }
         }
@@ -175,8 +175,8 @@ fn find_peers() -> Result<(Option<PathBuf>, Counts)> {
     Ok((Some(peers.folder), counts))
 }
 
-/// A command in a private network, or a plain one where there is none.
-fn isolated(multicast: bool, program: &str) -> Result<Command> {
+/// A command in a private network, or in the current one if none is available.
+fn in_network_namespace(multicast: bool, program: &str) -> Result<Command> {
     match namespace::available() {
         Ok(()) => namespace::command(multicast, program),
         Err(_) => Ok(Command::new(program)),
@@ -187,7 +187,7 @@ fn cargo_program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
-/// One cargo command as one check; nothing is counted when it succeeds.
+/// Runs one cargo command as one check. Success adds nothing to the counts.
 fn cargo(arguments: &[&str]) -> Result<Counts> {
     let status = Command::new(cargo_program())
         .args(arguments)
@@ -200,9 +200,9 @@ fn cargo(arguments: &[&str]) -> Result<Counts> {
     Ok(Counts::default())
 }
 
-/// Tests, counted by what each test binary reports.
+/// Runs tests and adds the counts that each test binary prints.
 fn cargo_tests(peers: Option<&Path>, multicast: bool, which: &[&str]) -> Result<Counts> {
-    let mut command = isolated(multicast, &cargo_program())?;
+    let mut command = in_network_namespace(multicast, &cargo_program())?;
     if let Some(folder) = peers {
         command.env(PEERS_VARIABLE, folder);
     }
@@ -231,26 +231,28 @@ fn cargo_tests(peers: Option<&Path>, multicast: bool, which: &[&str]) -> Result<
     }
     let status = child.wait().context("wait for the tests")?;
     if !status.success() && counts.failed == 0 {
-        bail!("the tests stopped before they were done: {status}");
+        bail!("the tests ended early: {status}");
     }
-    // A test that finds no peer says so and returns: passed, for its harness.
+    // A test without its peer prints a skip and returns, which its test harness
+    // counts as passed.
     counts.passed = counts.passed.saturating_sub(skipped);
     counts.skipped += skipped;
     Ok(counts)
 }
 
-/// Interop mostly waits for its peers, so more than there are cores.
+/// Interoperability tests mostly wait for their peers, so more threads than cores
+/// are used.
 fn test_threads() -> usize {
     std::thread::available_parallelism().map_or(4, |cores| cores.get().max(4))
 }
 
-/// Thousands of lines of "ok" would hide the one that is not.
+/// Lines of passed tests, which would hide the failed ones.
 fn is_noise(line: &str) -> bool {
     let starts = ["running ", "test result: ok. 0 passed"];
     line.is_empty() || line.ends_with(" ... ok") || starts.iter().any(|s| line.starts_with(s))
 }
 
-/// Reads `test result: ok. 21 passed; 0 failed; 1 ignored; …`.
+/// Parses `test result: ok. 21 passed; 0 failed; 1 ignored; …`.
 fn test_result(line: &str) -> Option<Counts> {
     let rest = line.strip_prefix("test result: ")?;
     let (_, numbers) = rest.split_once(". ")?;
@@ -272,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read_from_what_a_test_binary_prints() {
+    fn counts_are_parsed_from_the_output_of_a_test_binary() {
         let line = "test result: FAILED. 21 passed; 2 failed; 1 ignored; 0 measured; 0 filtered \
                     out; finished in 0.00s";
         assert_eq!(

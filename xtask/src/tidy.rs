@@ -1,6 +1,6 @@
-//! `cargo xtask tidy`: reads the sources for what rustfmt and clippy do not
-//! see. Every rule is a line-based check over rustfmt's layout, fast enough to
-//! run as a test too, and every finding says what to do.
+//! `cargo xtask tidy`: checks the sources for rules that rustfmt and clippy lack.
+//! Every rule is a line-based check over rustfmt's layout, fast enough to run as a
+//! test. Every finding says how to fix it.
 
 use std::fmt;
 use std::fs;
@@ -8,39 +8,39 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::coverage;
+use crate::{coverage, documents};
 
-/// Lines of a file before its tests.
+/// Largest number of lines of a file before its tests.
 const FILE_LINES_MAX: usize = 900;
-/// Lines of one function.
+/// Largest number of lines of a function.
 const FUNCTION_LINES_MAX: usize = 120;
 
-/// Files that may hold `unsafe`. The last but one is a test's allocator that
-/// counts, the last a program over another stack, whose API to lend memory is
-/// unsafe.
+/// Files that may contain `unsafe`. The last but one is the counting allocator of a
+/// test. The last is a program over another stack, whose loan API is unsafe.
 const UNSAFE_FILES: &[&str] = &[
     "crates/msg/src/plain.rs",
     "crates/net/src/sys.rs",
     "crates/shm/src/chunk.rs",
     "crates/shm/src/memory.rs",
-    "crates/component/src/loader.rs",
-    "crates/pteros/tests/walk/allocations.rs",
+    "crates/container/src/loader.rs",
+    "crates/pteros/tests/message_cost/allocations.rs",
     "interop/host/iceoryx2/src/main.rs",
 ];
 
-/// Files (or folders of leaf crates) that may lift clippy's ban on clocks,
-/// threads, sleeping, chance and the environment (clippy.toml).
-const DOORS: &[&str] = &[
-    "crates/rmw/src/config.rs",
-    "crates/rmw/src/udp.rs",
-    "crates/rmw/src/helper.rs",
-    "crates/pteros/src/executor/multi.rs",
+/// Allow list of the platform layer: files (or folders of leaf crates) that may
+/// lift clippy's ban on clocks, threads, sleeping, randomness and the environment
+/// (clippy.toml).
+const PLATFORM_ALLOW_LIST: &[&str] = &[
+    "crates/runtime/src/config.rs",
+    "crates/runtime/src/udp.rs",
+    "crates/runtime/src/background_io.rs",
+    "crates/pteros/src/executor/multi_threaded.rs",
     "crates/pteros/src/executor/isolated.rs",
     "crates/pteros/build.rs",
-    "crates/component/src/container/crew.rs",
-    "crates/component/src/index.rs",
-    "crates/component/src/program.rs",
-    "crates/components/build.rs",
+    "crates/container/src/container/executors.rs",
+    "crates/container/src/index.rs",
+    "crates/container/src/program.rs",
+    "crates/demo_components/build.rs",
     "crates/labnodes/",
     "crates/launch/src/run/",
     "crates/msg/src/folder.rs",
@@ -53,17 +53,17 @@ const DOORS: &[&str] = &[
     "crates/testbed/",
     "crates/lab/",
     "crates/cli/",
-    "crates/security/examples/shield_cost.rs",
+    "crates/security/examples/crypto_transform_cost.rs",
     "crates/sim/src/main.rs",
-    "crates/sim/src/relay.rs",
+    "crates/sim/src/scheduler.rs",
     "xtask/",
     "interop/",
     "examples/",
 ];
 
-/// Which crates a crate may use, tests aside. Lower ones come first; the
-/// leaves (cli, sim, xtask) may use everything above them in this table.
-const ARROWS: &[(&str, &[&str])] = &[
+/// Crates that a crate may use, except in tests. Lower layers come first. The
+/// leaves (cli, sim, xtask) may use all crates above them in this table.
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("pteros-msg", &[]),
     ("pteros-interfaces", &["pteros-msg"]),
     ("pteros-rtps", &["pteros-msg"]),
@@ -73,7 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // rtps for ids and times.
     ("pteros-security", &["pteros-rtps"]),
     (
-        "pteros-rmw",
+        "pteros-runtime",
         &[
             "pteros-msg",
             "pteros-interfaces",
@@ -84,32 +84,32 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-security",
         ],
     ),
-    // rtps for its values only: ids and names of policies.
+    // rtps only for its values: ids and policy names.
     (
         "pteros",
         &[
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",
-            "pteros-rmw",
+            "pteros-runtime",
         ],
     ),
     ("pteros-dylib", &["pteros"]),
-    ("pteros-component", &["pteros"]),
+    ("pteros-container", &["pteros"]),
     (
-        "pteros-components",
-        &["pteros", "pteros-dylib", "pteros-component"],
+        "pteros-demo-components",
+        &["pteros", "pteros-dylib", "pteros-container"],
     ),
-    // For the tests of the box.
+    // For the tests of the demo components.
     ("misbehaving", &["pteros", "pteros-dylib"]),
-    // net for its poll and Ctrl-C.
+    // net for its poll and for Ctrl-C.
     (
         "pteros-launch",
-        &["pteros", "pteros-component", "pteros-net"],
+        &["pteros", "pteros-container", "pteros-net"],
     ),
-    // Knows nothing of Pteros, so that xtask builds without it.
+    // Independent of Pteros, so that xtask builds without it.
     ("pteros-testbed", &[]),
-    // net for Ctrl-C and what it asks of the scheduler, security for keystores.
+    // net for Ctrl-C and scheduler settings, security for keystores.
     (
         "pteros-lab",
         &[
@@ -120,17 +120,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-testbed",
         ],
     ),
-    // What a container loads of it.
+    // The crates that a container loads.
     (
         "pteros-lab-nodes",
         &["pteros", "pteros-dylib", "pteros-lab"],
     ),
-    // net for what the doctor asks of the network alone.
+    // net for the network checks of the doctor.
     (
         "pteros-cli",
         &[
             "pteros",
-            "pteros-component",
+            "pteros-container",
             "pteros-launch",
             "pteros-lab",
             "pteros-net",
@@ -143,9 +143,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "pteros-msg",
             "pteros-rtps",
-            "pteros-rmw",
+            "pteros-runtime",
             "pteros",
-            "pteros-component",
+            "pteros-container",
         ],
     ),
     (
@@ -157,6 +157,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-security",
         ],
     ),
+    // Renders docs/, a separate workspace.
+    ("pteros-book", &[]),
     // Programs over other stacks.
     ("iceoryx2-host", &[]),
     ("zenoh-host", &[]),
@@ -167,15 +169,16 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-interfaces",
             "pteros-rtps",
             "pteros-net",
-            "pteros-rmw",
+            "pteros-runtime",
             "pteros",
             "pteros-testbed",
         ],
     ),
 ];
 
-/// Words that mark unfinished work. Split, so that this file is clean.
-const UNFINISHED: &[&str] = &[
+/// Words that mark unfinished work. They are split, so that this file passes the
+/// check.
+const UNFINISHED_MARKERS: &[&str] = &[
     concat!("to", "do!("),
     concat!("unimpl", "emented!("),
     concat!("FIX", "ME"),
@@ -184,7 +187,7 @@ const UNFINISHED: &[&str] = &[
     concat!("//! Place", "holder"),
 ];
 
-/// Beginnings of paths that exist on one machine only.
+/// Start of paths that exist on one machine only.
 const MACHINE_PATHS: &[&str] = &[
     concat!("/ho", "me/"),
     concat!("/ro", "ot/"),
@@ -193,14 +196,14 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/work", "space/"),
 ];
 
-/// One thing to mend.
+/// A rule violation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Path from the repository's root.
     pub path: String,
-    /// Line from 1.
+    /// Line number from 1.
     pub line: usize,
-    /// What is wrong and what to do.
+    /// The problem and its fix.
     pub message: String,
 }
 
@@ -210,7 +213,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Runs the command; the text is what to tell the user.
+/// Runs the command and returns its output.
 pub fn run(arguments: &[String]) -> Result<String> {
     if !arguments.is_empty() {
         bail!("usage: cargo xtask tidy");
@@ -221,17 +224,17 @@ pub fn run(arguments: &[String]) -> Result<String> {
     }
     match findings.len() {
         0 => Ok(format!("{files} files are tidy")),
-        count => bail!("{count} things to mend"),
+        count => bail!("{count} findings"),
     }
 }
 
-/// The repository's root.
+/// The root of the repository.
 pub fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()
 }
 
-/// Checks every text file below `root`: how many there are, what is wrong.
+/// Checks every text file below `root`. Returns their number and the findings.
 fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
     let mut paths = Vec::new();
     collect(root, &mut paths)?;
@@ -246,7 +249,10 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
         files += 1;
         let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
         findings.extend(check_file(&name, &text));
-        if name == coverage::DOCUMENT {
+        if name.ends_with(".md") {
+            findings.extend(documents::check(root, &name, &text));
+        }
+        if name == coverage::COVERAGE_DOCUMENT {
             findings.extend(coverage::check(root, &text));
         }
     }
@@ -263,7 +269,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
             || name == "shared"
             || name == "__pycache__"
             || (name.starts_with("target") && kind.is_dir())
-            // What fuzzing begins with and finds; git does not have them.
+            // Inputs and findings of fuzzing, which are not in git.
             || (["corpus", "artifacts"].contains(&name.as_str()) && kind.is_dir())
             || name.ends_with(".lock");
         if skipped || kind.is_symlink() {
@@ -278,7 +284,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with one file. `path` is relative to the root, with slashes.
+/// The findings of one file. `path` is relative to the root, with slashes.
 fn check_file(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |line: usize, message: String| {
@@ -289,26 +295,26 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
         });
     };
     for (index, line) in text.lines().enumerate() {
-        if let Some(word) = UNFINISHED.iter().find(|word| line.contains(**word)) {
+        if let Some(word) = UNFINISHED_MARKERS.iter().find(|word| line.contains(**word)) {
             add(index + 1, format!("{word}: finish it or leave it out"));
         }
         if let Some(start) = MACHINE_PATHS.iter().find(|start| names_path(line, start)) {
             add(
                 index + 1,
-                format!("{start}…: no path of one machine; make it relative or a setting"),
+                format!("{start}…: a path of one machine; make it relative or a setting"),
             );
         }
     }
     if path.ends_with("Cargo.toml") && !path.starts_with("examples/") {
-        arrows(text, &mut add);
+        check_dependencies(text, &mut add);
     }
     if path.ends_with(".rs") {
-        rust(path, text, &mut add);
+        check_rust_file(path, text, &mut add);
     }
     findings
 }
 
-/// Whether `start` begins a path in `line`, not continues one.
+/// Whether `start` begins a path in `line`, and does not continue one.
 fn names_path(line: &str, start: &str) -> bool {
     line.match_indices(start).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -316,11 +322,11 @@ fn names_path(line: &str, start: &str) -> bool {
     })
 }
 
-fn rust(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
+fn check_rust_file(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
     if !text.trim_start().starts_with("//!") {
         add(
             1,
-            "no //! header: say in 3 to 15 lines what the file is and never does".into(),
+            "no //! header: say in 3 to 15 lines what the file is and what it never does".into(),
         );
     }
     let generated = path.contains("/generated/");
@@ -334,7 +340,7 @@ fn rust(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
         add(
             FILE_LINES_MAX,
             format!(
-                "{tests_from} lines before tests, over {FILE_LINES_MAX}: find the second thing"
+                "{tests_from} lines before tests, over {FILE_LINES_MAX}: split the file by topic"
             ),
         );
     }
@@ -343,20 +349,25 @@ fn rust(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
         if !UNSAFE_FILES.contains(&path) && is_unsafe(code) {
             add(
                 index + 1,
-                format!("unsafe is at home in {} only", UNSAFE_FILES.join(" and ")),
+                format!("unsafe is allowed in {} only", UNSAFE_FILES.join(" and ")),
             );
         }
         if (is_test_file || index >= tests_from) && code.contains(concat!("thread::", "sleep")) {
             add(
                 index + 1,
-                "a test that sleeps: advance fake time or wait for the event".into(),
+                "a test that sleeps: advance simulated time or wait for the event".into(),
             );
         }
         let lifts = code.contains(concat!("clippy::disallowed", "_methods"));
-        if lifts && !is_test_file && !DOORS.iter().any(|door| path.starts_with(door)) {
+        if lifts
+            && !is_test_file
+            && !PLATFORM_ALLOW_LIST
+                .iter()
+                .any(|door| path.starts_with(door))
+        {
             add(
                 index + 1,
-                "lifts the ban list: take the value as an argument, or make the file a door in \
+                "lifts the ban list: take the value as an argument, or add the file to PLATFORM_ALLOW_LIST in \
                  xtask/src/tidy.rs"
                     .into(),
             );
@@ -367,16 +378,16 @@ fn rust(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
             add(
                 line,
                 format!(
-                    "a function of {length} lines, over {FUNCTION_LINES_MAX}: let it decide, \
-                         its helpers compute"
+                    "a function of {length} lines, over {FUNCTION_LINES_MAX}: move parts into \
+                         helper functions"
                 ),
             );
         }
     }
 }
 
-/// The line without its comment. A `//` in a string ends it early, which these
-/// checks can live with.
+/// The line without its comment. A `//` in a string cuts the line too early, which
+/// does not affect these checks.
 fn code_of(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()
 }
@@ -394,8 +405,8 @@ fn is_unsafe(code: &str) -> bool {
     .any(|form| code.contains(form) && !code.contains(&format!("\"{form}")))
 }
 
-/// First lines (from 1) and lengths of functions that are too long. rustfmt
-/// closes a function with a brace at the indent of its first line.
+/// First lines (from 1) and lengths of functions that are too long. rustfmt closes
+/// a function with a brace at the indentation of its first line.
 fn long_functions(lines: &[&str]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (first, line) in lines.iter().enumerate() {
@@ -416,8 +427,8 @@ fn long_functions(lines: &[&str]) -> Vec<(usize, usize)> {
             .iter()
             .position(|l| *l == end || l.starts_with(&format!("{indent}}} ")))
             .map_or(0, |last| last + 1);
-        // A one-line body, or a declaration in a trait, has no such brace of
-        // its own; the next function's would be taken for it.
+        // A one-line body or a declaration in a trait has no such closing brace.
+        // Without this check, the brace of the next function would be taken.
         let own = !trimmed.ends_with('}') && !ends_as_declaration(&lines[first..], indent);
         if own && length > FUNCTION_LINES_MAX {
             found.push((first + 1, length));
@@ -438,8 +449,8 @@ fn ends_as_declaration(lines: &[&str], indent: &str) -> bool {
     true
 }
 
-/// Checks the arrows of one manifest against [`ARROWS`].
-fn arrows(manifest: &str, add: &mut impl FnMut(usize, String)) {
+/// Checks the dependencies of one manifest against [`ALLOWED_DEPENDENCIES`].
+fn check_dependencies(manifest: &str, add: &mut impl FnMut(usize, String)) {
     let mut section = "";
     let mut name = "";
     for (index, line) in manifest.lines().enumerate() {
@@ -451,10 +462,10 @@ fn arrows(manifest: &str, add: &mut impl FnMut(usize, String)) {
             && let Some(value) = line.strip_prefix("name = ")
         {
             name = value.trim_matches('"');
-            if !ARROWS.iter().any(|(known, _)| *known == name) {
+            if !ALLOWED_DEPENDENCIES.iter().any(|(known, _)| *known == name) {
                 add(
                     index + 1,
-                    format!("{name}: say in xtask/src/tidy.rs which crates it may use"),
+                    format!("{name}: list the crates that it may use in xtask/src/tidy.rs"),
                 );
             }
         }
@@ -462,15 +473,17 @@ fn arrows(manifest: &str, add: &mut impl FnMut(usize, String)) {
             continue;
         }
         let used = line.split(['.', ' ', '=']).next().unwrap_or_default();
-        let is_ours = ARROWS.iter().any(|(known, _)| *known == used);
-        let allowed = ARROWS
+        let is_ours = ALLOWED_DEPENDENCIES.iter().any(|(known, _)| *known == used);
+        let allowed = ALLOWED_DEPENDENCIES
             .iter()
             .find(|(known, _)| *known == name)
             .map_or(&[] as &[&str], |(_, allowed)| allowed);
         if is_ours && !allowed.contains(&used) {
             add(
                 index + 1,
-                format!("{name} may not use {used}: arrows point one way (ARCHITECTURE.md)"),
+                format!(
+                    "{name} may not use {used}: dependencies follow the layers (ARCHITECTURE.md)"
+                ),
             );
         }
     }
@@ -494,16 +507,16 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_finds_its_offence() {
-        let path = "crates/rmw/src/x.rs";
+    fn each_rule_finds_its_violation() {
+        let path = "crates/runtime/src/x.rs";
         let head = "//! X.\n";
-        let todo = format!("{head}fn f() {{ {}) }}\n", UNFINISHED[0]);
+        let todo = format!("{head}fn f() {{ {}) }}\n", UNFINISHED_MARKERS[0]);
         assert_eq!(messages(path, &todo).len(), 1);
         let machine = format!("{head}const A: &str = \"{}me\";\n", MACHINE_PATHS[0]);
         assert!(messages(path, &machine)[0].starts_with("2 "));
         assert!(messages(path, "fn f() {}\n")[0].contains("no //! header"));
         let block = format!("{head}fn f() {{\n    {}g() }}\n}}\n", "unsafe { ");
-        assert!(messages(path, &block)[0].contains("unsafe is at home"));
+        assert!(messages(path, &block)[0].contains("unsafe is allowed"));
         let lift = format!("{head}#![allow(clippy::disallowed{})]\n", "_methods");
         assert!(messages(path, &lift)[0].contains("lifts the ban list"));
         assert_eq!(messages("crates/cli/src/x.rs", &lift), [""; 0]);
@@ -518,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn long_functions_are_measured_to_their_own_brace() {
+    fn function_lengths_end_at_the_functions_own_brace() {
         let body = "        step();\n".repeat(FUNCTION_LINES_MAX);
         let text = format!(
             "impl A {{\n    pub fn long(\n        &self,\n    ) -> u8 {{\n{body}    }}\n}}\n"
@@ -534,13 +547,15 @@ mod tests {
     }
 
     #[test]
-    fn arrows_point_one_way() {
+    fn dependencies_follow_the_layers() {
         let manifest = "[package]\nname = \"pteros-rtps\"\n[dependencies]\npteros-net.workspace = \
                         true\npteros-msg = { workspace = true }\n[dev-dependencies]\n\
-                        pteros-rmw.workspace = true\n";
+                        pteros-runtime.workspace = true\n";
         assert_eq!(
             messages("crates/rtps/Cargo.toml", manifest),
-            ["4 pteros-rtps may not use pteros-net: arrows point one way (ARCHITECTURE.md)"]
+            [
+                "4 pteros-rtps may not use pteros-net: dependencies follow the layers (ARCHITECTURE.md)"
+            ]
         );
         let unknown = "[package]\nname = \"pteros-new\"\n";
         assert_eq!(messages("crates/new/Cargo.toml", unknown).len(), 1);

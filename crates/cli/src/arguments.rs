@@ -1,6 +1,7 @@
-//! The command line: nouns, verbs and the flags that every verb knows.
+//! Command line grammar: nouns, verbs and the global flags.
 
 use crate::action::ActionVerb;
+use crate::cli_context::CliContext;
 use crate::completion::Completion;
 use crate::component::ComponentVerb;
 use crate::demo::Demo;
@@ -16,7 +17,6 @@ use crate::pkg::PkgVerb;
 use crate::run::Run;
 use crate::security::SecurityVerb;
 use crate::service::ServiceVerb;
-use crate::shared::Shared;
 use crate::store::StoreVerb;
 use crate::tf::TfVerb;
 use crate::topic::Topic;
@@ -25,7 +25,7 @@ use anyhow::Result;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// ROS 2 without the weight: look at, talk to and try out a graph of nodes
+/// ROS 2 command line: inspect, run and debug a graph of nodes
 #[derive(Debug, Parser)]
 #[command(
     name = "pteros",
@@ -34,7 +34,7 @@ use std::path::PathBuf;
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Start with: pteros demo\nROS arguments of the node behind a verb go last: --ros-args -r __ns:=/robot"
+    after_help = "Start with: pteros demo\nROS arguments for the node of a verb go last: --ros-args -r __ns:=/robot"
 )]
 pub struct CommandLine {
     #[command(flatten)]
@@ -44,8 +44,8 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Reads the words after `--ros-args` has been cut out. A negative number
-    /// behind a flag is its value, so that the error is about the number.
+    /// Parses the words without `--ros-args`. A negative number after a flag is
+    /// parsed as its value, so that the error is about the number.
     pub fn read(words: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
         let command = with_negative_numbers(Self::command());
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
@@ -65,10 +65,10 @@ fn with_negative_numbers(command: Command) -> Command {
         .mut_subcommands(with_negative_numbers)
 }
 
-/// Flags that may stand anywhere.
+/// Global flags, accepted at any position.
 #[derive(Debug, Args)]
 pub struct GlobalFlags {
-    /// Answer in JSON: one document, or a line per answer where they keep coming
+    /// Print JSON: one document, or one line per result for continuous output
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
     /// Folder with further interface definitions (package/msg/Name.msg …); may be repeated
@@ -76,10 +76,10 @@ pub struct GlobalFlags {
     pub interfaces: Vec<PathBuf>,
 }
 
-/// What the command is about.
+/// The noun of a command.
 #[derive(Debug, Subcommand)]
 pub enum Noun {
-    /// Start a small robot graph and watch what flows; or a talker, or a listener
+    /// Start a small robot graph and show its data flow; or a talker, or a listener
     Demo(Demo),
     /// Run a launch file: XML or YAML, as in ROS 2
     #[command(arg_required_else_help = true)]
@@ -90,13 +90,13 @@ pub enum Noun {
     /// List packages and their programs
     #[command(subcommand, arg_required_else_help = true)]
     Pkg(PkgVerb),
-    /// Make a package of one node, in Rust
+    /// Create a Rust package with one node
     #[command(arg_required_else_help = true)]
     New(New),
-    /// List, watch, publish and measure topics
+    /// List, print, publish and measure topics
     #[command(arg_required_else_help = true)]
     Topic(Box<Topic>),
-    /// List nodes and show what they offer
+    /// List nodes and show their topics, services and actions
     #[command(subcommand, arg_required_else_help = true)]
     Node(NodeVerb),
     /// List, print and set the parameters of nodes
@@ -105,34 +105,34 @@ pub enum Noun {
     /// List and call services
     #[command(subcommand, arg_required_else_help = true)]
     Service(ServiceVerb),
-    /// List actions and ask for goals
+    /// List actions and send goals
     #[command(subcommand, arg_required_else_help = true)]
     Action(ActionVerb),
-    /// Look at and change the states of managed nodes
+    /// Show and change the states of managed nodes
     #[command(subcommand, arg_required_else_help = true)]
     Lifecycle(LifecycleVerb),
-    /// Run containers, and load components into them
+    /// Run component containers, and load components into them
     #[command(subcommand, arg_required_else_help = true)]
     Component(ComponentVerb),
     /// Show message, service and action types
     #[command(subcommand, arg_required_else_help = true)]
     Interface(InterfaceVerb),
-    /// See where frames are and how they hang together
+    /// Show transforms and the frame tree
     #[command(subcommand, arg_required_else_help = true)]
     Tf(TfVerb),
-    /// Look at and remove what transient and persistent publishers have stored
+    /// Show and remove stored samples of transient and persistent publishers
     #[command(subcommand, arg_required_else_help = true)]
     Store(StoreVerb),
-    /// Make and check keystores for secured nodes
+    /// Create and check keystores for secured nodes
     #[command(subcommand, arg_required_else_help = true)]
     Security(SecurityVerb),
-    /// Repeat what papers measured of ROS 2, beside other stacks
+    /// Repeat published ROS 2 measurements, with other stacks for comparison
     #[command(subcommand, arg_required_else_help = true)]
     Lab(LabVerb),
-    /// Record where messages spend their time, and what comes of them
+    /// Record and show message latencies per topic, layer and chain
     #[command(subcommand, arg_required_else_help = true)]
     Trace(TraceVerb),
-    /// Look for what keeps nodes from talking, and say what mends it
+    /// Find problems that keep nodes from communicating, and suggest fixes
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
     /// Print a completion script for a shell
@@ -141,28 +141,28 @@ pub enum Noun {
 
 impl Noun {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::Demo(verb) => verb.run(shared),
-            Self::Launch(verb) => verb.run(shared),
-            Self::Run(verb) => verb.run(shared),
-            Self::Pkg(verb) => verb.run(shared),
-            Self::New(verb) => verb.run(shared),
-            Self::Topic(verb) => verb.run(shared),
-            Self::Node(verb) => verb.run(shared),
-            Self::Param(verb) => verb.run(shared),
-            Self::Service(verb) => verb.run(shared),
-            Self::Action(verb) => verb.run(shared),
-            Self::Lifecycle(verb) => verb.run(shared),
-            Self::Component(verb) => verb.run(shared),
-            Self::Interface(verb) => verb.run(shared),
-            Self::Tf(verb) => verb.run(shared),
-            Self::Store(verb) => verb.run(shared),
-            Self::Security(verb) => verb.run(shared),
-            Self::Lab(verb) => verb.run(shared),
-            Self::Trace(verb) => verb.run(shared),
-            Self::Doctor(verb) => verb.run(shared),
-            Self::Completion(verb) => verb.run(shared),
+            Self::Demo(verb) => verb.run(cli),
+            Self::Launch(verb) => verb.run(cli),
+            Self::Run(verb) => verb.run(cli),
+            Self::Pkg(verb) => verb.run(cli),
+            Self::New(verb) => verb.run(cli),
+            Self::Topic(verb) => verb.run(cli),
+            Self::Node(verb) => verb.run(cli),
+            Self::Param(verb) => verb.run(cli),
+            Self::Service(verb) => verb.run(cli),
+            Self::Action(verb) => verb.run(cli),
+            Self::Lifecycle(verb) => verb.run(cli),
+            Self::Component(verb) => verb.run(cli),
+            Self::Interface(verb) => verb.run(cli),
+            Self::Tf(verb) => verb.run(cli),
+            Self::Store(verb) => verb.run(cli),
+            Self::Security(verb) => verb.run(cli),
+            Self::Lab(verb) => verb.run(cli),
+            Self::Trace(verb) => verb.run(cli),
+            Self::Doctor(verb) => verb.run(cli),
+            Self::Completion(verb) => verb.run(cli),
         }
     }
 }

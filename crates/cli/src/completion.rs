@@ -1,7 +1,7 @@
-//! `pteros completion`: scripts that teach a shell our nouns, verbs and flags.
+//! `pteros completion`: shell completion scripts.
 
 use crate::arguments::CommandLine;
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -13,13 +13,13 @@ use serde_json::json;
     after_help = "Use it:\n  bash: pteros completion bash > ~/.local/share/bash-completion/completions/pteros\n  zsh:  pteros completion zsh > \"${fpath[1]}/_pteros\"\n  fish: pteros completion fish > ~/.config/fish/completions/pteros.fish"
 )]
 pub struct Completion {
-    /// The shell to write for
+    /// Shell to write the script for
     shell: Shell,
 }
 
 impl Completion {
     /// Prints the script.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let mut script = Vec::new();
         clap_complete::generate(
             self.shell,
@@ -28,11 +28,11 @@ impl Completion {
             &mut script,
         );
         let script = String::from_utf8(script)?;
-        if shared.console.json {
-            let answer = json!({ "shell": self.shell.to_string(), "script": script });
-            return Ok(shared.console.json(&answer)?);
+        if cli.console.json {
+            let output = json!({ "shell": self.shell.to_string(), "script": script });
+            return Ok(cli.console.json(&output)?);
         }
-        shared.console.text(&script)?;
+        cli.console.text(&script)?;
         Ok(())
     }
 }

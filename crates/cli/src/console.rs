@@ -1,15 +1,14 @@
-//! Where answers go: lines and JSON on standard output, remarks on standard
+//! Console output: results as lines or JSON on standard output, notes on standard
 //! error.
 //!
-//! Every write may fail because the reader went away (`| head`). Such an error
-//! travels up to `main`, which ends quietly; nothing here panics. Colour is
-//! written freely and taken out by `anstream` where there is no terminal or
-//! `NO_COLOR` is set.
+//! Every write can fail when the reader closes the pipe (`| head`). Such an error
+//! goes up to `main`, which exits quietly. Colour codes are always written;
+//! `anstream` removes them if the output is not a terminal or `NO_COLOR` is set.
 
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 
-/// The two output streams and the form the user asked for.
+/// The output streams and the requested format.
 #[derive(Clone, Copy, Debug)]
 pub struct Console {
     /// Whether `--json` was given.
@@ -17,29 +16,29 @@ pub struct Console {
 }
 
 impl Console {
-    /// Writes one line, or several if `text` holds line breaks.
+    /// Writes one line, or several if `text` contains line breaks.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
         let mut text = text.as_ref().to_string();
         text.push('\n');
         self.text(&text)
     }
 
-    /// Writes `text` as it is and hands it to the system at once.
+    /// Writes `text` unchanged and flushes.
     pub fn text(self, text: &str) -> io::Result<()> {
         let mut stdout = anstream::stdout().lock();
         let written = stdout.write_all(text.as_bytes());
         written.and_then(|()| stdout.flush()).map_err(|error| {
-            // The kind stays, since `main` looks at it.
+            // `main` checks the error kind.
             io::Error::new(error.kind(), format!("writing to standard output: {error}"))
         })
     }
 
-    /// Writes a complete answer as indented JSON.
+    /// Writes a complete result as indented JSON.
     pub fn json(self, value: &Value) -> io::Result<()> {
         self.line(format!("{value:#}"))
     }
 
-    /// Writes names, a line each, or only how many there are.
+    /// Writes names, one per line, or only their number.
     pub fn names(self, names: &[String], only_count: bool) -> io::Result<()> {
         match (self.json, only_count) {
             (true, true) => self.json(&json!({ "count": names.len() })),
@@ -49,18 +48,18 @@ impl Console {
         }
     }
 
-    /// Writes one element of a stream of answers as a line of JSON.
+    /// Writes one element of a continuous result as a line of JSON.
     pub fn json_line(self, value: &Value) -> io::Result<()> {
         self.line(value.to_string())
     }
 
-    /// Writes a remark that is not part of the answer.
-    pub fn remark(self, text: impl AsRef<str>) {
-        // A closed standard error must not stop the answer.
+    /// Writes a note to standard error. It is not part of the result.
+    pub fn note(self, text: impl AsRef<str>) {
+        // A closed standard error must not stop the verb.
         let _ = writeln!(anstream::stderr().lock(), "{}", text.as_ref());
     }
 
-    /// Whether standard output is a terminal that can be drawn over.
+    /// Whether standard output is a terminal that supports redrawing.
     pub fn is_terminal(self) -> bool {
         !self.json
             && io::stdout().is_terminal()

@@ -1,4 +1,4 @@
-//! Flags for the QoS policies that DDS has and ros2's command line has not.
+//! QoS flags for DDS policies that ros2's command line lacks.
 
 use anyhow::Result;
 use clap::Args;
@@ -6,87 +6,91 @@ use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use pteros::qos::{DestinationOrder, Ownership, QosProfile, Representation};
 use std::time::Duration;
 
-use crate::values::{not_negative_seconds, positive_seconds};
+use crate::value_parsers::{non_negative_seconds, positive_seconds};
 
 const OWNERSHIP: [&str; 2] = ["shared", "exclusive"];
 const ORDER: [&str; 2] = ["by_reception", "by_source"];
 const REPRESENTATION: [&str; 2] = ["xcdr1", "xcdr2"];
 const SCOPE: [&str; 3] = ["instance", "topic", "group"];
 
-/// What is to be different from the preset in those policies.
+/// Overrides of the preset in these policies.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Quality of service beyond ros2's flags")]
+#[command(next_help_heading = "Quality of service policies that ros2 has no flags for")]
 pub struct DdsFlags {
-    /// Partition to be in; may be given several times, and hold * and ? on one side
+    /// Partition; may be repeated, and contain * and ? on one side
     #[arg(long, value_name = "NAME")]
     qos_partition: Vec<String>,
-    /// Whether every publisher is heard or the strongest alone
+    /// Whether all publishers are received or only the strongest one
     #[arg(long, value_name = "OWNERSHIP", value_parser = PossibleValuesParser::new(OWNERSHIP).map(|word| ownership(&word)))]
     qos_ownership: Option<Ownership>,
-    /// Rank of an exclusive publisher
+    /// Strength of an exclusive publisher
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     qos_ownership_strength: Option<i32>,
-    /// Whether samples are taken as they arrive or by source time
+    /// Whether samples are ordered by reception or by source timestamp
     #[arg(long, value_name = "ORDER", value_parser = PossibleValuesParser::new(ORDER).map(|word| order(&word)))]
     qos_destination_order: Option<DestinationOrder>,
-    /// Take at most one message in this time
+    /// Smallest time between two received messages
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     qos_time_based_filter_seconds: Option<Duration>,
-    /// Expect a message at least this often
+    /// Largest time between two messages
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     qos_deadline_seconds: Option<Duration>,
-    /// Drop messages older than this
+    /// Lifespan: drop messages older than this
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     qos_lifespan_seconds: Option<Duration>,
-    /// How long small messages may be held back to share datagrams; a subscription accepts no more than it says
-    #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
+    /// How long small messages may wait to be batched; a subscription matches no
+    /// larger value than its own
+    #[arg(long, value_name = "SECONDS", value_parser = non_negative_seconds)]
     qos_latency_budget_seconds: Option<Duration>,
-    /// Most messages kept
+    /// Largest number of kept messages
     #[arg(long, value_name = "N")]
     qos_max_samples: Option<u32>,
-    /// Most instances written or heard (types with a key)
+    /// Largest number of instances (types with a key)
     #[arg(long, value_name = "N")]
     qos_max_instances: Option<u32>,
-    /// Most messages kept of one instance
+    /// Largest number of kept messages per instance
     #[arg(long, value_name = "N")]
     qos_max_samples_per_instance: Option<u32>,
-    /// Whether a publisher that leaves an instance, or ends, disposes of it [default: true]
+    /// Whether a publisher that unregisters an instance, or ends, also disposes it
+    /// [default: true]
     #[arg(long, value_name = "YES", value_parser = BoolishValueParser::new())]
     qos_autodispose_unregistered_instances: Option<bool>,
-    /// Throw away what is left of an instance so long after its last publisher left it
-    #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
+    /// Drop the remaining samples of an instance this long after its last publisher
+    /// left
+    #[arg(long, value_name = "SECONDS", value_parser = non_negative_seconds)]
     qos_autopurge_nowriter_samples_delay_seconds: Option<Duration>,
-    /// Throw away what is left of an instance so long after it was disposed of
-    #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
+    /// Drop the remaining samples of an instance this long after it was disposed
+    #[arg(long, value_name = "SECONDS", value_parser = non_negative_seconds)]
     qos_autopurge_disposed_samples_delay_seconds: Option<Duration>,
-    /// Access scope of the presentation
+    /// Access scope of the presentation policy
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(SCOPE).map(|word| scope(&word)))]
     qos_presentation: Option<u8>,
-    /// See sets of coherent changes whole or not at all
+    /// Deliver coherent sets completely or not at all
     #[arg(long)]
     qos_coherent_access: bool,
-    /// See changes in the order of their publisher, in the access scope
+    /// Deliver samples in publication order within the access scope
     #[arg(long)]
     qos_ordered_access: bool,
-    /// How messages are written, or the only way they are taken [default: xcdr1; both are taken]
+    /// Data representation of a publisher, or the only one that a subscription
+    /// accepts [default: xcdr1; both are accepted]
     #[arg(long, value_name = "VERSION", value_parser = PossibleValuesParser::new(REPRESENTATION).map(|word| representation(&word)))]
     qos_representation: Option<Representation>,
-    /// Differentiated services code point of the datagrams, 1 to 63 (46: expedited)
+    /// DSCP value of the datagrams, 1 to 63 (46: expedited forwarding)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     qos_transport_priority: Option<i32>,
-    /// Text announced with the endpoint
+    /// User data announced with the endpoint
     #[arg(long, value_name = "TEXT")]
     qos_user_data: Option<String>,
-    /// Text announced with the topic
+    /// Topic data announced with the topic
     #[arg(long, value_name = "TEXT")]
     qos_topic_data: Option<String>,
-    /// Text announced with the group
+    /// Group data announced with the publisher or subscriber
     #[arg(long, value_name = "TEXT")]
     qos_group_data: Option<String>,
 }
 
 impl DdsFlags {
-    /// The profile with what was given here.
+    /// The profile with these overrides.
     pub fn apply(&self, mut qos: QosProfile) -> Result<QosProfile> {
         if !self.qos_partition.is_empty() {
             qos.partition.clone_from(&self.qos_partition);
@@ -126,7 +130,7 @@ impl DdsFlags {
         set(&mut qos.group_data, bytes(&self.qos_group_data));
         if self.qos_ownership_strength.is_some() && qos.ownership == Ownership::Shared {
             anyhow::bail!(
-                "--qos-ownership-strength ranks exclusive publishers; add --qos-ownership exclusive"
+                "--qos-ownership-strength applies to exclusive publishers; add --qos-ownership exclusive"
             );
         }
         Ok(qos)

@@ -1,5 +1,6 @@
-//! `pteros-lab-worker`: what `pteros lab` measures of Pteros, a program of its own, so
-//! that its memory and its size are those of a node and not those of a command with all its verbs.
+//! `pteros-lab-worker`: the measured process of `pteros lab`. It is a separate
+//! program, so that its memory and size are those of a node, without the verbs of
+//! the command.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,

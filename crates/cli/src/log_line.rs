@@ -1,7 +1,7 @@
-//! What the layers below report, in ROS 2's form of a log line,
-//! `[WARN] [1700000000.123456789] [pteros_rmw]: text`, on standard error.
+//! Log output of the lower layers in ROS 2's log format,
+//! `[WARN] [1700000000.123456789] [pteros_runtime]: text`, on standard error.
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::{Result, anyhow};
 use pteros::log::Severity;
 use std::fmt;
@@ -12,27 +12,27 @@ use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Shows what the layers below report: warnings and worse, or what
-/// `--log-level` or RUST_LOG ask for.
+/// Installs the log output: warnings and worse, or the level of `--log-level` or
+/// RUST_LOG.
 ///
 /// # Errors
-/// RUST_LOG means nothing.
-pub fn install(shared: &Shared) -> Result<()> {
-    let asked = &shared.arguments.log;
-    let mut directives = asked.filter(Severity::Warn);
-    if asked.level.is_none() {
-        // The verbs say this themselves, with the names of the nodes.
-        directives += ",pteros_rmw::mismatch=error";
+/// RUST_LOG is invalid.
+pub fn install(cli: &CliContext) -> Result<()> {
+    let log_options = &cli.arguments.log;
+    let mut directives = log_options.filter(Severity::Warn);
+    if log_options.level.is_none() {
+        // The verbs report mismatches themselves, with node names.
+        directives += ",pteros_runtime::mismatch=error";
     }
     let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|error| {
             anyhow!(
-                "environment variable RUST_LOG={text:?}: {error}; write a level, such as debug, or several as in warn,pteros_rmw=debug, or leave it unset"
+                "environment variable RUST_LOG={text:?}: {error}; write a level, such as debug, or several as in warn,pteros_runtime=debug, or leave it unset"
             )
         })?,
         _ => EnvFilter::new(directives),
     };
-    // Only fails where a subscriber is installed already; then that one stays.
+    // This fails if another subscriber is installed already. That one is kept.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -1,8 +1,8 @@
-//! Messages as Python writes them, which is how `ros2 topic pub` shows what it
-//! sends: `std_msgs.msg.String(data='Hello')`.
+//! Messages as Python's `repr()`, which `ros2 topic pub` prints:
+//! `std_msgs.msg.String(data='Hello')`.
 //!
-//! Fixed arrays of numbers are written as lists; numpy's own form with its line
-//! breaks is not imitated.
+//! Fixed-size arrays of numbers are printed as lists; numpy's format with line
+//! breaks is not reproduced.
 
 use pteros::msg::dynamic::{DynamicField, DynamicMessage, Element, Shape, Value};
 use std::fmt::Write;
@@ -23,8 +23,8 @@ pub fn message(message: &DynamicMessage) -> String {
     format!("{class}({})", fields.join(", "))
 }
 
-/// One value, as `print` shows it: texts without quotes, nothing shortened.
-pub fn printed(value: &Value) -> String {
+/// One value as `print()` shows it: strings without quotes, nothing truncated.
+pub fn value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::WString(text) => text.to_string(),
@@ -85,7 +85,7 @@ fn boolean(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
 
-/// Python quotes with `'` unless that alone would need escapes.
+/// Quotes a string as Python does: with `'`, unless only that would need escapes.
 fn text(value: &str) -> String {
     let quote = if value.contains('\'') && !value.contains('"') {
         '"'
@@ -113,8 +113,8 @@ fn text(value: &str) -> String {
     out
 }
 
-/// `shortest` is Rust's debug form, which has Python's digits and another
-/// exponent: `1e-7` for `1e-07`.
+/// A float as Python prints it; `shortest` is Rust's debug format. It has the same
+/// digits and another exponent: `1e-7` for `1e-07`.
 fn float(value: f64, shortest: &str) -> String {
     if value.is_nan() {
         return "nan".into();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_look_as_in_python() {
+    fn messages_equal_pythons_repr() {
         assert_eq!(
             message(&made("std_msgs/msg/String", "data: \"it's\"")),
             "std_msgs.msg.String(data=\"it's\")"
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_nested_messages_are_written_out() {
+    fn lists_and_nested_messages_are_printed_in_full() {
         let text = message(&made(
             "sensor_msgs/msg/JointState",
             "{name: [a, b], position: [0.5, 2]}",

@@ -1,8 +1,8 @@
-//! ros2's `--qos-*` flags.
+//! QoS flags with ros2's names (`--qos-*`).
 
 use crate::dds_flags::DdsFlags;
-use crate::service_flags::ServiceFlags;
-use crate::values::{count, positive_seconds};
+use crate::durability_service_flags::DurabilityServiceFlags;
+use crate::value_parsers::{count, positive_seconds};
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -11,42 +11,41 @@ use pteros::qos::{
 };
 use std::time::Duration;
 
-/// A preset and what is to be different from it.
+/// A QoS preset and its overrides.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Quality of service")]
 pub struct QosFlags {
-    /// Preset to start from
+    /// QoS preset
     #[arg(long, value_name = "PRESET", value_parser = PossibleValuesParser::new(QosProfile::PRESETS), hide_possible_values = true)]
     qos_profile: Option<String>,
-    /// How many samples are kept
+    /// History depth in samples
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     qos_depth: Option<usize>,
-    /// Which samples are kept
+    /// History policy
     #[arg(long, value_name = "HISTORY", value_parser = PossibleValuesParser::new(HistoryPolicy::WORDS))]
     qos_history: Option<String>,
-    /// Whether lost samples are repaired
+    /// Reliability policy: whether lost samples are retransmitted
     #[arg(long, value_name = "RELIABILITY", value_parser = PossibleValuesParser::new(ReliabilityPolicy::WORDS))]
     qos_reliability: Option<String>,
-    /// Whether late joiners get earlier samples
+    /// Durability policy: whether late joiners get earlier samples
     #[arg(long, value_name = "DURABILITY", value_parser = PossibleValuesParser::new(DurabilityPolicy::WORDS))]
     qos_durability: Option<String>,
-    /// Who proves that a publisher is alive
+    /// Liveliness policy: who asserts that a publisher is alive
     #[arg(long, value_name = "LIVELINESS", value_parser = PossibleValuesParser::new(LivelinessPolicy::WORDS))]
     qos_liveliness: Option<String>,
-    /// For how long one proof of life holds
+    /// Lease duration of a liveliness assertion
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     qos_liveliness_lease_duration_seconds: Option<Duration>,
     #[command(flatten)]
     dds: DdsFlags,
     #[command(flatten)]
-    service: ServiceFlags,
+    service: DurabilityServiceFlags,
 }
 
 impl QosFlags {
-    /// Whether anything besides the preset was given, which in `topic echo`
-    /// stops the adaptation to the publishers. The flags that ros2 does not
-    /// have leave what is adapted alone.
-    pub fn overrides_anything(&self) -> bool {
+    /// Whether any override was given. If so, `topic echo` does not adapt its QoS
+    /// to the publishers. Flags that ros2 lacks do not count.
+    pub fn has_overrides(&self) -> bool {
         self.qos_depth.is_some()
             || self.qos_history.is_some()
             || self.qos_reliability.is_some()
@@ -55,7 +54,7 @@ impl QosFlags {
             || self.qos_liveliness_lease_duration_seconds.is_some()
     }
 
-    /// The profile asked for; `preset` where none was named.
+    /// The requested profile; `preset` if no preset is given.
     pub fn profile(&self, preset: &str) -> Result<QosProfile> {
         let mut qos = QosProfile::preset(self.qos_profile.as_deref().unwrap_or(preset))?;
         if let Some(word) = &self.qos_history {

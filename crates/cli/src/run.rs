@@ -1,24 +1,24 @@
 //! `pteros run`.
 
+use crate::cli_context::CliContext;
 use crate::launch::packages;
-use crate::shared::Shared;
 use anyhow::{Context as _, Error, Result, anyhow};
 use clap::Args;
-use pteros_component::Index;
+use pteros_container::ComponentIndex;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Words before the program (e.g. 'gdb -ex run --args')
+    /// Command prefix of the program (e.g. 'gdb -ex run --args')
     #[arg(long, value_name = "COMMAND")]
     prefix: Option<String>,
-    /// Package of the program: installed, or of the Cargo workspace around
+    /// Package of the program: installed, or in the surrounding Cargo workspace
     package_name: String,
     /// Name of the program
     executable_name: String,
-    /// Everything else is for the program, --ros-args too
+    /// Arguments of the program, including --ros-args
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -28,9 +28,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// Puts the program in the place of this one. Returns only errors.
-    pub fn run(self, _: &Shared) -> Result<()> {
-        let packages = packages(&Index::from_environment());
+    /// Replaces this process by the program. Returns only on error.
+    pub fn run(self, _: &CliContext) -> Result<()> {
+        let packages = packages(&ComponentIndex::from_environment());
         let program = packages.executable(&self.package_name, &self.executable_name);
         let program = program.map_err(|message| anyhow!(message))?;
         let program = program.display().to_string();

@@ -16,10 +16,11 @@ use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
 };
 use pteros::prelude::*;
-use pteros::{ActionServerOptions, GoalResponse, ServerGoal};
+use pteros::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 use support::Domain;
 
-/// Counts, until it is dropped. Rejects what is negative; never ends 99.
+/// An action server that counts until it is dropped. It rejects negative goals and
+/// never finishes goal 99.
 struct Counter {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -32,7 +33,7 @@ impl Counter {
             discovery_range: Some(DiscoveryRange::Localhost),
             ..ContextOptions::default()
         });
-        let node = context.unwrap().node("counter").unwrap();
+        let node = context.unwrap().create_node("counter").unwrap();
         let options =
             ActionServerOptions::<Fibonacci>::default().on_goal(|goal| match goal.order {
                 ..0 => GoalResponse::Reject,
@@ -59,7 +60,7 @@ impl Counter {
     }
 }
 
-fn count(goal: &ServerGoal<Fibonacci>) {
+fn count(goal: &ServerGoalHandle<Fibonacci>) {
     let mut sequence = vec![0, 1];
     for at in 1..usize::try_from(goal.goal().order).unwrap() {
         sequence.push(sequence[at] + sequence[at - 1]);
@@ -138,7 +139,7 @@ fn a_goal_is_sent_and_its_result_printed_as_in_ros2() {
 }
 
 #[test]
-fn a_goal_that_comes_to_nothing_says_why() {
+fn a_goal_without_a_result_reports_the_reason() {
     let domain = Domain::new();
     let _counter = Counter::new(&domain);
     let rejected = domain.run_with(GOAL, "{order: -1}");
@@ -151,7 +152,7 @@ fn a_goal_that_comes_to_nothing_says_why() {
     let late = domain.run_with(&format!("{GOAL} --timeout 1"), "{order: 99}");
     let late = late.failed(1);
     assert!(late.contains("Goal canceled."), "{late}");
-    assert!(late.contains("no answer within 1000 ms"), "{late}");
+    assert!(late.contains("no response within 1000 ms"), "{late}");
     let field = domain.run_with(GOAL, "{depth: 1}").failed(1);
     assert!(field.contains("depth"), "{field}");
     let nobody = "action send_goal /nobody example_interfaces/action/Fibonacci --timeout 0.1";
@@ -160,5 +161,5 @@ fn a_goal_that_comes_to_nothing_says_why() {
     let message = domain
         .run("action send_goal /x std_msgs/msg/String")
         .failed(1);
-    assert!(message.contains("which is no action"), "{message}");
+    assert!(message.contains("which is not an action"), "{message}");
 }

@@ -5,7 +5,7 @@ mod support;
 use support::Domain;
 
 #[test]
-fn a_topic_outside_ros_is_published_found_and_echoed_by_its_name() {
+fn a_topic_without_ros_prefix_is_published_found_and_echoed_by_its_dds_name() {
     let domain = Domain::new();
     let words = "topic pub --dds-names Square dds_shapes/msg/ShapeType -r 20 -n shapes";
     let mut publisher = domain.start_with(words, "{color: BLUE, x: 1}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Domain, pteros};
 
 #[test]
-fn the_robot_flows_by_both_paths_and_ends_by_itself() {
+fn the_robot_uses_both_delivery_paths_and_the_demo_ends_by_itself() {
     let output = pteros()
         .args(["demo", "--seconds", "3", "--json"])
         .output()
@@ -31,7 +31,7 @@ fn the_robot_flows_by_both_paths_and_ends_by_itself() {
 }
 
 #[test]
-fn plain_lines_end_with_what_to_try_next() {
+fn plain_output_ends_with_commands_to_try() {
     let output = pteros()
         .args(["demo", "--seconds", "2.5"])
         .output()
@@ -43,57 +43,60 @@ fn plain_lines_end_with_what_to_try_next() {
         text.contains("/camera/image_raw  sensor_msgs/Image"),
         "{text}"
     );
-    assert!(text.contains("All 8 connections flowed"), "{text}");
+    assert!(
+        text.contains("All 8 connections carried messages"),
+        "{text}"
+    );
     assert!(text.contains("demo talker"), "{text}");
 }
 
 #[test]
-fn nothing_survives_the_demo_however_it_ends() {
+fn no_child_process_survives_the_demo() {
     let domain = Domain::new();
     for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
         let mut demo = domain.start("demo --seconds 60 --json");
         assert!(demo.line().contains("connections"));
         demo.signal(signal);
-        // Ends only when the children, who share standard error, have ended.
+        // Returns only when the children, which share standard error, have ended.
         let answer = demo.wait();
         assert_eq!(answer.code, code, "{}", answer.err);
     }
 }
 
 #[test]
-fn the_listener_hears_the_talker_in_ros2s_words() {
+fn the_listener_prints_messages_as_ros2_does() {
     let domain = Domain::new();
     let mut listener = domain.start("demo listener -t 1");
     let mut talker = domain.start("demo talker");
-    let said = talker.error_line();
-    assert!(said.starts_with("[INFO] ["), "{said}");
+    let output = talker.error_line();
+    assert!(output.starts_with("[INFO] ["), "{output}");
     assert!(
-        said.ends_with("] [talker]: Publishing: 'Hello World: 1'"),
-        "{said}"
+        output.ends_with("] [talker]: Publishing: 'Hello World: 1'"),
+        "{output}"
     );
-    let heard = listener.error_line();
+    let received = listener.error_line();
     assert!(
-        heard.contains("] [listener]: I heard: [Hello World: "),
-        "{heard}"
+        received.contains("] [listener]: I heard: [Hello World: "),
+        "{received}"
     );
     listener.wait().ok();
     talker.signal("INT");
     talker.wait().ok();
 }
 
-/// A node like any other: parameters, `/rosout`, a log file, remaps and levels.
+/// An ordinary node: parameters, `/rosout`, a log file, remaps and levels.
 #[test]
-fn the_talker_is_a_node_like_others() {
+fn the_talker_is_an_ordinary_node() {
     let domain = Domain::new();
     let logs = std::env::temp_dir().join(format!("pteros-demo-{}", std::process::id()));
     let words = "demo talker --ros-args -r __node:=mouth -r chatter:=words --log-file-name demo";
     let mut command = domain.command(words.split(' '));
     command.env("ROS_LOG_DIR", &logs);
     let mut talker = support::start(command);
-    let said = talker.error_line();
+    let output = talker.error_line();
     assert!(
-        said.ends_with("[mouth]: Publishing: 'Hello World: 1'"),
-        "{said}"
+        output.ends_with("[mouth]: Publishing: 'Hello World: 1'"),
+        "{output}"
     );
     let rosout = domain.run("topic echo --once --timeout 30 /rosout rcl_interfaces/msg/Log");
     assert!(rosout.ok().contains("Hello World: "));
@@ -118,7 +121,7 @@ fn the_talker_is_a_node_like_others() {
 }
 
 #[test]
-fn the_talker_says_nothing_below_its_level_and_its_json_goes_on() {
+fn the_talker_logs_nothing_below_its_level_and_prints_json() {
     let domain = Domain::new();
     let answer = domain.run("demo talker -t 1 --json --ros-args --log-level warn");
     assert_eq!(answer.err, "");

@@ -13,7 +13,7 @@ fn texts(found: &serde_json::Value, result: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_area_is_looked_at_and_nothing_fails_on_a_host_where_the_tests_run() {
+fn every_area_is_checked_without_errors_on_this_host() {
     let domain = Domain::new();
     let found = domain.run("doctor --json").json();
     assert_eq!(found["errors"], 0, "{found:#}");
@@ -33,7 +33,7 @@ fn every_area_is_looked_at_and_nothing_fails_on_a_host_where_the_tests_run() {
 }
 
 #[test]
-fn slips_and_values_that_mean_nothing_are_named_with_what_mends_them() {
+fn misspelt_and_unsupported_variables_are_reported_with_a_fix() {
     let domain = Domain::new();
     let mut command = domain.command(["doctor", "--json", "--include-warnings"]);
     command
@@ -46,7 +46,7 @@ fn slips_and_values_that_mean_nothing_are_named_with_what_mends_them() {
     assert!(
         warnings
             .iter()
-            .any(|text| text.contains("is ROS_DOMAIN_ID meant?")),
+            .any(|text| text.contains("did you mean ROS_DOMAIN_ID?")),
         "{warnings:?}"
     );
     let notes = texts(&found, "note");
@@ -56,21 +56,21 @@ fn slips_and_values_that_mean_nothing_are_named_with_what_mends_them() {
             .any(|text| text.contains("CYCLONEDDS_URI has no effect"))
     );
     let mut command = domain.command(["doctor", "--json"]);
-    command.env("PTEROS_SPIN_US", "soon");
+    command.env("PTEROS_BUSY_POLL_US", "soon");
     let answer = support::finish(command);
     assert_eq!(answer.code, Some(1), "{}", answer.out);
     let found: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
     let errors = texts(&found, "error");
-    assert!(errors[0].contains("PTEROS_SPIN_US"), "{errors:?}");
+    assert!(errors[0].contains("PTEROS_BUSY_POLL_US"), "{errors:?}");
 }
 
 #[test]
-fn twins_and_endpoints_that_do_not_match_are_found() {
+fn duplicate_node_names_and_mismatched_endpoints_are_reported() {
     use pteros::interfaces::std_msgs::msg::String as Text;
     let domain = Domain::new();
     let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
-    let one = context.node("arm").unwrap();
-    let _two = context.node("arm").unwrap();
+    let one = context.create_node("arm").unwrap();
+    let _two = context.create_node("arm").unwrap();
     let _publisher = one
         .create_publisher::<Text>("/words", QosProfile::sensor_data())
         .unwrap();
@@ -78,7 +78,7 @@ fn twins_and_endpoints_that_do_not_match_are_found() {
         .create_polled_subscription::<Text>("/words", QosProfile::default())
         .unwrap();
     let has_both = |text: &str| {
-        text.contains("2 nodes are called /arm")
+        text.contains("2 nodes have the name /arm")
             && text.contains("topic /words: RELIABILITY")
             && text.contains("pteros topic why /words")
     };
@@ -86,7 +86,7 @@ fn twins_and_endpoints_that_do_not_match_are_found() {
     assert!(has_both(&answer.out), "{}", answer.out);
     let answer = domain.run_until("doctor", |answer| answer.out.contains("of Pteros"));
     let others = format!(
-        "other processes: 1 of Pteros {}",
+        "other participants: 1 of Pteros {}",
         pteros::ProductVersion::OURS
     );
     assert!(answer.out.contains(&others), "{}", answer.out);
@@ -104,11 +104,11 @@ fn twins_and_endpoints_that_do_not_match_are_found() {
 }
 
 #[test]
-fn two_that_greet_hear_each_other() {
+fn two_instances_of_hello_receive_each_other() {
     let domain = Domain::new();
     let other = domain.start("doctor hello");
-    let heard = |answer: &support::Answer| answer.out.contains("\"topic\":{\"");
-    let answer = domain.run_until("doctor hello --once --json", heard);
-    assert!(heard(&answer), "{}", answer.out);
+    let received = |answer: &support::Answer| answer.out.contains("\"topic\":{\"");
+    let answer = domain.run_until("doctor hello --once --json", received);
+    assert!(received(&answer), "{}", answer.out);
     drop(other);
 }

@@ -1,5 +1,5 @@
-//! `pteros topic` and `pteros node` on a running graph: separate processes, a
-//! domain for each test, loopback only.
+//! `pteros topic` and `pteros node` on a running graph: separate processes, one
+//! domain per test, loopback only.
 
 #![allow(clippy::disallowed_methods, reason = "measures what a user waits for")]
 
@@ -8,7 +8,7 @@ mod support;
 use std::time::{Duration, Instant};
 use support::{Domain, Running};
 
-/// A publisher of `Hello` twenty times a second, running.
+/// A running publisher of `Hello` at 20 Hz.
 fn hello(domain: &Domain, more: &str) -> Running {
     let words = format!("topic pub /chatter std_msgs/msg/String -r 20 -n greeter {more}");
     let mut publisher = domain.start_with(words.trim_end(), "data: Hello");
@@ -64,19 +64,19 @@ fn nodes_and_endpoints_are_described_as_in_ros2() {
         "Endpoint type: PUBLISHER\n",
         "  Durability: TRANSIENT_LOCAL\n",
         "  Lifespan: Infinite\n",
-        "Shared memory links, of each process as a whole:\n  /greeter: ",
+        "Shared-memory connections of each process:\n  /greeter: ",
         " sent, 0 received, nothing dropped\n",
     ] {
         assert!(verbose.contains(line), "{line}{verbose}");
     }
     let json = domain.run("topic info /chatter --json").json();
     assert_eq!(json["publishers"][0]["qos"]["reliability"], "RELIABLE");
-    assert_eq!(json["links"][0]["nodes"], "/greeter");
-    assert_eq!(json["links"][0]["dropped"]["ring_full"], 0);
+    assert_eq!(json["connections"][0]["nodes"], "/greeter");
+    assert_eq!(json["connections"][0]["dropped"]["ring_full"], 0);
 }
 
 #[test]
-fn messages_are_echoed_in_every_form() {
+fn messages_are_echoed_in_every_format() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "");
     let echo = |flags: &str| {
@@ -94,7 +94,7 @@ fn messages_are_echoed_in_every_form() {
 }
 
 #[test]
-fn rates_and_bandwidths_are_measured_without_knowing_the_type() {
+fn rates_and_bandwidths_are_measured_without_a_type_definition() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "");
     let rate = last_line(&domain.run("topic hz /chatter --json --timeout 2.5").ok());
@@ -136,7 +136,7 @@ fn a_message_published_once_reaches_the_subscription_it_waited_for() {
 }
 
 #[test]
-fn why_names_the_policy_that_stands_between() {
+fn why_names_the_incompatible_policy() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "--qos-reliability best_effort");
     let mut echo =
@@ -157,11 +157,11 @@ fn why_names_the_policy_that_stands_between() {
         "{}",
         why.out
     );
-    assert!(why.out.contains("way out:"), "{}", why.out);
+    assert!(why.out.contains("fix:"), "{}", why.out);
 }
 
 #[test]
-fn why_names_the_path_of_a_match() {
+fn why_names_the_delivery_path_of_a_match() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "");
     let mut echo = domain.start("topic echo /chatter -n friend");
@@ -191,7 +191,7 @@ fn ros_arguments_rename_node_namespace_and_topic() {
 }
 
 #[test]
-fn mistakes_are_named_with_a_way_out() {
+fn mistakes_are_reported_with_a_hint() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "");
     let expectations = [
@@ -212,7 +212,7 @@ fn mistakes_are_named_with_a_way_out() {
             "topic pub /x std_msgs/msg/Strin {}",
             "did you mean std_msgs/msg/String?",
         ),
-        ("topic pub /x std_srvs/srv/Empty {}", "no message"),
+        ("topic pub /x std_srvs/srv/Empty {}", "not a message"),
         ("topic echo /chatter --once --qos-depth 0", "at least 1"),
         (
             "topic echo /silent std_msgs/msg/String --once --timeout 0.3",
@@ -251,7 +251,7 @@ fn ctrl_c_ends_an_echo_without_an_error() {
 }
 
 #[test]
-fn a_publisher_that_is_kept_alive_serves_those_who_join_late() {
+fn a_publisher_that_is_kept_alive_serves_late_joiners() {
     let domain = Domain::new();
     let words = "topic pub /map std_msgs/msg/String --once -w 0 --keep-alive 30 --qos-durability transient_local";
     let mut publisher = domain.start_with(words, "data: Hello");
@@ -265,7 +265,7 @@ fn a_publisher_that_is_kept_alive_serves_those_who_join_late() {
 }
 
 #[test]
-fn a_topic_of_two_types_asks_for_one() {
+fn a_topic_of_two_types_needs_an_explicit_type() {
     let domain = Domain::new();
     let _text = hello(&domain, "");
     let mut number = domain.start("topic pub /chatter std_msgs/msg/Int32 -r 20");
@@ -275,14 +275,14 @@ fn a_topic_of_two_types_asks_for_one() {
     assert!(
         error
             .failed(1)
-            .ends_with("append the one you mean to the command\n")
+            .ends_with("append one of them to the command\n")
     );
     let error = domain.run_until("topic hz /chatter --timeout 1", both);
     assert!(error.failed(1).contains("pteros topic info -v /chatter"));
 }
 
 #[test]
-fn ctrl_c_before_the_work_is_done_is_no_success() {
+fn ctrl_c_before_the_work_is_done_is_a_failure() {
     let domain = Domain::new();
     let mut waiting = domain.start("topic pub /x std_msgs/msg/Empty --once");
     assert!(waiting.error_line().starts_with("Waiting"));
@@ -295,7 +295,7 @@ fn ctrl_c_before_the_work_is_done_is_no_success() {
 }
 
 #[test]
-fn a_remapped_name_is_looked_up_and_listened_to_under_its_new_one() {
+fn a_remapped_name_is_resolved_to_its_new_name() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "");
     let remap = "--ros-args -r foo:=/chatter -r /chatter:=/elsewhere";
@@ -307,7 +307,7 @@ fn a_remapped_name_is_looked_up_and_listened_to_under_its_new_one() {
 }
 
 #[test]
-fn a_measurement_shorter_than_a_second_is_still_told() {
+fn a_measurement_shorter_than_a_second_is_printed() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "");
     for verb in ["hz", "bw"] {

@@ -1,4 +1,4 @@
-//! `pteros interface` and the command line itself: nothing here opens a socket.
+//! `pteros interface` and command line parsing. These tests open no socket.
 
 mod support;
 
@@ -49,7 +49,7 @@ fn every_listed_package_lists_its_interfaces() {
 }
 
 #[test]
-fn a_prototype_is_yaml_in_quotes_that_can_be_left_out() {
+fn a_prototype_is_quoted_yaml_unless_quotes_are_disabled() {
     assert_eq!(
         run("interface proto std_msgs/msg/Int8").ok(),
         "\"data: 0\n\"\n"
@@ -66,7 +66,7 @@ fn a_prototype_is_yaml_in_quotes_that_can_be_left_out() {
 }
 
 #[test]
-fn a_type_may_come_through_a_pipe() {
+fn a_type_name_is_read_from_a_pipe() {
     let text = run_with_input("interface show -", "std_msgs/msg/String\n").ok();
     assert!(text.starts_with("string data\n"), "{text}");
     let error = run_with_input("interface show -", "").failed(1);
@@ -74,7 +74,7 @@ fn a_type_may_come_through_a_pipe() {
 }
 
 #[test]
-fn an_unknown_type_is_named_with_a_suggestion_and_a_way_out() {
+fn an_unknown_type_is_reported_with_a_suggestion_and_a_hint() {
     let error = run("interface show std_msgs/msg/Strin").failed(1);
     assert!(error.contains("'std_msgs/msg/Strin'"), "{error}");
     assert!(
@@ -103,7 +103,7 @@ fn unknown_verbs_and_flags_are_usage_errors() {
 }
 
 #[test]
-fn a_number_that_does_not_fit_its_flag_is_named_though_it_begins_with_a_dash() {
+fn an_invalid_number_that_starts_with_a_dash_is_reported_by_flag() {
     for (words, flag) in [
         ("topic pub /x std_msgs/msg/Empty -r -1", "--rate"),
         ("topic pub /x std_msgs/msg/Empty --times -1", "--times"),
@@ -120,7 +120,7 @@ fn a_number_that_does_not_fit_its_flag_is_named_though_it_begins_with_a_dash() {
 }
 
 #[test]
-fn a_log_filter_without_meaning_is_named() {
+fn an_invalid_log_filter_is_reported() {
     let output = pteros()
         .args(["interface", "packages"])
         .env("RUST_LOG", "pteros=loud")
@@ -132,7 +132,7 @@ fn a_log_filter_without_meaning_is_named() {
 }
 
 #[test]
-fn a_users_own_folder_is_searched_and_its_mistakes_are_placed() {
+fn a_users_interface_folder_is_searched_and_its_errors_have_locations() {
     let folder = Folder::new("own_interfaces");
     folder.write(
         "robot_msgs/msg/Wheel.msg",
@@ -181,7 +181,7 @@ fn a_sourced_workspace_is_searched() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let mut child = pteros()
         .args(["interface", "list"])
         .stdout(Stdio::piped())
@@ -199,7 +199,7 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_a_failure() {
+fn output_that_cannot_be_written_is_a_failure() {
     let output = pteros()
         .args(["interface", "packages", "--json"])
         .stdout(fs::File::create("/dev/full").unwrap())
@@ -212,7 +212,7 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn completion_scripts_know_the_verbs() {
+fn completion_scripts_contain_the_verbs() {
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&format!("completion {shell}")).ok();
         assert!(
@@ -222,7 +222,7 @@ fn completion_scripts_know_the_verbs() {
     }
 }
 
-/// A folder that goes away with the test.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,4 +1,4 @@
-//! `pteros lab`: tiny runs through every layer, interrupted, gone on with, refused.
+//! `pteros lab`: tiny runs through every layer, interrupted, continued and refused.
 #![allow(
     clippy::disallowed_methods,
     reason = "waits for a command that works in real time"
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use support::{Answer, finish, pteros, start};
 
-/// A folder for runs, removed in the end.
+/// A folder for runs, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +29,8 @@ impl Folder {
         self.0.join("out")
     }
 
-    /// `pteros lab run WORDS --out FOLDER/out`, peers' programs in the folder, too.
+    /// `pteros lab run WORDS --out FOLDER/out`, with the peers' programs in the
+    /// folder too.
     fn lab(&self, words: &str) -> Command {
         let mut command = pteros();
         command.env("XDG_CACHE_HOME", &self.0);
@@ -53,7 +54,7 @@ fn lines(path: &Path) -> usize {
     fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
-/// How long the samples are that a journal's last whole line speaks of.
+/// Length of the samples that the last complete line of a journal refers to.
 fn samples_end(journal: &str) -> usize {
     let whole = journal.lines().rev();
     let entry = whole
@@ -64,11 +65,11 @@ fn samples_end(journal: &str) -> usize {
 }
 
 #[test]
-fn every_experiment_runs_reports_and_is_gone_on_with() {
+fn every_experiment_runs_reports_and_is_continued() {
     let folder = Folder::new("smoke");
     let answer = folder.run("all --smoke --peers none");
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
-    // A node is measured, not the command.
+    // The measured process is a node, not the command.
     let beside = "pteros-lab-worker is not beside";
     assert!(!answer.err.contains(beside), "{}", answer.err);
     let out = folder.out();
@@ -90,16 +91,16 @@ fn every_experiment_runs_reports_and_is_gone_on_with() {
     }
     let results = fs::read_to_string(out.join("results.json")).expect("results");
     let results: serde_json::Value = serde_json::from_str(&results).expect("JSON");
-    // Two hosts need rights that not every machine gives.
-    let cells = results["experiments"][0]["cells"].as_array();
-    let local = cells
+    // Measurements with two hosts need privileges that some machines do not grant.
+    let configurations = results["experiments"][0]["configurations"].as_array();
+    let local = configurations
         .into_iter()
         .flatten()
-        .find(|cell| cell["case"]["situation"] == "local" && cell["case"]["qos"] == "reliable");
-    let local = local.expect("a local, reliable cell");
+        .find(|entry| entry["case"]["situation"] == "local" && entry["case"]["qos"] == "reliable");
+    let local = local.expect("a local, reliable configuration");
     assert_eq!(local["delivery"]["lost"], 0, "{local}");
-    // As if killed in the midst of a repeat: what it left behind is cut off, and
-    // nothing that is finished is measured again.
+    // As if killed during a repeat: its partial data is cut off, and finished data
+    // is not measured again.
     let journal = out.join("m16.1/measured.jsonl");
     let samples = out.join("m16.1/samples.csv");
     let whole = lines(&journal);
@@ -110,13 +111,13 @@ fn every_experiment_runs_reports_and_is_gone_on_with() {
     fs::write(&journal, &text[..cut]).expect("written");
     let again = folder.run("m16.1 --smoke --peers none");
     assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
-    assert!(again.err.contains("going on"), "{}", again.err);
+    assert!(again.err.contains("resuming"), "{}", again.err);
     assert!(lines(&journal) >= whole, "{}", again.err);
     let after = fs::read(&samples).expect("samples");
     assert_eq!(after[..kept], before[..kept], "what was finished stays");
     let text = fs::read_to_string(&journal).expect("a journal");
     assert_eq!(after.len(), samples_end(&text), "the rest was cut off");
-    // Nothing is left to do, and nothing changed.
+    // All data is complete and nothing changed.
     let compared = finish({
         let mut command = pteros();
         command.args(["lab", "compare"]).arg(&out).arg(&out);
@@ -124,7 +125,7 @@ fn every_experiment_runs_reports_and_is_gone_on_with() {
     });
     assert_eq!(compared.code, Some(0), "{}", compared.err);
     assert!(compared.out.contains("0 worse"), "{}", compared.out);
-    // Another extent does not go on with it.
+    // A run of another size does not continue this one.
     let full = folder.run("m16.1 --full --peers none");
     assert_eq!(full.code, Some(1));
     assert!(full.err.contains("holds a --smoke run"), "{}", full.err);
@@ -135,32 +136,36 @@ fn ctrl_c_keeps_what_was_measured() {
     let folder = Folder::new("interrupted");
     let mut running = start(folder.lab("m16.1 --quick --peers none --repeats 9"));
     let journal = folder.out().join("m16.1/measured.jsonl");
-    let patience = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let mut report = pteros();
     report.args(["lab", "report"]).arg(folder.out());
-    // Fails until a first repeat is written down.
+    // Fails until a first repeat is written.
     while report.output().expect("it runs").status.code() != Some(0) {
-        assert!(Instant::now() < patience, "nothing measured in a minute");
+        assert!(Instant::now() < deadline, "nothing measured in a minute");
     }
     running.signal("INT");
     let answer = running.wait();
     assert_eq!(answer.code, Some(130), "{}", answer.err);
-    assert!(answer.err.contains("goes on where"), "{}", answer.err);
+    assert!(
+        answer.err.contains("the same command continues the run"),
+        "{}",
+        answer.err
+    );
     assert!(folder.out().join("report.html").exists());
     assert!(lines(&journal) > 0);
 }
 
 #[test]
-fn a_killed_run_is_gone_on_with_and_nothing_counts_twice() {
+fn a_killed_run_is_continued_and_nothing_counts_twice() {
     let folder = Folder::new("killed");
     let words = "m16.1 --smoke --peers none --repeats 2";
     let mut running = start(folder.lab(words));
     let journal = folder.out().join("m16.1/measured.jsonl");
-    let patience = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let mut report = pteros();
     report.args(["lab", "report"]).arg(folder.out());
     while report.output().expect("it runs").status.code() != Some(0) {
-        assert!(Instant::now() < patience, "nothing measured in a minute");
+        assert!(Instant::now() < deadline, "nothing measured in a minute");
     }
     running.signal("KILL");
     let answer = running.wait();
@@ -179,7 +184,8 @@ fn a_killed_run_is_gone_on_with_and_nothing_counts_twice() {
     once.sort();
     once.dedup();
     assert_eq!(keys.len(), once.len(), "{text}");
-    // Three cases, twice each; two hosts need rights that not every machine gives.
+    // Three cases, twice each. Two hosts need privileges that some machines do not
+    // grant.
     let local = keys.iter().filter(|key| !key.contains("remote"));
     assert_eq!(local.count(), 6, "{text}");
     let after = fs::read(folder.out().join("m16.1/samples.csv")).expect("samples");
@@ -187,7 +193,7 @@ fn a_killed_run_is_gone_on_with_and_nothing_counts_twice() {
 }
 
 #[test]
-fn two_runs_at_once_do_not_hear_each_other() {
+fn two_concurrent_runs_do_not_receive_each_others_messages() {
     let folders = ["beside-a", "beside-b"].map(Folder::new);
     let runs: Vec<_> = folders
         .iter()
@@ -197,22 +203,22 @@ fn two_runs_at_once_do_not_hear_each_other() {
         let answer = running.wait();
         assert_eq!(answer.code, Some(0), "{}", answer.err);
         let text = fs::read_to_string(folder.out().join("m16.1/samples.csv")).expect("samples");
-        let mut cells: std::collections::BTreeMap<&str, usize> = Default::default();
+        let mut counts: std::collections::BTreeMap<&str, usize> = Default::default();
         for line in text.lines().skip(1) {
-            let (cell, _) = line.split_once(",pteros,").expect("ours alone");
-            *cells.entry(cell).or_default() += 1;
+            let (case, _) = line.split_once(",pteros,").expect("samples of Pteros only");
+            *counts.entry(case).or_default() += 1;
         }
-        let most = cells.values().max();
+        let most = counts.values().max();
         assert_eq!(
             most,
             Some(&3),
-            "a message of the other's came, too: {cells:?}"
+            "a message of the other run arrived, too: {counts:?}"
         );
     }
 }
 
 #[test]
-fn a_wrong_word_says_what_was_meant() {
+fn an_unknown_word_gets_a_suggestion() {
     let folder = Folder::new("words");
     for (words, hint) in [
         ("m16.l", "did you mean m16.1"),
@@ -228,7 +234,7 @@ fn a_wrong_word_says_what_was_meant() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named_at_the_start() {
+fn a_folder_that_is_not_writable_is_reported_at_the_start() {
     let folder = Folder::new("unwritable");
     fs::write(folder.out(), "a file").expect("written");
     let answer = folder.run("m16.1 --smoke --peers none");
@@ -243,10 +249,10 @@ fn a_folder_that_cannot_be_written_is_named_at_the_start() {
 }
 
 #[test]
-fn a_peer_that_cannot_be_had_is_missing_and_the_rest_is_measured() {
+fn a_peer_that_cannot_be_installed_is_skipped_and_the_rest_is_measured() {
     let folder = Folder::new("missing");
     let mut command = folder.lab("m16.1 --smoke --peers fastdds");
-    // What builds it is out of sight, but for what the lab itself asks for.
+    // The build tools are not on PATH, except those that the lab itself runs.
     let tools = folder.0.join("tools");
     fs::create_dir_all(&tools).expect("a folder");
     for tool in ["unshare", "ip", "mount", "setpriv", "chrt", "date"] {

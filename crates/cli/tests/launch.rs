@@ -1,5 +1,5 @@
-//! `pteros launch`, as a user runs it. No test waits for a fixed time: each waits for
-//! the line or the end that it is about.
+//! `pteros launch` as a user runs it. No test waits for a fixed time: each waits
+//! for a line or for an exit.
 
 #![allow(
     clippy::disallowed_methods,
@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 use support::{Running, start};
 
-/// Lines until one that has all of these words.
+/// Reads lines until one contains all of these words.
 fn line_with(running: &mut Running, words: &[&str]) -> String {
     let mut lines = String::new();
     loop {
@@ -31,7 +31,7 @@ fn line_with(running: &mut Running, words: &[&str]) -> String {
 }
 
 #[test]
-fn processes_run_with_their_output_named_and_their_end_told() {
+fn processes_run_with_prefixed_output_and_reported_exits() {
     let folder = Folder::new("output");
     folder.write(
         "a.launch.xml",
@@ -59,7 +59,7 @@ fn processes_run_with_their_output_named_and_their_end_told() {
 }
 
 #[test]
-fn the_exit_code_tells_whether_a_process_failed() {
+fn the_exit_code_reports_whether_a_process_failed() {
     let folder = Folder::new("codes");
     for (command, code) in [("true", 0), ("false", 1), ("sh -c 'kill -9 $$'", 1)] {
         folder.write(
@@ -72,7 +72,7 @@ fn the_exit_code_tells_whether_a_process_failed() {
 }
 
 #[test]
-fn output_without_a_line_break_and_without_measure_comes_through() {
+fn output_without_line_breaks_and_large_output_is_complete() {
     let folder = Folder::new("lines");
     folder.write(
         "a.launch.xml",
@@ -89,7 +89,7 @@ fn output_without_a_line_break_and_without_measure_comes_through() {
 }
 
 #[test]
-fn ctrl_c_ends_everything_also_grandchildren_that_have_left_the_group() {
+fn ctrl_c_ends_all_processes_including_grandchildren_outside_of_the_process_group() {
     let folder = Folder::new("interrupt");
     folder.write(
         "a.launch.xml",
@@ -103,26 +103,27 @@ fn ctrl_c_ends_everything_also_grandchildren_that_have_left_the_group() {
     let mut launch = start(folder.command("a.launch.xml"));
     line_with(&mut launch, &["ready"]);
     line_with(&mut launch, &["ready"]);
-    let mark = folder.mark();
-    // One in the middle of `exec` has no environment for a moment.
-    let patience = std::time::Instant::now() + Duration::from_secs(20);
-    while processes_with(&mark).len() < 4 {
-        assert!(std::time::Instant::now() < patience);
+    let launch_id = folder.launch_id();
+    // A process within `exec` has no environment for a moment.
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while processes_with(&launch_id).len() < 4 {
+        assert!(std::time::Instant::now() < deadline);
         std::thread::yield_now();
     }
     let began = std::time::Instant::now();
     launch.signal("INT");
     let answer = launch.wait();
-    assert!(processes_with(&mark).is_empty(), "{}", answer.out);
-    // SIGINT, SIGTERM and SIGKILL by the attributes; 4 s for what was left behind.
+    assert!(processes_with(&launch_id).is_empty(), "{}", answer.out);
+    // SIGINT, SIGTERM and SIGKILL with the configured timeouts, and 4 s for
+    // orphans.
     assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(answer.code, Some(0), "{}\n{}", answer.out, answer.err);
 }
 
 #[test]
-fn a_grandchild_that_writes_after_its_parents_end_is_heard_and_lives() {
+fn output_of_a_grandchild_after_its_parents_end_is_read_and_the_grandchild_survives() {
     let folder = Folder::new("outlived");
-    // Each line of the pipe `go` is one that the grandchild writes.
+    // Each line written to the pipe `go` is one that the grandchild prints.
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -148,7 +149,7 @@ fn a_grandchild_that_writes_after_its_parents_end_is_heard_and_lives() {
 }
 
 #[test]
-fn output_is_a_terminal_where_the_launch_file_or_an_argument_says_so() {
+fn emulate_tty_gives_a_pseudo_terminal_from_attribute_or_argument() {
     let folder = Folder::new("terminal");
     let tell = "test -t 1 &amp;&amp; echo out is a terminal; test -t 2 &amp;&amp; echo err is a terminal &gt;&amp;2; test -t 0 || echo in is none; seq 20000";
     folder.write(
@@ -181,7 +182,7 @@ fn output_is_a_terminal_where_the_launch_file_or_an_argument_says_so() {
     expect(&out, "never-3", false);
     let error = folder.launch("a.launch.xml emulate_tty:=maybe").failed(1);
     assert!(
-        error.contains("emulate_tty: \"maybe\" is no truth value"),
+        error.contains("emulate_tty: \"maybe\" is not a boolean"),
         "{error}"
     );
     let plan = folder.launch("a.launch.xml --dry-run --json").json();
@@ -190,7 +191,7 @@ fn output_is_a_terminal_where_the_launch_file_or_an_argument_says_so() {
 }
 
 #[test]
-fn nothing_outlives_a_launcher_that_is_killed() {
+fn no_process_survives_a_killed_launcher() {
     let folder = Folder::new("killed");
     folder.write(
         "a.launch.xml",
@@ -204,12 +205,12 @@ fn nothing_outlives_a_launcher_that_is_killed() {
     let mut alive = folder.open_pipe();
     line_with(&mut launch, &["ready"]);
     launch.signal("KILL");
-    // Comes back when the last of the three has gone.
+    // Returns when the last of the three has ended.
     alive.read_to_end(&mut Vec::new()).unwrap();
 }
 
 #[test]
-fn nothing_starts_when_anything_is_wrong_and_every_fault_has_its_place() {
+fn nothing_starts_on_an_error_and_every_error_has_a_location() {
     let folder = Folder::new("wrong");
     folder.write(
         "a.launch.xml",
@@ -232,7 +233,7 @@ fn nothing_starts_when_anything_is_wrong_and_every_fault_has_its_place() {
         ":5:24: value: there is no substitution $(vra); did you mean",
         ":4:20: cmd: there is no program \"no-such-program-here\"",
         ":6:17: message: $(var nobody): there is no argument \"nobody\"",
-        ":7:14: if: \"maybe\" is no truth value",
+        ":7:14: if: \"maybe\" is not a boolean",
         ":8:18: cannot read launch file",
         ":9:14: there is no package \"no_such_package\"",
     ] {
@@ -258,24 +259,24 @@ fn a_hundred_processes_start_soon_and_all_end_with_ctrl_c() {
     let mut launch = start(folder.command("a.launch.xml"));
     line_with(&mut launch, &["[p99-100]: process started"]);
     let started = began.elapsed();
-    let mark = folder.mark();
+    let launch_id = folder.launch_id();
     launch.signal("INT");
     let answer = launch.wait();
     assert_eq!(answer.code, Some(0), "{}", answer.err);
-    assert!(processes_with(&mark).is_empty());
-    // 3 s are promised on two idle cores (docs/launch.md has the figure); here others
-    // are at work.
+    assert!(processes_with(&launch_id).is_empty());
+    // The documentation promises 3 s on two idle cores (docs/tutorials/launch.md).
+    // Other tests run here at the same time.
     assert!(started < Duration::from_secs(20), "{started:?}");
 }
 
 #[test]
-fn the_tours_launch_files_are_one_plan_in_two_forms() {
+fn the_tours_launch_files_give_the_same_plan_in_both_formats() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tour/launch");
     let folder = Folder::new("tour");
     let plan = |form: &str| {
         let words = format!("{root}/talker_listener.launch.{form} count:=4 --dry-run --json");
         let mut plan = folder.launch(&words).json();
-        // Places and files differ, and nothing else.
+        // Only locations and files differ.
         forget(&mut plan, &["at", "file", "files", "declared_at"]);
         plan
     };
@@ -299,7 +300,7 @@ fn forget(value: &mut serde_json::Value, names: &[&str]) {
 }
 
 #[test]
-fn the_tours_launch_file_has_a_talker_and_a_listener_that_hear_each_other() {
+fn the_tours_launch_file_starts_a_talker_and_a_listener_that_communicate() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tour/launch");
     let folder = Folder::new("hear");
     let domain = support::Domain::new();
@@ -312,7 +313,7 @@ fn the_tours_launch_file_has_a_talker_and_a_listener_that_hear_each_other() {
 }
 
 #[test]
-fn a_plan_is_told_without_starting_anything() {
+fn a_plan_is_printed_without_starting_anything() {
     let folder = Folder::new("plan");
     folder.write(
         "a.launch.yaml",
@@ -328,10 +329,10 @@ fn a_plan_is_told_without_starting_anything() {
         "{shown}"
     );
     folder.launch("a.launch.yaml --check").ok();
-    // A forgotten `:=` is no package's name.
+    // A missing `:=` is not taken for a package name.
     let error = folder.launch("a.launch.yaml count").failed(1);
     assert!(
-        error.contains("'count' is no argument of a.launch.yaml; write NAME:=VALUE"),
+        error.contains("'count' is not an argument of a.launch.yaml; write NAME:=VALUE"),
         "{error}"
     );
     assert!(!folder.path().join("log").exists(), "no log folder is made");

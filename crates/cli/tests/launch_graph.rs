@@ -1,5 +1,5 @@
-//! `pteros launch` as a node itself: components, managed nodes and the ROS clock, with
-//! nodes of this process in place of those that a launch file starts.
+//! The node of `pteros launch`: components, managed nodes and the ROS clock. Nodes
+//! of this process replace those that a launch file would start.
 
 #![allow(
     clippy::disallowed_methods,
@@ -26,13 +26,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Domain, Running, finish, start};
 
-/// A thread that spins nodes until it is dropped.
-struct Spun {
+/// A thread that spins nodes until dropped.
+struct SpinningNode {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Spun {
+impl SpinningNode {
     fn new(context: Context, node: impl std::ops::Deref<Target = Node> + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -49,7 +49,7 @@ impl Spun {
     }
 }
 
-impl Drop for Spun {
+impl Drop for SpinningNode {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -75,7 +75,7 @@ fn launch(folder: &Folder, domain: &Domain) -> Command {
     command
 }
 
-/// Lines until one that has all of these words.
+/// Reads lines until one contains all of these words.
 fn line_with(running: &mut Running, words: &[&str]) {
     let mut lines = String::new();
     loop {
@@ -90,7 +90,7 @@ fn line_with(running: &mut Running, words: &[&str]) {
 }
 
 #[test]
-fn components_are_asked_for_one_by_one_and_refusals_make_the_launch_fail() {
+fn components_are_loaded_one_by_one_and_a_refused_load_makes_the_launch_fail() {
     let (folder, domain) = (Folder::new("load"), Domain::new());
     folder.write(
         "share/ament_index/resource_index/pteros_components/box",
@@ -110,11 +110,11 @@ fn components_are_asked_for_one_by_one_and_refusals_make_the_launch_fail() {
           </load_composable_node></launch>"#,
     );
     let asked: Arc<Mutex<Vec<LoadNode_Request>>> = Arc::default();
-    let heard = asked.clone();
+    let received = asked.clone();
     let context = context(&domain);
-    let node = context.node("container").unwrap();
+    let node = context.create_node("container").unwrap();
     let service = node.create_service::<LoadNode>("~/_container/load_node", move |request| {
-        heard.lock().unwrap().push((*request).clone());
+        received.lock().unwrap().push((*request).clone());
         let success = request.plugin_name == "box::Talker";
         LoadNode_Response {
             success,
@@ -128,7 +128,7 @@ fn components_are_asked_for_one_by_one_and_refusals_make_the_launch_fail() {
         }
     });
     let _service = service.unwrap();
-    let _spun = Spun::new(context, Box::new(node));
+    let _spun = SpinningNode::new(context, Box::new(node));
     let answer = finish(launch(&folder, &domain));
     assert_eq!(answer.code, Some(1), "{}\n{}", answer.out, answer.err);
     assert!(
@@ -180,7 +180,7 @@ fn a_managed_node_is_brought_up_when_its_process_has_started() {
     let options = NodeOptions::new("arm").namespace("/robot");
     let arm = Arc::new(LifecycleNode::new(&context, options, ()).unwrap());
     let spun = arm.clone();
-    let _spun = Spun::new(context, ArmNode(spun));
+    let _spun = SpinningNode::new(context, ArmNode(spun));
     let mut launch = start(launch(&folder, &domain));
     line_with(&mut launch, &["[launch]", "/robot/arm is active"]);
     assert_eq!(arm.state(), LifecycleState::Active);

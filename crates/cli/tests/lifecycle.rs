@@ -16,16 +16,16 @@ use pteros::prelude::*;
 use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 use support::Domain;
 
-/// Cannot be activated.
-struct Lame;
+/// A node whose activation fails.
+struct FailingActivation;
 
-impl LifecycleCallbacks for Lame {
+impl LifecycleCallbacks for FailingActivation {
     fn on_activate(&mut self, _: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
         CallbackReturn::Failure
     }
 }
 
-/// Two managed nodes and one that is none, until it is dropped.
+/// Two managed nodes and an ordinary one, until dropped.
 struct Robot {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -41,8 +41,8 @@ impl Robot {
         let context = context.unwrap();
         let named = |name: &str| NodeOptions::new(name);
         let arm = LifecycleNode::new(&context, named("arm"), ()).unwrap();
-        let leg = LifecycleNode::new(&context, named("_leg"), Lame).unwrap();
-        let plain = context.node("plain").unwrap();
+        let leg = LifecycleNode::new(&context, named("_leg"), FailingActivation).unwrap();
+        let plain = context.create_node("plain").unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
@@ -70,7 +70,7 @@ impl Drop for Robot {
 }
 
 #[test]
-fn managed_nodes_are_listed_looked_at_and_changed_as_in_ros2() {
+fn managed_nodes_are_listed_queried_and_changed_as_in_ros2() {
     let domain = Domain::new();
     let _robot = Robot::new(&domain);
     let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
@@ -101,7 +101,7 @@ fn managed_nodes_are_listed_looked_at_and_changed_as_in_ros2() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why() {
+fn impossible_transitions_report_the_reason() {
     let domain = Domain::new();
     let _robot = Robot::new(&domain);
     let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
@@ -128,7 +128,7 @@ fn what_cannot_be_done_says_why() {
 }
 
 #[test]
-fn supervision_brings_nodes_up_in_order_and_down_in_the_other() {
+fn supervision_brings_nodes_up_in_order_and_down_in_reverse_order() {
     let domain = Domain::new();
     let _robot = Robot::new(&domain);
     let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
@@ -136,11 +136,11 @@ fn supervision_brings_nodes_up_in_order_and_down_in_the_other() {
     let up = domain.run("lifecycle supervise --once --on-loss ignore /_leg /arm");
     let failed = up.failed(1);
     assert!(
-        failed.contains("not all are active: /_leg inactive (given up), /arm active"),
+        failed.contains("not all nodes are active: /_leg inactive (given up), /arm active"),
         "{failed}"
     );
     let up = domain.run("lifecycle supervise --once arm").ok();
-    assert_eq!(up, "/arm is there\n");
+    assert_eq!(up, "/arm was discovered\n");
     let down = domain
         .run("lifecycle supervise --down _leg arm --json")
         .ok();
@@ -158,6 +158,6 @@ fn supervision_brings_nodes_up_in_order_and_down_in_the_other() {
             "/_leg is unconfigured"
         ]
     );
-    let circle = domain.run("lifecycle supervise a:b b:a").failed(1);
-    assert!(circle.contains("in a circle"), "{circle}");
+    let cycle = domain.run("lifecycle supervise a:b b:a").failed(1);
+    assert!(cycle.contains("dependency cycle"), "{cycle}");
 }

@@ -10,7 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use support::{Answer, finish, pteros};
 
-/// A prefix with the package `box`, whose program `say` prints its arguments.
+/// An installation prefix with the package `box`, whose program `say` prints its
+/// arguments.
 fn prefix(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.write("share/ament_index/resource_index/packages/box", "");
@@ -74,8 +75,8 @@ fn packages_and_programs_are_listed() {
         "box say\n"
     );
     let share = folder.path().join("share/box");
-    let said = run(&folder, &["pkg", "prefix", "--share", "box"]).ok();
-    assert_eq!(said, format!("{}\n", share.display()));
+    let output = run(&folder, &["pkg", "prefix", "--share", "box"]).ok();
+    assert_eq!(output, format!("{}\n", share.display()));
     let json = run(&folder, &["pkg", "executables", "--json"]).json();
     assert_eq!(json[0]["executable"], "say");
     let json = run(&folder, &["pkg", "prefix", "box", "--json"]).json();
@@ -83,7 +84,7 @@ fn packages_and_programs_are_listed() {
 }
 
 #[test]
-fn a_package_of_a_cargo_workspace_needs_no_installing() {
+fn a_package_of_a_cargo_workspace_needs_no_installation() {
     let folder = Folder::new("cargo");
     folder.write(
         "Cargo.toml",
@@ -118,10 +119,10 @@ fn a_package_of_a_cargo_workspace_needs_no_installing() {
 }
 
 #[test]
-fn a_new_package_is_written_once_and_under_a_name_that_can_be() {
+fn a_new_package_is_written_once_and_only_with_a_valid_name() {
     let folder = Folder::new("new");
-    let said = run(&folder, &["new", "my_robot"]).ok();
-    assert!(said.contains("my_robot"), "{said}");
+    let output = run(&folder, &["new", "my_robot"]).ok();
+    assert!(output.contains("my_robot"), "{output}");
     let text = folder.read("my_robot/src/lib.rs");
     assert!(
         text.contains("pub struct MyRobot") && !text.contains('@'),
@@ -133,20 +134,23 @@ fn a_new_package_is_written_once_and_under_a_name_that_can_be() {
             .contains("exec=\"my_robot\"")
     );
     let error = run(&folder, &["new", "my_robot"]).failed(1);
-    assert!(error.contains("is there already"), "{error}");
+    assert!(error.contains("exists already"), "{error}");
     for name in ["My", "1st", "a-b", "a__b", "test", "a/b"] {
         let error = run(&folder, &["new", name]).failed(1);
         assert!(
-            error.contains("choose") || error.contains("write small letters"),
+            error.contains("choose") || error.contains("write lower-case letters"),
             "{error}"
         );
     }
     let error = run(&folder, &["new", "other", "--pteros", "/no/such"]).failed(1);
-    assert!(error.contains("no checkout of Pteros is there"), "{error}");
+    assert!(
+        error.contains("this is not a checkout of Pteros"),
+        "{error}"
+    );
     assert!(!folder.path().join("other").exists());
 }
 
-/// Builds the whole of Pteros once more: some minutes.
+/// Builds the whole of Pteros again, which takes some minutes.
 #[test]
 #[ignore = "builds a package of its own: cargo test -p pteros-cli --test packages -- --ignored"]
 fn a_new_package_builds_tests_and_runs_by_its_launch_file() {
@@ -166,9 +170,14 @@ fn a_new_package_builds_tests_and_runs_by_its_launch_file() {
         folder.command("my_robot/launch/my_robot.launch.xml rate:=20.0 namespace:=lab");
     command.env("ROS_DOMAIN_ID", domain.id().to_string());
     let launch = support::start(command);
-    let heard = domain.run_until("topic echo /lab/count --once --timeout 20", |answer| {
+    let received = domain.run_until("topic echo /lab/count --once --timeout 20", |answer| {
         answer.code == Some(0)
     });
-    assert!(heard.out.contains("data:"), "{}{}", heard.out, heard.err);
+    assert!(
+        received.out.contains("data:"),
+        "{}{}",
+        received.out,
+        received.err
+    );
     launch.signal("INT");
 }

@@ -1,4 +1,4 @@
-//! `pteros param`, at nodes that this test serves.
+//! `pteros param` with nodes of this test.
 #![allow(
     clippy::disallowed_methods,
     reason = "the nodes live in a thread beside the command"
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use support::Domain;
 
-/// `/robot/left` and `/robot/right`, spun in the background.
+/// `/robot/left` and `/robot/right`, which spin in the background.
 struct Wheels {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -28,7 +28,7 @@ impl Wheels {
                 .namespace("/robot")
                 .allow_undeclared_parameters(true)
                 .parameter_overrides([Parameter::new("name", name)]);
-            let node = context.node_with(options).unwrap();
+            let node = context.create_node_with(options).unwrap();
             let speed = ParameterDescriptor::new()
                 .description("how fast, m/s")
                 .additional_constraints("not on Sundays")
@@ -166,7 +166,7 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
         .run(&format!("param load /robot/left {file} --no-use-wildcard"))
         .failed(1);
     assert!(
-        nothing.contains("has nothing for node /robot/left"),
+        nothing.contains("has no parameters of node /robot/left"),
         "{nothing}"
     );
     assert_eq!(
@@ -177,7 +177,7 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
 }
 
 #[test]
-fn mistakes_about_parameters_are_named() {
+fn mistakes_with_parameters_are_reported() {
     let domain = Domain::new();
     let _wheels = Wheels::new(&domain);
     for (words, says) in [
@@ -190,12 +190,12 @@ fn mistakes_about_parameters_are_named() {
             "param set /robot/left speed [1,a]",
             "a list of integer has, at place 2",
         ),
-        ("param list --filter [", "no regular expression"),
+        ("param list --filter [", "is not a regular expression"),
         ("param load /robot/left /nowhere.yaml", "/nowhere.yaml"),
         ("param get /robot/left", "PARAMETER_NAME"),
     ] {
         let answer = domain.run(words);
-        let said = format!("{}{}", answer.out, answer.err);
-        assert!(said.contains(says), "{words}: {said}");
+        let output = format!("{}{}", answer.out, answer.err);
+        assert!(output.contains(says), "{words}: {output}");
     }
 }

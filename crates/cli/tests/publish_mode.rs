@@ -12,11 +12,12 @@ use std::time::Instant;
 use support::{Domain, run};
 
 #[test]
-fn an_asynchronous_publisher_sends_at_its_pace_and_ends_when_all_is_sent() {
+fn an_asynchronous_publisher_is_flow_controlled_and_ends_when_all_is_sent() {
     let domain = Domain::new();
     let mut echo = domain.start("topic echo /numbers std_msgs/msg/Int32 --csv");
     let begin = Instant::now();
-    // A datagram with its heartbeat is more than 80 bytes: one each 20 ms.
+    // A datagram with its heartbeat is larger than 80 bytes, so one is sent per 20
+    // ms.
     let words = "topic pub /numbers std_msgs/msg/Int32 -r 1000 --times 30 -p 0 --qos-depth 30 \
                  --qos-publish-mode asynchronous --qos-flow-bytes-per-period 80 \
                  --qos-flow-period-seconds 0.02";
@@ -32,7 +33,7 @@ fn an_asynchronous_publisher_sends_at_its_pace_and_ends_when_all_is_sent() {
 }
 
 #[test]
-fn flags_that_would_do_nothing_are_refused() {
+fn flags_without_effect_are_refused() {
     for (flags, code, expected) in [
         (
             "--qos-flow-bytes-per-period 9",

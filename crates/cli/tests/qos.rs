@@ -1,11 +1,11 @@
-//! The `--qos-*` flags between processes: who is heard, who meets, and what is
-//! said when nobody does.
+//! The `--qos-*` flags between processes: matching, delivery and reported
+//! mismatches.
 
 mod support;
 
 use support::{Domain, Running};
 
-/// A publisher of its own name twenty times a second, running.
+/// A running publisher at 20 Hz with its own name.
 fn publisher(domain: &Domain, name: &str, flags: &str) -> Running {
     let words = format!("topic pub /chatter std_msgs/msg/String -r 20 -n {name} {flags}");
     let mut publisher = domain.start_with(&words, &format!("data: {name}"));
@@ -13,7 +13,7 @@ fn publisher(domain: &Domain, name: &str, flags: &str) -> Running {
     publisher
 }
 
-/// Reads lines until one is as wanted.
+/// Reads lines until one contains the text.
 #[track_caller]
 fn until(running: &mut Running, wanted: &str) {
     let found = (0..400).any(|_| running.line() == wanted);
@@ -45,7 +45,7 @@ fn the_strongest_exclusive_publisher_is_echoed_while_it_runs() {
 }
 
 #[test]
-fn partitions_decide_who_meets() {
+fn partitions_determine_matching() {
     let domain = Domain::new();
     let _front = publisher(
         &domain,
@@ -63,7 +63,7 @@ fn partitions_decide_who_meets() {
 }
 
 #[test]
-fn policies_that_ros2_does_not_show_follow_where_they_are_unusual() {
+fn policies_that_ros2_does_not_show_are_printed_if_they_are_not_default() {
     let domain = Domain::new();
     let _publisher = publisher(
         &domain,
@@ -95,7 +95,7 @@ fn policies_that_ros2_does_not_show_follow_where_they_are_unusual() {
 }
 
 #[test]
-fn every_policy_that_stands_between_is_named_with_the_way_out() {
+fn every_incompatible_policy_is_named_with_a_fix() {
     let domain = Domain::new();
     let _publisher = publisher(&domain, "plain", "--qos-latency-budget-seconds 1");
     let error = domain
@@ -116,14 +116,14 @@ fn every_policy_that_stands_between_is_named_with_the_way_out() {
 }
 
 #[test]
-fn impossible_policies_are_refused_by_name() {
+fn inconsistent_policies_are_refused_by_name() {
     let domain = Domain::new();
     for (flags, expected) in [
         ("--qos-ownership-strength 3", "--qos-ownership exclusive"),
         ("--qos-max-samples 2", "less than the history depth 5"),
         (
             "--qos-time-based-filter-seconds 2 --qos-deadline-seconds 1",
-            "shorter than the time based filter of 2 s",
+            "shorter than the time-based filter of 2 s",
         ),
     ] {
         let words = format!("topic echo /chatter std_msgs/msg/String --once {flags}");
@@ -160,7 +160,7 @@ fn the_end_of_an_instance_is_echoed_as_a_comment() {
 }
 
 #[test]
-fn messages_are_written_and_taken_in_the_representation_asked_for() {
+fn messages_use_the_requested_data_representation() {
     let domain = Domain::new();
     let _publisher = publisher(&domain, "modern", "--qos-representation xcdr2");
     let echo = "topic echo /chatter --once --timeout 20";
@@ -178,7 +178,7 @@ fn messages_are_written_and_taken_in_the_representation_asked_for() {
 }
 
 #[test]
-fn a_content_filter_lets_through_what_it_says_and_is_shown() {
+fn a_content_filter_is_applied_and_shown() {
     let domain = Domain::new();
     let _near = publisher(&domain, "near", "--qos-depth 10");
     let _far = publisher(&domain, "far", "--qos-depth 10");

@@ -1,4 +1,4 @@
-//! Keystores on the command line: made, used as a policy says, revoked, checked.
+//! Keystores on the command line: created, used with a policy, revoked and checked.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn folder(test: &str) -> PathBuf {
 }
 
 #[test]
-fn a_keystore_is_made_used_revoked_and_checked() {
+fn a_keystore_is_created_used_revoked_and_checked() {
     let domain = Domain::new();
     let folder = folder("cli-security");
     let run = |words: &str| {
@@ -60,7 +60,7 @@ fn a_keystore_is_made_used_revoked_and_checked() {
 }
 
 #[test]
-fn what_nodes_do_becomes_a_policy_and_permissions() {
+fn the_graph_becomes_a_policy_and_permissions() {
     let domain = Domain::new();
     let folder = folder("cli-security-policy");
     let run = |words: &str| {
@@ -72,17 +72,17 @@ fn what_nodes_do_becomes_a_policy_and_permissions() {
     let words: Vec<&str> = words.split(' ').chain(["data: 1"]).collect();
     let mut publishing = start(domain.command(words));
     assert_eq!(publishing.line(), "publisher: beginning loop");
-    // A busy graph may take several looks to be known.
+    // Discovery of a busy graph may take several attempts.
     let policy = folder.join("policy.xml");
     let generate = format!(
         "security generate_policy --spin-time 1 {}",
         policy.display()
     );
-    let told = domain.run_until(&generate, |_| {
+    let generated = domain.run_until(&generate, |_| {
         std::fs::read_to_string(&policy)
             .is_ok_and(|text| text.contains("<topic>/robot/scan</topic>"))
     });
-    told.ok();
+    generated.ok();
     run("security generate_artifacts -k ks -p policy.xml").ok();
     let permissions = folder.join("ks/enclaves/permissions.xml");
     let permissions = std::fs::read_to_string(permissions).unwrap();
@@ -95,7 +95,7 @@ fn what_nodes_do_becomes_a_policy_and_permissions() {
 }
 
 #[test]
-fn a_node_that_is_asked_for_security_does_not_start_without() {
+fn a_secured_node_does_not_start_without_an_enclave() {
     let domain = Domain::new();
     let keystore = folder("cli-security-none");
     let start = |variables: &[(&str, &str)]| {
@@ -117,6 +117,6 @@ fn a_node_that_is_asked_for_security_does_not_start_without() {
         let error = start(variables).failed(1);
         assert!(error.contains(word), "{error}");
     }
-    // Only who asks for it runs unsecured where there is no enclave.
+    // Only the permissive strategy allows an unsecured node if there is no enclave.
     start(&[on, at, ("ROS_SECURITY_STRATEGY", "Permissive")]).ok();
 }

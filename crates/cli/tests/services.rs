@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pteros::ServiceIntrospection;
+use pteros::ServiceIntrospectionState;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
 use pteros::prelude::*;
 use support::Domain;
 
-/// Serves sums until it is dropped.
+/// A service server for sums, until dropped.
 struct Adder {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -30,14 +30,14 @@ impl Adder {
             discovery_range: Some(DiscoveryRange::Localhost),
             ..ContextOptions::default()
         });
-        let node = context.unwrap().node("adder").unwrap();
+        let node = context.unwrap().create_node("adder").unwrap();
         let service = node
             .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoInts_Response {
                 sum: request.a + request.b,
             })
             .unwrap();
         service
-            .configure_introspection(QosProfile::default(), ServiceIntrospection::Contents)
+            .configure_introspection(QosProfile::default(), ServiceIntrospectionState::Contents)
             .unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -105,19 +105,19 @@ fn a_service_is_called_as_in_ros2() {
 }
 
 #[test]
-fn a_call_that_cannot_be_answered_says_why() {
+fn a_call_without_a_response_reports_the_reason() {
     let domain = Domain::new();
     let none = domain.run("service call /nobody std_srvs/srv/Trigger --timeout 0.1");
     assert_eq!(none.code, Some(1));
     assert!(
         none.err
-            .contains("no server of type std_srvs/srv/Trigger is there"),
+            .contains("no server of type std_srvs/srv/Trigger is available"),
         "{}",
         none.err
     );
     let no_service = domain.run("service call /nobody std_msgs/msg/String");
     assert!(
-        no_service.err.contains("which is no service"),
+        no_service.err.contains("which is not a service"),
         "{}",
         no_service.err
     );
@@ -136,7 +136,7 @@ fn a_call_that_cannot_be_answered_says_why() {
 }
 
 #[test]
-fn requests_and_answers_are_printed_as_their_service_tells_of_them() {
+fn requests_and_responses_are_printed_from_introspection_events() {
     let domain = Domain::new();
     let _adder = Adder::new(&domain);
     let calls = "service call --rate 20 /add_two_ints example_interfaces/srv/AddTwoInts";

@@ -1,5 +1,5 @@
-//! Transient and persistent publishers on the command line: what a killed one
-//! stored is served by the next, looked at and removed.
+//! Transient and persistent publishers on the command line: samples of a killed one
+//! are served by the next, listed and removed.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn folder(test: &str) -> PathBuf {
 }
 
 #[test]
-fn what_a_publisher_stored_is_served_by_the_next_then_listed_and_removed() {
+fn stored_samples_are_served_by_the_next_publisher_then_listed_and_removed() {
     let domain = Domain::new();
     let folder = folder("cli-store");
     let run = |words: &str| {

@@ -17,7 +17,7 @@ use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster, TransformBroadcaster};
 use support::Domain;
 
-/// Tells where `base_link` and `laser` are, until it is dropped.
+/// A robot that publishes the transforms of `base_link` and `laser`, until dropped.
 struct Robot {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -30,16 +30,16 @@ impl Robot {
             discovery_range: Some(DiscoveryRange::Localhost),
             ..ContextOptions::default()
         });
-        let node = context.unwrap().node("robot").unwrap();
+        let node = context.unwrap().create_node("robot").unwrap();
         let fixed = StaticTransformBroadcaster::new(&node).unwrap();
         fixed
-            .send(transform(&node, "base_link", "laser", 0.5))
+            .send_transform(transform(&node, "base_link", "laser", 0.5))
             .unwrap();
         let moving = TransformBroadcaster::new(&node).unwrap();
         let clock = node.clone();
         let timer = node.create_timer(Duration::from_millis(20), move || {
             let base = transform(&clock, "odom", "base_link", 1.0);
-            moving.send(base).unwrap();
+            moving.send_transform(base).unwrap();
         });
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -74,7 +74,7 @@ fn transform(node: &Node, parent: &str, child: &str, x: f64) -> TransformStamped
 }
 
 #[test]
-fn echo_says_where_a_frame_is_as_tf2_does() {
+fn echo_prints_a_transform_as_tf2_does() {
     let domain = Domain::new();
     let _robot = Robot::new(&domain);
     let out = domain.run("tf echo odom laser --once --timeout 30").ok();
@@ -105,7 +105,7 @@ fn echo_says_where_a_frame_is_as_tf2_does() {
 }
 
 #[test]
-fn tree_shows_who_says_what_hangs_where() {
+fn tree_shows_frames_with_their_publishers() {
     let domain = Domain::new();
     let _robot = Robot::new(&domain);
     let all = |out: &str| out.contains("laser") && out.contains("/robot");
@@ -151,11 +151,12 @@ fn tree_shows_who_says_what_hangs_where() {
 fn monitor_names_broadcasters_with_their_rates() {
     let domain = Domain::new();
     let _robot = Robot::new(&domain);
-    let heard = |out: &str| out.contains("Frame: base_link, published by /robot, Average Delay: ");
+    let received =
+        |out: &str| out.contains("Frame: base_link, published by /robot, Average Delay: ");
     let words = "tf monitor --period 1 --timeout 2.5";
-    let out = domain.run_until(words, |answer| heard(&answer.out)).ok();
+    let out = domain.run_until(words, |answer| received(&answer.out)).ok();
     assert!(
-        out.starts_with("RESULTS: for all Frames\n\nFrames:\n") && heard(&out),
+        out.starts_with("RESULTS: for all Frames\n\nFrames:\n") && received(&out),
         "{out}"
     );
     assert!(out.contains("All Broadcasters:\nNode: /robot "), "{out}");
@@ -166,7 +167,7 @@ fn monitor_names_broadcasters_with_their_rates() {
 }
 
 #[test]
-fn without_transforms_the_verbs_say_so() {
+fn without_transforms_the_verbs_report_an_error() {
     let domain = Domain::new();
     let error = domain.run("tf tree --spin-time 0.2").failed(1);
     assert!(
@@ -174,7 +175,7 @@ fn without_transforms_the_verbs_say_so() {
         "{error}"
     );
     let error = domain.run("tf echo a b --timeout 0.2").failed(1);
-    assert!(error.contains("is anybody publishing on /tf"), "{error}");
+    assert!(error.contains("is any node publishing on /tf"), "{error}");
     let error = domain.run("tf monitor --timeout 0.2").failed(1);
     assert!(error.contains("pteros topic why /tf"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! `pteros lab topology`: files of ros2-performance's format run, composed and as
-//! processes, and tell what came; wrong ones start nothing.
+//! `pteros lab topology`: files in ros2-performance's format run in one process and
+//! in several. Invalid files start nothing.
 
 mod support;
 
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Domain, run};
 
-/// Two topics, one with an own type, one without; a service; three nodes of four.
+/// Two topics, one with its own type and one without; a service; three nodes of
+/// four.
 const ROBOT: &str = r#"{"nodes": [
     {"node_name": "camera", "executor_id": 1, "publishers": [
         {"topic_name": "image", "msg_type": "stamped_vector", "msg_size": 20000, "freq_hz": 50,
@@ -22,7 +23,7 @@ const ROBOT: &str = r#"{"nodes": [
      "clients": [{"service_name": "shot", "srv_type": "stamped10b", "period_ms": 50}]},
     {"node_name": "server", "servers": [{"service_name": "shot", "srv_type": "stamped10b"}]}]}"#;
 
-/// A folder of a test's own.
+/// A temporary folder of one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -56,7 +57,7 @@ fn results(out: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// All rows of a kind: node, entity, received, lost, received twice.
+/// All rows of a kind: node, entity, received, lost, duplicates.
 fn rows(results: &Value, kind: &str) -> Vec<(String, String, u64, u64, u64)> {
     let processes = results["processes"].as_array().expect("a list").iter();
     let rows = processes.flat_map(|process| process["rows"].as_array().expect("a list"));
@@ -78,13 +79,17 @@ fn rows(results: &Value, kind: &str) -> Vec<(String, String, u64, u64, u64)> {
         .collect()
 }
 
-/// Everybody heard everything, once.
-fn judge(results: &Value) {
-    let said = rows(results, "publisher");
-    let heard = rows(results, "subscription");
-    assert_eq!((said.len(), heard.len()), (2, 4), "{results:#}");
-    for (node, topic, received, lost, twice) in heard {
-        let published = said
+/// Every subscription received every message once.
+fn check_results(results: &Value) {
+    let publishers = rows(results, "publisher");
+    let subscriptions = rows(results, "subscription");
+    assert_eq!(
+        (publishers.len(), subscriptions.len()),
+        (2, 4),
+        "{results:#}"
+    );
+    for (node, topic, received, lost, twice) in subscriptions {
+        let published = publishers
             .iter()
             .find(|row| row.1 == topic)
             .expect("its publisher")
@@ -101,13 +106,13 @@ fn judge(results: &Value) {
 }
 
 #[test]
-fn a_file_runs_as_one_process_and_as_one_for_each_node() {
+fn a_file_runs_in_one_process_and_in_one_per_node() {
     let (domain, folder) = (Domain::new(), Folder::new("runs"));
     let (file, out) = (folder.file("robot.json", ROBOT), folder.out());
     let answer = domain.run(&format!("lab topology {file} -t 1 --out {out}"));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     assert!(answer.out.contains("System total:"), "{}", answer.out);
-    judge(&results(&out));
+    check_results(&results(&out));
     let log = Path::new(&out).join("robot_log");
     for (name, head) in [
         (
@@ -134,12 +139,12 @@ fn a_file_runs_as_one_process_and_as_one_for_each_node() {
     ));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     let results = results(&out);
-    judge(&results);
+    check_results(&results);
     let processes = results["processes"].as_array().expect("a list");
     assert_eq!(processes.len(), 4);
     for process in processes {
         assert!(process["pss_kb"].as_u64() > Some(500), "{process:#}");
-        assert_eq!(process["unmet"], serde_json::json!([]), "{process:#}");
+        assert_eq!(process["unmatched"], serde_json::json!([]), "{process:#}");
     }
 }
 
@@ -151,7 +156,10 @@ fn ctrl_c_keeps_what_was_measured() {
         "lab topology {file} --processes -t 900 --out {out}"
     ));
     let line = running.error_line();
-    assert!(line.contains("4 processes have met"), "{line}");
+    assert!(
+        line.contains("4 processes have discovered each other"),
+        "{line}"
+    );
     running.signal("INT");
     let answer = running.wait();
     assert_eq!(answer.code, Some(130), "{}", answer.err);
@@ -160,7 +168,7 @@ fn ctrl_c_keeps_what_was_measured() {
 }
 
 #[test]
-fn a_wrong_file_is_said_and_starts_nothing() {
+fn an_invalid_file_is_reported_and_starts_nothing() {
     let folder = Folder::new("wrong");
     let right = folder.file("right.json", ROBOT);
     let wrong = folder.file("wrong.json", &ROBOT.replace("stamped10b", "stamped10kib"));
@@ -192,9 +200,12 @@ fn generated_files_run() {
     let (file, out) = (folder.file("fan.json", &answer.out), folder.out());
     let answer = domain.run(&format!("lab topology {file} -t 1 --out {out}"));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
-    let heard = rows(&results(&out), "subscription");
-    assert_eq!(heard.len(), 3);
-    assert!(heard.iter().all(|row| row.2 > 0 && row.3 == 0), "{heard:?}");
+    let received = rows(&results(&out), "subscription");
+    assert_eq!(received.len(), 3);
+    assert!(
+        received.iter().all(|row| row.2 > 0 && row.3 == 0),
+        "{received:?}"
+    );
     let answer = run("lab topology --generate ring 4");
     assert!(
         answer

@@ -1,5 +1,5 @@
-//! `pteros trace`: recorded from processes that know nothing of it, shown, exported;
-//! and what is said where there is nothing to show.
+//! `pteros trace`: records of processes without code for it, shown and exported,
+//! and the errors if there is nothing to show.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn folder(test: &str) -> PathBuf {
 }
 
 #[test]
-fn what_two_processes_say_to_each_other_is_recorded_shown_and_exported() {
+fn messages_between_two_processes_are_recorded_shown_and_exported() {
     let domain = Domain::new();
     let folder = folder("cli-trace");
     let path = folder.to_str().expect("a path of letters");
@@ -25,8 +25,8 @@ fn what_two_processes_say_to_each_other_is_recorded_shown_and_exported() {
          {pteros} topic pub /heard std_msgs/msg/Int32 'data: 7' -w 1 -r 20 --times 40; wait"
     );
     let words = ["trace", "record", "-o", path, "--", "sh", "-c", &script];
-    let said = finish(domain.command(words)).ok();
-    assert!(said.contains("records of 2 contexts"), "{said}");
+    let output = finish(domain.command(words)).ok();
+    assert!(output.contains("records of 2 contexts"), "{output}");
 
     let show = |words: &[&str]| {
         let before = ["trace", "show", path];
@@ -34,19 +34,19 @@ fn what_two_processes_say_to_each_other_is_recorded_shown_and_exported() {
     };
     let shown = show(&[]).ok();
     let row = shown.lines().find(|line| line.starts_with("/heard"));
-    // The first message may go before there is a link.
+    // The first message may precede the shared-memory connection.
     let by = |row: &str| row.contains("shared memory") || row.contains("UDP");
     assert!(row.is_some_and(by), "{shown}");
     let json: Value = serde_json::from_str(&show(&["--json"]).ok()).expect("JSON");
     let topics = json["topics"].as_array().expect("topics");
-    let heard = topics.iter().find(|topic| topic["topic"] == "/heard");
-    let heard = heard.expect("the topic");
-    let latency = heard["latency_ns"]["p50"].as_u64().expect("a latency");
-    let layers = heard["layers_ns"].as_object().expect("layers");
+    let received = topics.iter().find(|topic| topic["topic"] == "/heard");
+    let received = received.expect("the topic");
+    let latency = received["latency_ns"]["p50"].as_u64().expect("a latency");
+    let layers = received["layers_ns"].as_object().expect("layers");
     assert_eq!(layers.len(), 6);
     assert!(
         latency > 0 && layers.values().all(|l| l["p50"].as_u64() <= Some(latency)),
-        "{heard}"
+        "{received}"
     );
 
     let error = show(&["--chain", "/heard,/nowhere"]).failed(1);
@@ -73,49 +73,49 @@ fn what_two_processes_say_to_each_other_is_recorded_shown_and_exported() {
 }
 
 #[test]
-fn where_there_is_no_trace_it_is_said_and_how_to_come_by_one() {
+fn a_missing_trace_is_reported_with_a_hint() {
     let domain = Domain::new();
     let folder = folder("cli-no-trace");
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.to_str().expect("a path of letters");
     let error = |words: &[&str], code| finish(domain.command(words.to_vec())).failed(code);
-    let said = error(&["trace", "show", "nowhere"], 1);
+    let output = error(&["trace", "show", "nowhere"], 1);
     assert!(
-        said.contains("nowhere") && said.contains("PTEROS_TRACE"),
-        "{said}"
+        output.contains("nowhere") && output.contains("PTEROS_TRACE"),
+        "{output}"
     );
-    let said = error(&["trace", "show", path], 1);
-    assert!(said.contains("no .ptrace file"), "{said}");
+    let output = error(&["trace", "show", path], 1);
+    assert!(output.contains("no .ptrace file"), "{output}");
     let file = folder.join("mine.ptrace");
     std::fs::write(&file, "something else altogether").expect("a file");
-    let said = error(&["trace", "show", path], 1);
+    let output = error(&["trace", "show", path], 1);
     assert!(
-        said.contains("mine.ptrace") && said.contains("no trace"),
-        "{said}"
+        output.contains("mine.ptrace") && output.contains("not a trace"),
+        "{output}"
     );
     let new = folder.join("new");
     let new = new.to_str().expect("a path of letters");
-    let said = error(&["trace", "record", "-o", new, "--", "true"], 1);
-    assert!(said.contains("nothing was recorded"), "{said}");
-    let said = error(&["trace", "record", "-o", new, "--", "no-such-program"], 1);
-    assert!(said.contains("no-such-program"), "{said}");
+    let output = error(&["trace", "record", "-o", new, "--", "true"], 1);
+    assert!(output.contains("nothing was recorded"), "{output}");
+    let output = error(&["trace", "record", "-o", new, "--", "no-such-program"], 1);
+    assert!(output.contains("no-such-program"), "{output}");
     error(&["trace", "record", "--duration", "-1", "--", "true"], 2);
     error(&["trace", "record"], 2);
     let mut traced = domain.command(["topic", "list"]);
     traced.env("PTEROS_TRACE", &file);
-    let said = finish(traced).failed(1);
+    let output = finish(traced).failed(1);
     assert!(
-        said.contains("mine.ptrace") && said.contains("PTEROS_TRACE"),
-        "{said}"
+        output.contains("mine.ptrace") && output.contains("PTEROS_TRACE"),
+        "{output}"
     );
 }
 
 #[test]
-fn a_command_that_goes_on_is_interrupted_when_its_time_is_over() {
+fn a_command_is_interrupted_when_its_time_is_over() {
     let domain = Domain::new();
     let pteros = env!("CARGO_BIN_EXE_pteros");
     let words = "topic pub /t std_msgs/msg/Int32 -r 50 --ros-args -r __node:=counted";
-    // The longer one for a machine that is slow to begin.
+    // The longer time is for slow machines.
     let recorded = |seconds: &str| {
         let folder = folder("cli-trace-duration");
         let mut command = domain.command(["trace", "record", "--json", "-o"]);

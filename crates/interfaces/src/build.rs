@@ -1,4 +1,4 @@
-//! The one line of a build script whose package brings its own interfaces.
+//! Build-script support for a package with its own interfaces.
 //!
 //! In the `main` of `build.rs`:
 //! ```no_run
@@ -15,9 +15,9 @@
 use pteros_msg::build::{PackageBuild, finish};
 use std::path::Path;
 
-/// Generates Rust types for the interfaces in `folder`, for a crate that depends
-/// on `pteros`. Ends the build with a message naming file, line and way out if a
-/// definition is wrong.
+/// Generates Rust types for the interfaces in `folder`, for a crate that depends on
+/// `pteros`. A wrong definition ends the build with a message that names file, line
+/// and remedy.
 pub fn generate_package(folder: impl AsRef<Path>) {
     generate(folder.as_ref(), "::pteros::interfaces", "::pteros::msg");
 }

@@ -31,8 +31,8 @@ impl From<&describe::IndividualTypeDescription> for msg::IndividualTypeDescripti
     }
 }
 
-/// What a peer says about its type. Its referenced types come out sorted, as
-/// hashes need them; whether they are complete is for `DynamicType` to judge.
+/// Converts the type description of a peer. Its referenced types are sorted, as
+/// hashes need them; `DynamicType` checks whether they are complete.
 impl From<&msg::TypeDescription> for describe::TypeDescription {
     fn from(message: &msg::TypeDescription) -> Self {
         let mut referenced: Vec<describe::IndividualTypeDescription> = message

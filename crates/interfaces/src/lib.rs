@@ -1,12 +1,12 @@
 //! The standard ROS 2 interface packages as Rust types: `std_msgs::msg::String`,
 //! `example_interfaces::srv::AddTwoInts`, `test_msgs::action::Fibonacci` …
 //!
-//! Types keep ROS's names, also derived ones (`AddTwoInts_Request`); modules are
-//! `package::msg`, `package::srv` and `package::action`. The definitions travel
-//! inside: [`library`] describes every type at run time, without any file.
+//! Types keep their ROS names, also derived ones (`AddTwoInts_Request`). Modules
+//! are `package::msg`, `package::srv` and `package::action`. The definitions are
+//! included: [`library`] describes every type at run time, without any file.
 //!
-//! Everything in `generated` is written by `cargo xtask generate` from the folder
-//! `definitions`, never by hand. Type hashes equal those of ROS 2 Jazzy.
+//! `cargo xtask generate` writes everything in `generated` from the folder
+//! `definitions`; do not edit it. Type hashes equal those of ROS 2 Jazzy.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,7 +1,8 @@
-//! `builtin_interfaces` times and durations as the standard library's and back.
+//! Conversions of `builtin_interfaces` times and durations from and to the standard
+//! library's.
 //!
-//! ROS counts seconds in 32 signed bits: times outside 1901…2038 and durations
-//! over 68 years end at the nearest value that fits.
+//! ROS counts seconds in 32 signed bits: times outside 1901…2038 and durations over
+//! 68 years saturate at the nearest value.
 
 use crate::builtin_interfaces::msg::{Duration, Time};
 use std::time::SystemTime;
@@ -63,9 +64,10 @@ impl From<Time> for SystemTime {
     fn from(time: Time) -> Self {
         let nanos = time.as_nanos();
         let span = std::time::Duration::from_nanos(nanos.unsigned_abs());
-        match nanos < 0 {
-            true => SystemTime::UNIX_EPOCH - span,
-            false => SystemTime::UNIX_EPOCH + span,
+        if nanos < 0 {
+            SystemTime::UNIX_EPOCH - span
+        } else {
+            SystemTime::UNIX_EPOCH + span
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The messages of actions as CDR has them (XCDR1, little-endian), worked out by
-//! hand from their definitions, and put together as servers and clients do.
+//! Messages of actions in CDR (XCDR1, little-endian), derived by hand from their
+//! definitions, and composed as action servers and clients do.
 
 use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatus, GoalStatusArray};
 use pteros_interfaces::action_msgs::srv::{CancelGoal_Request, CancelGoal_Response};
@@ -24,20 +24,20 @@ fn info() -> GoalInfo {
 }
 
 #[test]
-fn a_goal_is_its_id_and_what_is_asked_for() {
+fn a_goal_request_is_an_id_and_a_goal() {
     let request = Fibonacci::goal_request(ID, Fibonacci_Goal { order: 5 });
     reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop\x05\0\0\0");
     assert_eq!(
         Fibonacci::goal_of(&request),
         (ID, &Fibonacci_Goal { order: 5 })
     );
-    let response = Fibonacci::goal_response(true, (1, 2));
+    let response = Fibonacci::goal_response(true, 1, 2);
     reads_and_writes(&response, b"\0\x01\0\0\x01\0\0\0\x01\0\0\0\x02\0\0\0");
     assert!(Fibonacci::is_accepted(&response));
 }
 
 #[test]
-fn a_result_is_a_status_and_what_came_of_it() {
+fn a_result_response_is_a_status_and_a_result() {
     let request = Fibonacci::result_request(ID);
     reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop");
     assert_eq!(Fibonacci::result_goal(&request), ID);

@@ -1,5 +1,5 @@
-//! A resolved type still knows its hash: every standard type, resolved and
-//! described back, hashes as before.
+//! A resolved type keeps its type hash: every standard type, resolved and described
+//! again, has the same hash.
 
 use pteros_interfaces::library;
 use pteros_msg::dynamic::DynamicType;

@@ -1,5 +1,5 @@
-//! The messages of lifecycle services as CDR has them (XCDR1, little-endian),
-//! worked out by hand from their definitions.
+//! Messages of lifecycle services in CDR (XCDR1, little-endian), derived by hand
+//! from their definitions.
 
 use pteros_interfaces::lifecycle_msgs::msg::{
     State, Transition, TransitionDescription, TransitionEvent,

@@ -23,7 +23,7 @@ fn survives<M: Message>(message: &M) {
             M::TYPE_NAME
         );
         for cut in 0..payload.len().min(400) {
-            // Whatever is missing, the answer is an error or a value, never a panic.
+            // A truncated payload yields an error or a value, never a panic.
             let _ = from_payload::<M>(&payload[..cut]);
         }
     }
@@ -179,7 +179,7 @@ fn descriptions_hold_every_referenced_type_sorted() {
 }
 
 #[test]
-fn a_description_survives_the_way_through_its_message() {
+fn a_description_round_trips_through_its_message() {
     use pteros_interfaces::type_description_interfaces::msg::TypeDescription;
     let described = MultiNested::type_description();
     let mut message = TypeDescription::from(described);

@@ -1,6 +1,6 @@
-//! The messages of parameter services and events as CDR has them (XCDR1,
-//! little-endian): one request and reply as ROS 2 Jazzy sends them over Fast DDS and
-//! Cyclone DDS, the others worked out by hand from their definitions.
+//! Messages of parameter services and events in CDR (XCDR1, little-endian): one
+//! request and reply as ROS 2 Jazzy sends them over Fast DDS and Cyclone DDS, the
+//! others derived by hand from their definitions.
 
 use pteros_interfaces::builtin_interfaces::msg::Time;
 use pteros_interfaces::rcl_interfaces::msg::{
@@ -77,7 +77,7 @@ fn a_set_of_ros2_is_read_and_written() {
 }
 
 #[test]
-fn values_are_asked_for_and_told() {
+fn parameter_values_are_requested_and_returned() {
     let request = GetParameters_Request {
         names: vec!["speed".into(), "names".into()],
     };
@@ -160,7 +160,7 @@ fn an_atomic_set_has_one_result() {
 }
 
 #[test]
-fn an_event_says_when_who_and_what() {
+fn a_parameter_event_has_stamp_node_and_changes() {
     let lower = ParameterValue {
         r#type: 2,
         integer_value: -1,

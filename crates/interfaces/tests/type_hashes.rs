@@ -92,12 +92,13 @@ fn generated_constants_reproduce_every_known_hash() {
 }
 
 #[test]
-fn what_discovery_announces_of_a_type_is_known_before_anything_runs() {
+fn type_information_is_a_build_time_constant() {
     fn check<M: Message>(announced: bool) {
         let description = M::type_description();
-        let made = match is_announced(description) {
-            true => TypeObjects::new(description).unwrap().information(),
-            false => Vec::new(),
+        let made = if is_announced(description) {
+            TypeObjects::new(description).unwrap().information()
+        } else {
+            Vec::new()
         };
         assert_eq!(M::TYPE_INFORMATION, made, "{}", M::TYPE_NAME);
         assert_eq!(!made.is_empty(), announced, "{}", M::TYPE_NAME);

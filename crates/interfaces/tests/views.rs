@@ -1,5 +1,5 @@
-//! Views of generated messages: what is read in place is what a copy has, in
-//! every encoding and at every alignment.
+//! Views of generated messages: an in-place view equals a copy, in every encoding
+//! and at every alignment.
 
 use pteros_interfaces::builtin_interfaces::msg::Time;
 use pteros_interfaces::dds_shapes::msg::ShapeType;
@@ -15,7 +15,7 @@ use pteros_interfaces::test_msgs::msg::{
 use pteros_interfaces::visualization_msgs::msg::{Marker, MarkerArray};
 use pteros_msg::cdr::{Encapsulation, Encoder, Endian};
 use pteros_msg::plain::{FixedLayout, bytes_of};
-use pteros_msg::view::{Cow, Str, Viewable, Whole, view_payload};
+use pteros_msg::view::{Cow, MaybeBorrowed, Str, Viewable, view_payload};
 use pteros_msg::{Encode, Message, Representation, to_payload};
 
 /// A payload in any encoding, that begins `shift` bytes behind a multiple of 64.
@@ -64,7 +64,7 @@ fn is_seen<M: Viewable>(message: &M) {
         }
         let payload = to_payload(message, representation);
         for cut in 0..payload.len().min(400) {
-            // Whatever is missing, the answer is an error or a value, never a panic.
+            // A truncated payload yields an error or a value, never a panic.
             let _ = view_payload::<M>(&payload[..cut]);
         }
     }
@@ -80,7 +80,7 @@ fn points(count: u32) -> Vec<Point> {
 }
 
 #[test]
-fn views_show_what_copies_have_whatever_the_encoding() {
+fn views_equal_copies_in_every_encoding() {
     is_seen(&Text {
         data: "näh".into()
     });
@@ -161,7 +161,7 @@ fn fields_of_every_kind_are_seen() {
 
 /// As in a chunk of shared memory, whose bodies begin at a multiple of 64.
 #[test]
-fn what_is_aligned_is_lent_and_what_is_not_is_copied() {
+fn aligned_data_is_borrowed_and_other_data_copied() {
     let marker = Marker {
         points: points(4),
         ..Marker::default()
@@ -187,14 +187,14 @@ fn what_is_aligned_is_lent_and_what_is_not_is_copied() {
     let pose = Pose::default();
     let payload = Shifted::new(&pose, Representation::Xcdr1, Endian::NATIVE, 60);
     let seen = view_payload::<Pose>(payload.bytes()).unwrap();
-    assert!(matches!(seen, Whole::Lent(lent) if *lent == pose));
+    assert!(matches!(seen, MaybeBorrowed::Borrowed(lent) if *lent == pose));
     assert_eq!(bytes_of(&[pose]), &payload.bytes()[4..]);
 }
 
 /// In XCDR1 a struct that begins with small numbers has gaps in a sequence
 /// that begins beside the multiple of its largest one.
 #[test]
-fn a_struct_of_mixed_alignment_is_lent_where_it_has_no_gap() {
+fn a_struct_of_mixed_alignment_is_borrowed_without_a_gap() {
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     struct Mixed {
@@ -226,7 +226,7 @@ fn a_struct_of_mixed_alignment_is_lent_where_it_has_no_gap() {
         stamp: Time { sec: n, nanosec: 5 },
         value: f64::from(n),
     });
-    for (before, is_lent) in [(1, true), (0, false)] {
+    for (before, is_borrowed) in [(1, true), (0, false)] {
         let mut memory = vec![0_u64; 40];
         let mut body = Vec::new();
         let mut out = Encoder::to_vec(&mut body, Representation::Xcdr1, Endian::NATIVE);
@@ -240,7 +240,7 @@ fn a_struct_of_mixed_alignment_is_lent_where_it_has_no_gap() {
         (0..before).for_each(|_| assert_eq!(input.u32(), Ok(0)));
         let seen = input.fixed_sequence_view::<Mixed>(usize::MAX).unwrap();
         assert_eq!(seen[..], values);
-        assert_eq!(matches!(seen, Cow::Borrowed(_)), is_lent, "{before}");
+        assert_eq!(matches!(seen, Cow::Borrowed(_)), is_borrowed, "{before}");
         assert_eq!(input.position(), body.len());
     }
 }

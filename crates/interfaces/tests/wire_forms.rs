@@ -1,10 +1,11 @@
-//! The bytes of what every node says beside its own topics: graph, log, clock,
-//! types, transforms, components, levels of loggers, states, introspection.
+//! CDR bytes of the infrastructure messages of a node: graph, log, clock, types,
+//! transforms, components, logger levels, states, introspection.
 //!
-//! The bytes were written by Fast CDR (Debian's libfastcdr 1.0, XCDR1, little-endian)
-//! from IDL as ROS 2 makes it of the definitions. Actions, parameter services and
-//! `ros_discovery_info` are held against ROS 2's own datagrams, too: `captured_messages`
-//! of the crate rtps. What is simpler stands in `actions`, `parameters` and `lifecycle`.
+//! The bytes were written by Fast CDR (Debian's libfastcdr 1.0, XCDR1,
+//! little-endian) from IDL as ROS 2 generates it from the definitions. Actions,
+//! parameter services and `ros_discovery_info` are also compared with ROS 2's own
+//! datagrams: `captured_messages` of the crate rtps. Simpler messages are in
+//! `actions`, `parameters` and `lifecycle`.
 
 use pteros_interfaces::builtin_interfaces::msg::Time;
 use pteros_interfaces::composition_interfaces::srv::{
@@ -268,7 +269,7 @@ fn transforms_come_together() {
 }
 
 #[test]
-fn a_participant_tells_its_nodes_and_their_endpoints() {
+fn a_participant_announces_its_nodes_and_their_endpoints() {
     let gid = Gid {
         data: std::array::from_fn(|at| at as u8),
     };
@@ -291,7 +292,7 @@ fn a_participant_tells_its_nodes_and_their_endpoints() {
 }
 
 #[test]
-fn levels_of_loggers_are_asked_for_and_set() {
+fn logger_levels_are_requested_and_set() {
     let level = |name: &str, level| LoggerLevel {
         name: name.into(),
         level,
@@ -317,7 +318,7 @@ fn levels_of_loggers_are_asked_for_and_set() {
 }
 
 #[test]
-fn a_transition_is_told_with_both_its_states() {
+fn a_transition_event_has_both_states() {
     let state = |id, label: &str| State {
         id,
         label: label.into(),

@@ -1,30 +1,30 @@
-//! Two runs side by side: what became worse, what became better.
+//! Comparison of two runs: what became worse, what became better.
 
 use anyhow::Result;
 
-use crate::exhibit::{Entry, Table, Tone, case_words, number};
 use crate::experiments;
+use crate::report_items::{Table, TableEntry, Tone, case_label, number};
 use crate::results::{OURS, View};
-use crate::stats::{self, Verdict};
+use crate::stats::{self, Significance};
 use crate::store::Store;
 
-/// What comparing found.
+/// Result of a comparison.
 #[derive(Debug)]
 pub struct Comparison {
-    /// Cells of ours that differ beyond noise, a row each.
+    /// Significant differences of Pteros, one row each.
     pub table: Table,
-    /// How many became worse.
+    /// Number of values that became worse.
     pub worse: usize,
-    /// How many became better.
+    /// Number of values that became better.
     pub better: usize,
-    /// How many were in both runs.
-    pub cells: usize,
+    /// Number of values in both runs.
+    pub configurations: usize,
 }
 
-/// Compares ours in a later run with ours in an earlier one.
+/// Compares Pteros in a later run with Pteros in an earlier one.
 ///
 /// # Errors
-/// A folder without a run.
+/// A folder has no run.
 pub fn compare(before: &Store, after: &Store) -> Result<Comparison> {
     let mut found = Comparison {
         table: Table {
@@ -36,7 +36,7 @@ pub fn compare(before: &Store, after: &Store) -> Result<Comparison> {
         },
         worse: 0,
         better: 0,
-        cells: 0,
+        configurations: 0,
     };
     before.extent()?;
     after.extent()?;
@@ -48,29 +48,32 @@ pub fn compare(before: &Store, after: &Store) -> Result<Comparison> {
             continue;
         };
         for case in new.cases() {
-            let (Some(a), Some(b)) = (old.cell(case, OURS), new.cell(case, OURS)) else {
+            let (Some(a), Some(b)) = (old.configuration(case, OURS), new.configuration(case, OURS))
+            else {
                 continue;
             };
             for metric in experiment.metrics {
-                let (Some(a), Some(b)) = (a.figures(metric.name), b.figures(metric.name)) else {
+                let (Some(a), Some(b)) =
+                    (a.metric_values(metric.name), b.metric_values(metric.name))
+                else {
                     continue;
                 };
-                found.cells += 1;
+                found.configurations += 1;
                 let tone = match stats::compare(&b.repeats, &a.repeats, metric.better) {
-                    Verdict::Worse => Tone::Bad,
-                    Verdict::Better => Tone::Good,
-                    Verdict::Equal | Verdict::Unclear => continue,
+                    Significance::Worse => Tone::Bad,
+                    Significance::Better => Tone::Good,
+                    Significance::Equal | Significance::Unclear => continue,
                 };
                 match tone {
                     Tone::Bad => found.worse += 1,
                     _ => found.better += 1,
                 }
                 found.table.rows.push(vec![
-                    Entry::plain(format!("{} {}", experiment.id, case_words(case))),
-                    Entry::plain(format!("{} ({})", metric.name, metric.unit)),
-                    Entry::plain(number(a.median())),
-                    Entry::plain(number(b.median())),
-                    Entry::toned(number(b.median() / a.median()), tone),
+                    TableEntry::plain(format!("{} {}", experiment.id, case_label(case))),
+                    TableEntry::plain(format!("{} ({})", metric.name, metric.unit)),
+                    TableEntry::plain(number(a.median())),
+                    TableEntry::plain(number(b.median())),
+                    TableEntry::with_tone(number(b.median() / a.median()), tone),
                 ]);
             }
         }

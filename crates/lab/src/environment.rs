@@ -1,30 +1,30 @@
-//! The machine and the versions, as they stand beside every result.
+//! The environment of a run: machine, versions and privileges.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use pteros_net::thread::{Priority, ThreadSettings};
-use pteros_testbed::{Contestant, network};
+use pteros_testbed::{Implementation, network};
 use serde_json::{Value, json};
 
 use crate::experiment::Extent;
-use crate::lab::Rights;
+use crate::lab::Privileges;
 
-/// The priority whose grant is asked for: what is measured gets the same.
+/// The real-time priority to check. Measured processes get the same.
 const PRIORITY: u8 = 80;
 
-/// What the system allows; asked of a thread and a process that end at once.
-pub fn rights() -> Rights {
+/// The privileges of this process. Checked on a temporary thread and process.
+pub fn privileges() -> Privileges {
     let asked = ThreadSettings {
         priority: Priority::new(PRIORITY).ok(),
         ..ThreadSettings::default()
     };
     let thread = std::thread::spawn(move || asked.apply().map_err(|e| e.to_string()));
     let priority = thread.join().unwrap_or_else(|_| Err("it panicked".into()));
-    Rights {
-        priority: priority.and_then(|()| is_there("chrt", "util-linux")),
-        memory: memory_right(),
+    Privileges {
+        priority: priority.and_then(|()| tool_available("chrt", "util-linux")),
+        memory: lock_privilege(),
         network: match std::env::var(network::VARIABLE) {
             Ok(_) => Ok(()),
             Err(_) => network::available(),
@@ -32,15 +32,16 @@ pub fn rights() -> Rights {
     }
 }
 
-fn is_there(tool: &str, package: &str) -> Result<(), String> {
-    match pteros_testbed::workplace::is_on_path(tool) {
-        true => Ok(()),
-        false => Err(format!("{tool} is missing; install the package {package}")),
+fn tool_available(tool: &str, package: &str) -> Result<(), String> {
+    if pteros_testbed::peer_build::is_on_path(tool) {
+        Ok(())
+    } else {
+        Err(format!("{tool} is missing; install the package {package}"))
     }
 }
 
-/// The machine's root may lock all of its memory, others as much as their limit says.
-fn memory_right() -> Result<(), String> {
+/// Whether `mlockall` is allowed: to root of the machine, or within the limit.
+fn lock_privilege() -> Result<(), String> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     match limit {
         None => Ok(()),
@@ -51,15 +52,15 @@ fn memory_right() -> Result<(), String> {
     }
 }
 
-/// Whether users are the machine's own: capabilities that a user namespace has given
-/// are none to `mlockall`.
+/// Whether this is the initial user namespace. `mlockall` ignores capabilities of
+/// other user namespaces.
 fn is_first_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let words: Vec<&str> = map.split_whitespace().collect();
     words == ["0", "0", "4294967295"]
 }
 
-/// CAP_IPC_LOCK, number 14, among the effective ones.
+/// Whether CAP_IPC_LOCK (14) is effective.
 fn has_lock_capability() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -67,19 +68,19 @@ fn has_lock_capability() -> bool {
     mask.is_some_and(|mask| mask & (1 << 14) != 0)
 }
 
-/// What a run of that extent writes, about, journals, samples and traces in passing.
-fn room_bytes(extent: Extent) -> u64 {
+/// Approximate disk space of a run: journals, samples and temporary traces.
+fn disk_bytes_needed(extent: Extent) -> u64 {
     extent.choose(16 << 20, 64 << 20, 2 << 30)
 }
 
-/// What is to be said at the start if the disk of `folder` is nearly full.
-pub fn lack_of_room(folder: &Path, extent: Extent) -> Option<String> {
+/// A warning if the disk of `folder` is nearly full.
+pub fn low_disk_warning(folder: &Path, extent: Extent) -> Option<String> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let wanted = room_bytes(extent);
+    let wanted = disk_bytes_needed(extent);
     (free < wanted).then(|| {
         format!(
-            "room: {} MB are free in {}, a --{extent} run may need {}; what no longer fits is not measured",
+            "disk space: {} MB are free in {}, a --{extent} run may need {}; what does not fit is not measured",
             free >> 20,
             folder.display(),
             wanted >> 20
@@ -87,12 +88,12 @@ pub fn lack_of_room(folder: &Path, extent: Extent) -> Option<String> {
     })
 }
 
-/// All that is to be known about where a run was made.
+/// The description of the environment.
 pub fn describe(
     extent: Extent,
     repeats: usize,
-    rights: &Rights,
-    contestants: &[Contestant],
+    privileges: &Privileges,
+    implementations: &[Implementation],
     missing: &[String],
 ) -> Value {
     let read = |path: &str| {
@@ -102,7 +103,7 @@ pub fn describe(
             known => known.to_owned(),
         }
     };
-    let list: Vec<Value> = contestants
+    let list: Vec<Value> = implementations
         .iter()
         .map(|c| {
             let settings: Vec<String> = c
@@ -114,17 +115,17 @@ pub fn describe(
         })
         .collect();
     let asked = [
-        ("SCHED_FIFO", &rights.priority),
-        ("locked memory", &rights.memory),
-        ("a network of its own", &rights.network),
+        ("SCHED_FIFO", &privileges.priority),
+        ("locked memory", &privileges.memory),
+        ("a private network", &privileges.network),
     ];
     let denied: Vec<String> = asked
         .into_iter()
-        .filter_map(|(what, right)| Some(format!("{what}: {}", right.as_ref().err()?)))
+        .filter_map(|(what, privilege)| Some(format!("{what}: {}", privilege.as_ref().err()?)))
         .collect();
     let granted: Vec<String> = asked
         .into_iter()
-        .filter(|(_, right)| right.is_ok())
+        .filter(|(_, privilege)| privilege.is_ok())
         .map(|(what, _)| match what {
             "SCHED_FIFO" => format!("{what}, priority {PRIORITY}"),
             _ => what.to_owned(),
@@ -136,7 +137,7 @@ pub fn describe(
         "extent": extent.name(),
         "repeats": repeats,
         "pteros": env!("CARGO_PKG_VERSION"),
-        "build": if cfg!(debug_assertions) { "debug: times say little" } else { "release" },
+        "build": if cfg!(debug_assertions) { "debug: times are not meaningful" } else { "release" },
         "cpu": cpu(),
         "cpus": std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -144,7 +145,7 @@ pub fn describe(
         "memory": memory(),
         "rmem_max": read("/proc/sys/net/core/rmem_max"),
         "wmem_max": read("/proc/sys/net/core/wmem_max"),
-        "contestants": list,
+        "implementations": list,
         "missing": missing,
         "granted": granted,
         "limits": limits(),
@@ -152,7 +153,7 @@ pub fn describe(
     })
 }
 
-/// The limits of this process that bear on time, in ulimit's words.
+/// The resource limits that affect timing, with the names of ulimit.
 fn limits() -> Vec<String> {
     use rustix::process::{Resource, getrlimit};
     let all = [
@@ -179,13 +180,13 @@ fn memory() -> String {
     line.map_or("unknown".into(), |rest| rest.trim().to_owned())
 }
 
-/// The Debian package's version where the stack comes from one.
-fn version(contestant: &Contestant) -> String {
-    let package = match contestant.stack {
+/// Version of the Debian package, for stacks that come from one.
+fn version(implementation: &Implementation) -> String {
+    let package = match implementation.stack {
         "cyclone" => "cyclonedds-dev",
         "fastdds" => "libfastrtps-dev",
         "pteros" => return env!("CARGO_PKG_VERSION").into(),
-        _ => return "as its Cargo.lock says".into(),
+        _ => return "version of its Cargo.lock".into(),
     };
     let format = "--showformat=${Version}";
     let asked = Command::new("dpkg-query")

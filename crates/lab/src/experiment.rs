@@ -1,19 +1,20 @@
-//! What an experiment is: plain data and three functions.
+//! Experiments as data and three functions.
 //!
-//! A new experiment is one file below `experiments/` with a constant
-//! [`Experiment`] in it, and its line in `experiments::ALL`. Its *cells* are what is measured
-//! (size × policies × situation × contestant); the runner measures each so many times, in turns,
-//! keeps the raw samples and hands all of it back to [`Experiment::exhibits`].
+//! A new experiment is one file in `experiments/` with a constant [`Experiment`],
+//! and one line in `experiments::ALL`. A *configuration* is what is measured: size,
+//! policies, situation and implementation. The runner measures each configuration
+//! several times in turns, keeps the raw samples, and passes all of them to
+//! [`Experiment::report_items`].
 
 use std::fmt;
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 
-use crate::exhibit::Exhibit;
 use crate::lab::Lab;
+use crate::report_items::ReportItem;
 use crate::results::View;
 
-/// Whose experiment it is.
+/// The paper of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
     /// Maruyama, Kato, Azumi: Exploring the performance of ROS2 (EMSOFT 2016).
@@ -27,7 +28,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// As it is cited.
+    /// Its citation.
     pub fn citation(self) -> &'static str {
         match self {
             Self::M16 => {
@@ -49,16 +50,16 @@ impl Paper {
 /// How much of an experiment is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
-    /// The least that goes through all layers, in seconds: says whether it works.
+    /// A minimum that passes all layers in seconds: does it work?
     Smoke,
-    /// Some values of each parameter, fewer samples; all papers in 20 minutes.
+    /// Some values of each parameter and fewer samples. All papers take 20 minutes.
     Quick,
-    /// The paper's own values, counts and durations.
+    /// The values, counts and durations of the paper.
     Full,
 }
 
 impl Extent {
-    /// As on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Smoke => "smoke",
@@ -67,7 +68,7 @@ impl Extent {
         }
     }
 
-    /// Which of three, for this extent.
+    /// Selects a value by extent.
     pub fn choose<T>(self, smoke: T, quick: T, full: T) -> T {
         match self {
             Self::Smoke => smoke,
@@ -76,7 +77,7 @@ impl Extent {
         }
     }
 
-    /// How often each cell is measured unless asked otherwise.
+    /// Default number of repeats of each configuration.
     pub fn repeats(self) -> usize {
         self.choose(1, 3, 5)
     }
@@ -88,38 +89,38 @@ impl fmt::Display for Extent {
     }
 }
 
-/// Which way a figure is better.
+/// The direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Latency, memory.
+    /// Lower: latency, memory.
     Lower,
-    /// Throughput.
+    /// Higher: throughput.
     Higher,
-    /// Neither: it is only told.
+    /// Neither: for information only.
     Neither,
 }
 
-/// One number of a repeat: the statistic of many samples.
+/// The statistic that represents a repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The middle one.
     Median,
-    /// All but the slowest twentieth are below.
+    /// The 95th percentile.
     P95,
-    /// The average.
+    /// The mean.
     Mean,
 }
 
-/// Something that is measured.
+/// A measured quantity.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// As tables and files call it.
+    /// Its name in tables and files.
     pub name: &'static str,
     /// `us`, `kB`, `MB/s`, …; empty for counts.
     pub unit: &'static str,
-    /// Which way is better.
+    /// The better direction.
     pub better: Better,
-    /// What stands for a repeat where it has many samples.
+    /// The statistic of a repeat's samples.
     pub statistic: Statistic,
 }
 
@@ -131,81 +132,81 @@ pub const LATENCY: Metric = Metric {
     statistic: Statistic::Median,
 };
 
-/// One case of an experiment, measured of one contestant.
+/// A configuration of an experiment: a case measured with one implementation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// Parameters by name, the same names in the same order in all cells of an
-    /// experiment. No value has a comma, a quote or a line break.
+pub struct Configuration {
+    /// Parameters by name, with the same names in the same order in all
+    /// configurations of an experiment. Values have no comma, quote or line break.
     pub case: Vec<(&'static str, String)>,
-    /// The contestant's name.
-    pub contestant: &'static str,
-    /// About how long one repeat takes, for the remaining time.
+    /// Name of the implementation.
+    pub implementation: &'static str,
+    /// Approximate seconds of one repeat, for the progress display.
     pub seconds: f64,
 }
 
-impl Cell {
-    /// A parameter's value; empty if there is none.
+impl Configuration {
+    /// The value of a parameter. Empty if there is none.
     pub fn get(&self, name: &str) -> &str {
         let found = self.case.iter().find(|(key, _)| *key == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// A parameter that is a number; 0 if it is none.
+    /// The number of a parameter. 0 if it is none.
     pub fn number(&self, name: &str) -> u64 {
         self.get(name).parse().unwrap_or(0)
     }
 
-    /// What tells it from every other cell of its experiment.
+    /// A unique key within the experiment.
     pub fn key(&self) -> String {
-        format!("{} {}", case_text(&self.case), self.contestant)
+        format!("{} {}", case_text(&self.case), self.implementation)
     }
 }
 
-/// `qos=reliable size=1024`.
+/// The case as `qos=reliable size=1024`.
 pub fn case_text(case: &[(&'static str, String)]) -> String {
     let words: Vec<String> = case.iter().map(|(k, v)| format!("{k}={v}")).collect();
     words.join(" ")
 }
 
-/// What one repeat of a cell brought.
+/// Result of one repeat of a configuration.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
-    /// Raw samples by the metric's name, as they came.
+pub struct Measurement {
+    /// Raw samples by metric, in order.
     pub samples: Vec<(&'static str, Vec<f64>)>,
-    /// Single figures by the metric's name.
-    pub figures: Vec<(&'static str, f64)>,
-    /// What became of the messages, where there were any.
+    /// Single values by metric.
+    pub values: Vec<(&'static str, f64)>,
+    /// Delivery counts, if messages were sent.
     pub delivery: Option<Delivery>,
-    /// By which path they came, as the stack tells.
+    /// The transport, as the stack reports it.
     pub path: Option<String>,
-    /// What else is to be said, as `SCHED_FIFO refused`.
+    /// Remarks, for example `SCHED_FIFO refused`.
     pub notes: Vec<String>,
 }
 
-/// What became of messages, summed over subscriptions.
+/// Delivery counts, summed over subscriptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {
-    /// That should have come: published, times subscriptions.
+    /// Published messages times subscriptions.
     pub expected: u64,
-    /// That came, each counted once.
+    /// Received messages without duplicates.
     pub received: u64,
-    /// That came again.
+    /// Duplicates.
     pub duplicates: u64,
-    /// That came behind one published later.
+    /// Messages received out of order.
     pub disordered: u64,
-    /// That came later than their deadline.
+    /// Messages received after their deadline.
     pub late: u64,
-    /// Missing before the first one that came.
+    /// Messages lost before the first received one.
     pub initial_loss: u64,
 }
 
 impl Delivery {
-    /// That never came.
+    /// Number of lost messages.
     pub fn lost(&self) -> u64 {
         self.expected.saturating_sub(self.received)
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn and(self, other: Self) -> Self {
         Self {
             expected: self.expected + other.expected,
@@ -218,59 +219,59 @@ impl Delivery {
     }
 }
 
-/// A value that the paper printed.
+/// A value that the paper published.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
-    /// The parameters it is for; cells that agree with all of them show it.
+    /// Its parameters. Configurations with the same values show it.
     pub case: &'static [(&'static str, &'static str)],
-    /// Whose: `OpenSplice`, `ROS 1`.
-    pub who: &'static str,
-    /// As printed, with its unit.
+    /// The implementation, for example `OpenSplice` or `ROS 1`.
+    pub implementation: &'static str,
+    /// The printed value with its unit.
     pub value: &'static str,
-    /// Where in the paper: `table 7`.
-    pub place: &'static str,
+    /// Its source in the paper, for example `table 7`.
+    pub source: &'static str,
 }
 
-/// Who is there to be measured, and how much is wanted.
+/// The implementations of a run and its extent.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// How much.
+    /// The extent.
     pub extent: Extent,
-    /// Contestants' names, ours first, whether or not their programs are there.
-    pub contestants: Vec<&'static str>,
+    /// Names of implementations, Pteros first, even if a program is missing.
+    pub implementations: Vec<&'static str>,
 }
 
 impl Scope {
-    /// Those of `wanted` that take part, in `wanted`'s order.
+    /// The members of `wanted` that take part, in its order.
     pub fn among(&self, wanted: &[&'static str]) -> Vec<&'static str> {
-        let takes_part = |name: &&&str| self.contestants.contains(*name);
+        let takes_part = |name: &&&str| self.implementations.contains(*name);
         wanted.iter().filter(takes_part).copied().collect()
     }
 }
 
-/// One experiment of a paper.
+/// An experiment of a paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// `m16.1`.
+    /// Its id, for example `m16.1`.
     pub id: &'static str,
-    /// Whose it is.
+    /// Its paper.
     pub paper: Paper,
-    /// A few words.
+    /// A short title.
     pub title: &'static str,
-    /// The paper's figures and tables: `figs 7-10`.
-    pub shows: &'static str,
-    /// The question it answers.
-    pub asks: &'static str,
-    /// What is measured; the first is what findings and comparisons look at most.
+    /// The figures and tables of the paper, for example `figs 7-10`.
+    pub reproduces: &'static str,
+    /// The question that it answers.
+    pub question: &'static str,
+    /// Its metrics. Findings and comparisons use mainly the first.
     pub metrics: &'static [Metric],
-    /// Its cells.
-    pub cells: fn(&Scope) -> Vec<Cell>,
-    /// One repeat of one cell.
-    pub run: fn(&Lab, &Cell) -> Result<Measured, Failure>,
-    /// What the paper printed.
+    /// Its configurations.
+    pub configurations: fn(&Scope) -> Vec<Configuration>,
+    /// Runs one repeat of one configuration.
+    pub run: fn(&Lab, &Configuration) -> Result<Measurement, MeasurementFailure>,
+    /// Published values.
     pub published: &'static [Published],
-    /// Tables and figures of what was measured.
-    pub exhibits: fn(&View) -> Vec<Exhibit>,
+    /// Tables and figures of the results.
+    pub report_items: fn(&View) -> Vec<ReportItem>,
 }
 
 impl Experiment {

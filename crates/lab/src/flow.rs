@@ -1,5 +1,5 @@
-//! One publisher and its subscriptions, each a process, or both ends in one: what
-//! most experiments measure, the same for every stack.
+//! Flow: one publisher and its subscriptions, each in a process, or both in one.
+//! Most experiments measure a flow, in the same way for every stack.
 
 use std::cell::Cell;
 use std::fs;
@@ -8,66 +8,66 @@ use std::time::Duration;
 use anyhow::Context;
 use pteros_testbed::hosts::NAMES;
 use pteros_testbed::process::value;
-use pteros_testbed::{Contestant, Failure};
+use pteros_testbed::{Implementation, MeasurementFailure};
 
-use crate::experiment::{Delivery, Measured};
+use crate::experiment::{Delivery, Measurement};
 use crate::lab::Lab;
 
-/// How long processes may take to begin, to match and to end, beside sending.
-const PATIENCE: Duration = Duration::from_secs(25);
-/// What the slower stacks send without pause.
+/// Time for start, matching and end, in addition to sending.
+const TIMEOUT: Duration = Duration::from_secs(25);
+/// Rate of the slower stacks without pauses.
 const BYTES_PER_SECOND: f64 = 500e6;
-/// So long before the first message of a remote flow is counted for the first time.
-const BEFORE_FIRST: Duration = Duration::from_millis(100);
+/// The first count of a remote flow happens this long before its first message.
+const FIRST_COUNT_LEAD: Duration = Duration::from_millis(100);
 
-/// What is sent, how, and to whom.
+/// Messages, QoS and endpoints of a flow.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Both ends in one process.
+    /// Both endpoints in one process.
     pub is_intra: bool,
-    /// Within a process, but as bytes as between processes.
+    /// Serialized within a process, as between processes.
     pub is_serialized: bool,
-    /// A string instead of a sequence of bytes.
+    /// A string instead of a byte sequence.
     pub is_text: bool,
     /// Payload bytes.
     pub size: u64,
-    /// Messages that count.
+    /// Number of measured messages.
     pub count: u64,
-    /// Messages before them.
+    /// Number of warm-up messages before.
     pub warmup: u64,
-    /// Hz; 0 is as fast as possible.
+    /// Publish rate in Hz. 0 is as fast as possible.
     pub rate: u64,
-    /// RELIABLE, else BEST_EFFORT.
+    /// RELIABLE, otherwise BEST_EFFORT.
     pub is_reliable: bool,
-    /// TRANSIENT_LOCAL, else VOLATILE.
+    /// TRANSIENT_LOCAL, otherwise VOLATILE.
     pub is_transient_local: bool,
-    /// KEEP_LAST with this depth; `None` is KEEP_ALL.
+    /// Depth of KEEP_LAST. `None` is KEEP_ALL.
     pub depth: Option<u64>,
-    /// DEADLINE, milliseconds; 0 is none. What comes later than that is late.
+    /// DEADLINE in milliseconds. 0 is none. A later message counts as late.
     pub deadline_ms: u64,
-    /// Subscriptions, a process each.
+    /// Number of subscriptions, each in a process.
     pub subscribers: usize,
-    /// Whether the publisher waits for the subscriptions before it begins.
+    /// Whether the publisher waits until all subscriptions are matched.
     pub waits_for_match: bool,
-    /// SCHED_FIFO and mlockall where allowed.
+    /// Uses SCHED_FIFO and mlockall if allowed.
     pub is_real_time: bool,
-    /// Written into and read from memory that the stack lends.
-    pub is_lent: bool,
+    /// Uses loaned messages.
+    pub is_loaned: bool,
 }
 
 impl Flow {
-    /// About how long it takes.
+    /// Approximate duration in seconds.
     pub fn seconds(&self) -> f64 {
         let sending = match self.rate {
             0 => (self.count * self.size) as f64 / BYTES_PER_SECOND,
             rate => (self.count + self.warmup) as f64 / rate as f64,
         };
-        // To start, to meet, to settle and to end.
+        // Start, matching, settling and end.
         sending + 0.45
     }
 
-    /// The words of a process with that part in it.
-    pub(crate) fn words(&self, verb: &str, topic: &str) -> Vec<String> {
+    /// The arguments of a process of the flow.
+    pub(crate) fn arguments(&self, verb: &str, topic: &str) -> Vec<String> {
         let yes = |is: bool, yes: &'static str, no: &'static str| if is { yes } else { no };
         let options = [
             ("--topic", topic.to_owned()),
@@ -88,50 +88,50 @@ impl Flow {
                 "--history",
                 yes(self.depth.is_none(), "keep_all", "keep_last").into(),
             ),
-            ("--loan", yes(self.is_lent, "yes", "no").into()),
+            ("--loan", yes(self.is_loaned, "yes", "no").into()),
             ("--depth", self.depth.unwrap_or(10).to_string()),
             ("--deadline", self.deadline_ms.to_string()),
             (
                 "--subscribers",
-                match self.waits_for_match {
-                    true => self.subscribers.to_string(),
-                    false => "0".into(),
+                if self.waits_for_match {
+                    self.subscribers.to_string()
+                } else {
+                    "0".into()
                 },
             ),
             ("--settle", yes(self.waits_for_match, "200", "0").into()),
             ("--timeout", (self.seconds() as u64 + 6).to_string()),
         ];
-        let mut words = vec![verb.to_owned()];
+        let mut arguments = vec![verb.to_owned()];
         for (name, value) in options {
-            words.extend([name.to_owned(), value]);
+            arguments.extend([name.to_owned(), value]);
         }
-        // Other stacks' programs do not know it.
+        // Programs of other stacks do not have this option.
         if self.is_serialized {
-            words.extend(["--serialize".to_owned(), "yes".to_owned()]);
+            arguments.extend(["--serialize".to_owned(), "yes".to_owned()]);
         }
-        words
+        arguments
     }
 }
 
-/// What one subscription heard.
+/// Messages that one subscription received.
 #[derive(Clone, Debug)]
-pub struct Heard {
-    /// Number, counted from 1, and latency in microseconds of every message that
-    /// counts, in the order in which they came.
+pub struct SubscriptionResult {
+    /// Number from 1 and latency in microseconds of every measured message, in the
+    /// order of arrival.
     pub messages: Vec<(u64, f64)>,
-    /// Messages that came damaged.
-    pub torn: u64,
-    /// CPU time over wall time of the process while it received, 0 to the number
-    /// of CPUs.
+    /// Corrupted messages.
+    pub corrupted: u64,
+    /// CPU time divided by wall time while receiving, from 0 to the number of CPUs.
     pub load: f64,
-    /// From the first to the last message, milliseconds.
+    /// Milliseconds from the first to the last message.
     pub wall_ms: f64,
-    /// As the stack tells it.
+    /// The transport, as the stack reports it.
     pub path: String,
 }
 
-impl Heard {
-    /// What became of `count` messages with that deadline.
+impl SubscriptionResult {
+    /// Delivery counts of `count` messages with that deadline.
     pub fn delivery(&self, count: u64, deadline_ms: u64) -> Delivery {
         let mut seen = vec![false; usize::try_from(count).unwrap_or(0) + 1];
         let mut delivery = Delivery {
@@ -147,9 +147,10 @@ impl Heard {
             else {
                 continue;
             };
-            match std::mem::replace(seen, true) {
-                true => delivery.duplicates += 1,
-                false => delivery.received += 1,
+            if std::mem::replace(seen, true) {
+                delivery.duplicates += 1
+            } else {
+                delivery.received += 1
             }
             delivery.disordered += u64::from(*number < highest);
             highest = highest.max(*number);
@@ -160,153 +161,163 @@ impl Heard {
     }
 }
 
-/// What a flow brought.
+/// Result of a flow.
 #[derive(Clone, Debug)]
-pub struct Flowed {
+pub struct FlowResult {
     /// By subscription.
-    pub heard: Vec<Heard>,
-    /// The publisher's line: `sent …`; within a process the subscription's.
+    pub results: Vec<SubscriptionResult>,
+    /// The publisher's line `sent …`; within a process that of the subscription.
     pub sent: String,
 }
 
-impl Flowed {
-    /// CPU time over wall time of all processes together while messages flowed; of both
-    /// ends in one process that one's.
+impl FlowResult {
+    /// CPU time divided by wall time of all processes while messages flowed.
     pub fn load(&self) -> f64 {
-        let heard = self.heard.iter().map(|h| h.load).sum::<f64>();
+        let results = self.results.iter().map(|h| h.load).sum::<f64>();
         if !self.sent.starts_with("sent") {
-            return heard;
+            return results;
         }
         let of = |key: &str| value(&self.sent, key).and_then(|word| word.parse::<f64>().ok());
         let sent = of("cpu_ms")
             .zip(of("wall_ms"))
             .map(|(cpu, wall)| cpu / wall.max(1e-3));
-        heard + sent.unwrap_or(0.0)
+        results + sent.unwrap_or(0.0)
     }
 
-    /// All latencies as samples of `latency`, and what became of the messages.
-    pub fn measured(&self, flow: &Flow) -> Measured {
-        let latencies = self.heard.iter().flat_map(|h| &h.messages).map(|m| m.1);
+    /// The latencies as samples of `latency`, and the delivery counts.
+    pub fn measured(&self, flow: &Flow) -> Measurement {
+        let latencies = self.results.iter().flat_map(|h| &h.messages).map(|m| m.1);
         let deliveries = self
-            .heard
+            .results
             .iter()
             .map(|h| h.delivery(flow.count, flow.deadline_ms));
-        let torn: u64 = self.heard.iter().map(|h| h.torn).sum();
-        Measured {
+        let corrupted: u64 = self.results.iter().map(|h| h.corrupted).sum();
+        Measurement {
             samples: vec![("latency", latencies.collect())],
             delivery: deliveries.reduce(Delivery::and),
-            path: self.heard.first().map(|h| h.path.clone()),
-            notes: match torn {
+            path: self.results.first().map(|h| h.path.clone()),
+            notes: match corrupted {
                 0 => Vec::new(),
-                torn => vec![format!("{torn} messages came damaged")],
+                corrupted => vec![format!("{corrupted} messages were corrupted")],
             },
-            ..Measured::default()
+            ..Measurement::default()
         }
     }
 }
 
-/// Lets it flow, once.
+/// Runs a flow once.
 ///
 /// # Errors
-/// The stack has no such thing, or a process failed.
-pub fn run(lab: &Lab, who: &Contestant, flow: &Flow) -> Result<Flowed, Failure> {
-    run_placed(lab, who, flow, None)
+/// The stack does not have the feature, or a process failed.
+pub fn run(
+    lab: &Lab,
+    implementation: &Implementation,
+    flow: &Flow,
+) -> Result<FlowResult, MeasurementFailure> {
+    run_on_hosts(lab, implementation, flow, None)
 }
 
-/// The same from host to host, `settle` after they have met; `count` is asked for
-/// bytes or whatever grows when discovery is over and when the last message came.
+/// Runs a flow from host to host, `settle` after matching. `count` reads a counter,
+/// for example bytes on the link, after discovery and after the last message.
+/// Returns the difference.
 ///
 /// # Errors
-/// There are no two hosts here, the stack has no such thing, or a process failed.
+/// There are no two hosts, the stack does not have the feature, or a process
+/// failed.
 pub fn run_remote(
     lab: &Lab,
-    who: &Contestant,
+    implementation: &Implementation,
     flow: &Flow,
     settle: Duration,
     count: &dyn Fn() -> anyhow::Result<u64>,
-) -> Result<(Flowed, u64), Failure> {
+) -> Result<(FlowResult, u64), MeasurementFailure> {
     lab.hosts()?;
     let remote = Remote {
         settle,
         count,
-        grown: Cell::new(0),
+        counter_delta: Cell::new(0),
     };
-    let flowed = run_placed(lab, who, flow, Some(&remote))?;
-    Ok((flowed, remote.grown.get()))
+    let flowed = run_on_hosts(lab, implementation, flow, Some(&remote))?;
+    Ok((flowed, remote.counter_delta.get()))
 }
 
-/// What a flow from host to host has beside others.
+/// Additional parts of a flow from host to host.
 struct Remote<'a> {
     settle: Duration,
     count: &'a dyn Fn() -> anyhow::Result<u64>,
-    grown: Cell<u64>,
+    counter_delta: Cell<u64>,
 }
 
-fn run_placed(
+fn run_on_hosts(
     lab: &Lab,
-    who: &Contestant,
+    implementation: &Implementation,
     flow: &Flow,
     remote: Option<&Remote<'_>>,
-) -> Result<Flowed, Failure> {
+) -> Result<FlowResult, MeasurementFailure> {
     let topic = lab.fresh_topic();
-    let patience = PATIENCE + Duration::from_secs_f64(2.0 * flow.seconds());
+    let timeout = TIMEOUT + Duration::from_secs_f64(2.0 * flow.seconds());
     let file = |index: usize| lab.scratch_file(&format!("{topic}.{index}"));
-    let with_file = |mut words: Vec<String>, index: usize| {
-        words.extend([
+    let with_file = |mut arguments: Vec<String>, index: usize| {
+        arguments.extend([
             "--samples".into(),
             file(index).to_string_lossy().into_owned(),
         ]);
-        words
+        arguments
     };
     if flow.is_intra {
-        let words = with_file(flow.words("intra", &topic), 0);
-        let mut both = lab.start(who, flow.is_real_time, words)?;
-        let took = both.expect("took", patience)?;
-        let heard = heard(&took, &file(0))?;
-        return Ok(Flowed {
-            heard: vec![heard],
+        let arguments = with_file(flow.arguments("intra", &topic), 0);
+        let mut both = lab.start(implementation, flow.is_real_time, arguments)?;
+        let took = both.expect("took", timeout)?;
+        let result = read_subscription_result(&took, &file(0))?;
+        return Ok(FlowResult {
+            results: vec![result],
             sent: took,
         });
     }
-    let mut listening = Vec::new();
+    let mut subscriptions = Vec::new();
     for index in 0..flow.subscribers {
-        let words = with_file(flow.words("sub", &topic), index);
+        let arguments = with_file(flow.arguments("sub", &topic), index);
         let host = remote.map(|_| NAMES[1]);
-        listening.push(lab.start_on(host, who, flow.is_real_time, words)?);
+        subscriptions.push(lab.start_on(host, implementation, flow.is_real_time, arguments)?);
     }
-    // Who waits for a match may begin beside those that it waits for.
+    // A publisher that waits for matching may start together with subscriptions.
     if !flow.waits_for_match {
-        for process in &mut listening {
-            process.expect("ready", PATIENCE)?;
+        for process in &mut subscriptions {
+            process.expect("ready", TIMEOUT)?;
         }
     }
-    let mut words = flow.words("pub", &topic);
+    let mut arguments = flow.arguments("pub", &topic);
     if let Some(remote) = remote {
-        words.extend(["--settle".into(), remote.settle.as_millis().to_string()]);
+        arguments.extend(["--settle".into(), remote.settle.as_millis().to_string()]);
     }
     let host = remote.map(|_| NAMES[0]);
-    let mut publisher = lab.start_on(host, who, flow.is_real_time, words)?;
+    let mut publisher = lab.start_on(host, implementation, flow.is_real_time, arguments)?;
     let mut before = 0;
     if let Some(remote) = remote {
-        publisher.expect("ready", PATIENCE)?;
-        // They meet at once after that, and rest for the whole of the time.
-        std::thread::sleep(remote.settle.saturating_sub(BEFORE_FIRST));
+        publisher.expect("ready", TIMEOUT)?;
+        // Matching happens right after. The rest of the time is idle.
+        std::thread::sleep(remote.settle.saturating_sub(FIRST_COUNT_LEAD));
         before = (remote.count)()?;
     }
-    let sent = publisher.expect("sent", patience)?;
+    let sent = publisher.expect("sent", timeout)?;
     let mut all = Vec::new();
-    for (index, process) in listening.iter_mut().enumerate() {
-        let took = process.expect("took", patience)?;
-        all.push(heard(&took, &file(index))?);
+    for (index, process) in subscriptions.iter_mut().enumerate() {
+        let took = process.expect("took", timeout)?;
+        all.push(read_subscription_result(&took, &file(index))?);
     }
     if let Some(remote) = remote {
-        remote.grown.set((remote.count)()?.saturating_sub(before));
+        remote
+            .counter_delta
+            .set((remote.count)()?.saturating_sub(before));
     }
-    Ok(Flowed { heard: all, sent })
+    Ok(FlowResult { results: all, sent })
 }
 
-/// What a subscription says it heard, with the samples that it has left in a file.
-pub(crate) fn heard(took: &str, file: &std::path::Path) -> anyhow::Result<Heard> {
+/// Parses the line of a subscription and its file of samples.
+pub(crate) fn read_subscription_result(
+    took: &str,
+    file: &std::path::Path,
+) -> anyhow::Result<SubscriptionResult> {
     let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
     fs::remove_file(file).with_context(|| format!("remove {}", file.display()))?;
     let of = |key: &str| -> anyhow::Result<f64> {
@@ -314,16 +325,16 @@ pub(crate) fn heard(took: &str, file: &std::path::Path) -> anyhow::Result<Heard>
             .and_then(|word| word.parse().ok())
             .with_context(|| format!("no {key} in {took}"))
     };
-    Ok(Heard {
+    Ok(SubscriptionResult {
         messages: messages(&text).with_context(|| format!("read {}", file.display()))?,
-        torn: of("torn")? as u64,
+        corrupted: of("torn")? as u64,
         load: of("cpu_ms")? / of("wall_ms")?.max(1e-3),
         wall_ms: of("wall_ms")?,
         path: value(took, "path").unwrap_or("").to_owned(),
     })
 }
 
-/// Reads what `--samples` writes: nanoseconds there, microseconds here.
+/// Parses the file of `--samples`: nanoseconds in the file, microseconds here.
 fn messages(text: &str) -> anyhow::Result<Vec<(u64, f64)>> {
     let line = |line: &str| {
         let (number, latency) = line.split_once(',')?;
@@ -340,18 +351,18 @@ mod tests {
     use super::*;
 
     fn delivery_of(text: &str, count: u64) -> Delivery {
-        let heard = Heard {
+        let results = SubscriptionResult {
             messages: messages(text).expect("samples"),
-            torn: 0,
+            corrupted: 0,
             load: 0.0,
             wall_ms: 0.0,
             path: String::new(),
         };
-        heard.delivery(count, 100)
+        results.delivery(count, 100)
     }
 
     #[test]
-    fn what_was_lost_repeated_late_or_out_of_order_is_counted() {
+    fn lost_duplicate_late_and_reordered_messages_are_counted() {
         let text = "sequence,latency_ns\n2,1000\n3,1000\n3,2000\n6,101000000\n5,1000\n";
         let expected = Delivery {
             expected: 6,
@@ -366,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn who_heard_nothing_lost_all_of_it_at_the_beginning() {
+    fn a_subscriber_without_messages_counts_all_as_lost_at_the_start() {
         let nothing = delivery_of("sequence,latency_ns\n", 5);
         assert_eq!((nothing.lost(), nothing.initial_loss), (5, 5));
         assert!(messages("sequence,latency_ns\n1,x\n").is_err());

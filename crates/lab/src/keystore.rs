@@ -1,6 +1,7 @@
-//! A keystore for secured experiments: one enclave for every process of every stack.
-//! Governance is what Fernandez et al. 2020 had: authentication, access control, whole RTPS
-//! messages encrypted, and nothing encrypted twice.
+//! Keystore of secured experiments, with one enclave for all processes.
+//!
+//! The governance is that of Fernandez et al. 2020: authentication, access control,
+//! whole RTPS messages encrypted, and nothing encrypted twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use pteros_security::date::UnixTime;
 use pteros_security::keystore::{Keystore, Options};
 
-/// The enclave of all.
+/// The enclave of all processes.
 pub const ENCLAVE: &str = "/lab";
 
 const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -41,10 +42,11 @@ const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </dds>
 "#;
 
-/// Makes one in `root`, which is emptied first; the enclave's folder.
+/// Creates a keystore in `root`, which is emptied, and returns the enclave's
+/// folder.
 ///
 /// # Errors
-/// The system's, with the folder.
+/// A file cannot be written.
 pub fn make(root: &Path) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(root);
     let governance = root.join("enclaves/governance.xml");
@@ -58,7 +60,7 @@ pub fn make(root: &Path) -> Result<PathBuf> {
     let keystore = Keystore::create(root, &options, now).map_err(|fault| anyhow!("{fault}"))?;
     let enclave = keystore.create_enclave(ENCLAVE, None, &options, now);
     let enclave = enclave.map_err(|fault| anyhow!("{fault}"))?;
-    // Other stacks' programs have topics without the prefix of ROS 2's.
+    // Programs of other stacks use topics without the ROS 2 prefix.
     let document = enclave.join("permissions.xml");
     let widen = || {
         fs::write(
@@ -76,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_enclave_has_all_that_a_participant_loads_and_may_speak_of_every_topic() {
+    fn the_enclave_has_every_file_and_permits_every_topic() {
         let root = std::env::temp_dir().join(format!("pteros-lab-keystore-{}", std::process::id()));
         let enclave = make(&root).expect("a keystore");
         for file in ["cert.pem", "key.pem", "governance.p7s", "permissions.p7s"] {

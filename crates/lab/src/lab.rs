@@ -1,5 +1,5 @@
-//! What an experiment may use: contestants, rights, a folder for what programs
-//! write, names that nobody has used yet.
+//! The lab: what an experiment may use. Implementations, privileges, a scratch
+//! folder, and unused topic names.
 
 use std::cell::{Cell as Counter, OnceCell, RefCell};
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -8,47 +8,48 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use pteros_testbed::contestant::{PTEROS, ROS1};
-use pteros_testbed::hosts::{Link, NAMES, TwoHosts};
+use pteros_testbed::hosts::{EmulatedLink, NAMES, TwoHosts};
+use pteros_testbed::implementation::{PTEROS, ROS1};
 use pteros_testbed::programs::ROS1_MASTER;
-use pteros_testbed::{Contestant, Failure, Process};
+use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess};
 
 use crate::experiment::Extent;
 use crate::keystore;
 
-/// The word that the command is a worker with, where there is no other.
+/// The verb of the command that acts as worker, without a separate program.
 pub const WORKER: &str = "lab-worker";
 
-/// The program that is measured of Pteros, beside the command.
+/// The program of Pteros that is measured, next to the command.
 pub const WORKER_PROGRAM: &str = "pteros-lab-worker";
 
-/// What is measured of Pteros: [`WORKER_PROGRAM`], or the command itself where that
-/// is all there is.
+/// The measured program of Pteros: [`WORKER_PROGRAM`], or the command itself if
+/// that is missing.
 #[derive(Clone, Debug)]
 pub struct Worker {
     /// The program.
     pub program: PathBuf,
-    /// Its first words.
+    /// Its first arguments.
     pub leading: &'static [&'static str],
 }
 
 impl Worker {
-    /// Looks beside this program.
+    /// Finds the worker next to this program.
     ///
     /// # Errors
-    /// The system does not tell where this program is.
+    /// The path of this program is unknown.
     pub fn find() -> Result<Self> {
         let own = std::env::current_exe().context("find this program's own path")?;
         let small = own.with_file_name(WORKER_PROGRAM);
-        Ok(match small.is_file() {
-            true => Self {
+        Ok(if small.is_file() {
+            Self {
                 program: small,
                 leading: &[],
-            },
-            false => Self {
+            }
+        } else {
+            Self {
                 program: own,
                 leading: &[WORKER],
-            },
+            }
         })
     }
 
@@ -57,14 +58,14 @@ impl Worker {
         !self.leading.is_empty()
     }
 
-    /// The words that begin a process of a topology, the task excepted; types are
-    /// looked for in `interfaces`, too.
+    /// The arguments of a topology process without its task. Types are also
+    /// searched in `interfaces`.
     pub fn of_topology(&self, interfaces: &[PathBuf]) -> Vec<String> {
-        let mut words = vec![self.program.to_string_lossy().into_owned()];
-        words.extend(self.leading.iter().map(|word| (*word).to_owned()));
-        words.push(TOPOLOGY.into());
-        words.extend(interfaces.iter().map(|f| f.to_string_lossy().into_owned()));
-        words
+        let mut arguments = vec![self.program.to_string_lossy().into_owned()];
+        arguments.extend(self.leading.iter().map(|word| (*word).to_owned()));
+        arguments.push(TOPOLOGY.into());
+        arguments.extend(interfaces.iter().map(|f| f.to_string_lossy().into_owned()));
+        arguments
     }
 }
 
@@ -74,50 +75,50 @@ pub const TOPOLOGY: &str = "topology";
 /// The worker's verb for a bridge to ROS 1.
 pub const BRIDGE: &str = "bridge";
 
-/// Where ROS 1's master listens, in its private network.
+/// Port of the ROS 1 master in its private network.
 const ROS1_PORT: u16 = 11_311;
 
-/// The priority of what is measured, where SCHED_FIFO is allowed.
+/// Real-time priority of measured processes, if SCHED_FIFO is allowed.
 const PRIORITY: &str = "80";
 
-/// What the system allows, or why not.
+/// Privileges of this process, or why one is missing.
 #[derive(Clone, Debug)]
-pub struct Rights {
-    /// SCHED_FIFO for what is measured.
+pub struct Privileges {
+    /// SCHED_FIFO for measured processes.
     pub priority: Result<(), String>,
-    /// `mlockall` for what is measured.
+    /// `mlockall` for measured processes.
     pub memory: Result<(), String>,
-    /// A network of its own.
+    /// A private network.
     pub network: Result<(), String>,
 }
 
-/// The place where experiments are run.
+/// The environment of experiments.
 pub struct Lab {
-    /// How much is wanted.
+    /// The extent.
     pub extent: Extent,
-    /// Everybody who takes part and whose program is there.
-    pub contestants: Vec<Contestant>,
-    /// What is allowed.
-    pub rights: Rights,
+    /// Implementations whose programs exist.
+    pub implementations: Vec<Implementation>,
+    /// Privileges.
+    pub privileges: Privileges,
     scratch: PathBuf,
-    turn: Counter<u64>,
-    /// Joined when they are first asked for.
+    topic_number: Counter<u64>,
+    /// Created at first use.
     hosts: OnceCell<Result<TwoHosts, String>>,
     /// The enclave's folder.
     enclave: OnceCell<Result<PathBuf, String>>,
-    /// Of ROS 1, by host, started when they are first needed.
-    masters: RefCell<BTreeMap<Option<String>, Process>>,
+    /// ROS 1 masters by host, started at first use.
+    masters: RefCell<BTreeMap<Option<String>, PeerProcess>>,
 }
 
 impl Lab {
-    /// A lab that keeps passing files in `scratch`, emptied first.
+    /// A lab with temporary files in `scratch`, which is emptied.
     ///
     /// # Errors
-    /// The system's, with the folder.
+    /// The folder cannot be created.
     pub fn new(
         extent: Extent,
-        contestants: Vec<Contestant>,
-        rights: Rights,
+        implementations: Vec<Implementation>,
+        privileges: Privileges,
         scratch: &Path,
     ) -> Result<Self> {
         if scratch.exists() {
@@ -126,59 +127,63 @@ impl Lab {
         fs::create_dir_all(scratch).with_context(|| format!("make {}", scratch.display()))?;
         Ok(Self {
             extent,
-            contestants,
-            rights,
+            implementations,
+            privileges,
             scratch: scratch.to_owned(),
-            turn: Counter::new(0),
+            topic_number: Counter::new(0),
             hosts: OnceCell::new(),
             enclave: OnceCell::new(),
             masters: RefCell::default(),
         })
     }
 
-    /// A contestant by name.
+    /// An implementation by name.
     ///
     /// # Errors
-    /// It is not there.
-    pub fn contestant(&self, name: &str) -> Result<&Contestant, Failure> {
-        let found = self.contestants.iter().find(|c| c.name == name);
-        found.ok_or_else(|| Failure::Unsupported(format!("{name} is not there")))
+    /// It is missing.
+    pub fn implementation(&self, name: &str) -> Result<&Implementation, MeasurementFailure> {
+        let found = self.implementations.iter().find(|c| c.name == name);
+        found.ok_or_else(|| MeasurementFailure::Unsupported(format!("{name} is missing")))
     }
 
-    /// A name that no earlier measurement had, nor has another run's, for topics.
+    /// A topic name that no measurement has used, nor another run.
     pub fn fresh_topic(&self) -> String {
-        self.turn.set(self.turn.get() + 1);
-        format!("lab{}_{}", std::process::id(), self.turn.get())
+        self.topic_number.set(self.topic_number.get() + 1);
+        format!("lab{}_{}", std::process::id(), self.topic_number.get())
     }
 
-    /// Two hosts with a cable of 100 Mbit/s between them, as M16 has them.
+    /// Two hosts with a link of 100 Mbit/s, as in M16.
     ///
     /// # Errors
-    /// Why there are none: most often the right to administer a network is missing.
-    pub fn hosts(&self) -> Result<&TwoHosts, Failure> {
+    /// Why there are none. Most often the permission to administer a network is
+    /// missing.
+    pub fn hosts(&self) -> Result<&TwoHosts, MeasurementFailure> {
         let join = || -> Result<TwoHosts, String> {
-            self.rights.network.clone()?;
-            TwoHosts::join(Link::FAST_ETHERNET).map_err(|error| format!("{error:#}"))
+            self.privileges.network.clone()?;
+            TwoHosts::join(EmulatedLink::FAST_ETHERNET).map_err(|error| format!("{error:#}"))
         };
         let joined = self.hosts.get_or_init(join);
-        let no = |why: &String| Failure::Unsupported(format!("no second host: {why}"));
+        let no = |why: &String| MeasurementFailure::Unsupported(format!("no second host: {why}"));
         joined.as_ref().map_err(no)
     }
 
-    /// The contestant with its part of DDS Security, as [`keystore`] has it.
+    /// The implementation with DDS Security from [`keystore`].
     ///
     /// # Errors
-    /// No keystore can be made, or the stack has no such security.
-    pub fn secured(&self, who: &Contestant) -> Result<Contestant, Failure> {
+    /// The keystore cannot be created, or the stack has no DDS Security.
+    pub fn secured(
+        &self,
+        implementation: &Implementation,
+    ) -> Result<Implementation, MeasurementFailure> {
         let root =
             std::path::absolute(self.scratch.join("keystore")).map_err(anyhow::Error::from)?;
         let make = || keystore::make(&root).map_err(|error| format!("{error:#}"));
         let enclave = self.enclave.get_or_init(make).clone();
-        let enclave = enclave.map_err(Failure::Failed)?;
+        let enclave = enclave.map_err(MeasurementFailure::Failed)?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let mut who = who.clone();
-        match who.stack {
-            PTEROS => who.environment.extend([
+        let mut implementation = implementation.clone();
+        match implementation.stack {
+            PTEROS => implementation.environment.extend([
                 ("ROS_SECURITY_ENABLE", "true".to_owned()),
                 ("ROS_SECURITY_STRATEGY", "Enforce".to_owned()),
                 ("ROS_SECURITY_KEYSTORE", text(&root)),
@@ -187,14 +192,20 @@ impl Lab {
                     keystore::ENCLAVE.to_owned(),
                 ),
             ]),
-            "cyclone" | "fastdds" => who.environment.push(("HOST_SECURITY", text(&enclave))),
-            stack => return Err(Failure::Unsupported(format!("{stack} has no DDS Security"))),
+            "cyclone" | "fastdds" => implementation
+                .environment
+                .push(("HOST_SECURITY", text(&enclave))),
+            stack => {
+                return Err(MeasurementFailure::Unsupported(format!(
+                    "{stack} has no DDS Security"
+                )));
+            }
         }
-        Ok(who)
+        Ok(implementation)
     }
 
-    /// What a program that speaks to ROS 1 on that host must know, whose master runs
-    /// from now on. Two hosts have one, on the first.
+    /// The environment of a ROS 1 program on that host. Starts the master at first
+    /// use; two hosts share one, on the first host.
     ///
     /// # Errors
     /// The master does not start.
@@ -217,69 +228,70 @@ impl Lab {
         let mut masters = self.masters.borrow_mut();
         let key = place.map(str::to_owned);
         if let Entry::Vacant(free) = masters.entry(key) {
-            let mut words: Vec<&str> =
-                place.map_or_else(Vec::new, |host| TwoHosts::words(host).into());
+            let mut arguments: Vec<&str> =
+                place.map_or_else(Vec::new, |host| TwoHosts::command_prefix(host).into());
             let port = ROS1_PORT.to_string();
-            words.extend(["setpriv", "--pdeathsig", "KILL", "--", ROS1_MASTER]);
-            words.extend(["--core", "-p", &port]);
-            let [program, rest @ ..] = words.as_slice() else {
+            arguments.extend(["setpriv", "--pdeathsig", "KILL", "--", ROS1_MASTER]);
+            arguments.extend(["--core", "-p", &port]);
+            let [program, rest @ ..] = arguments.as_slice() else {
                 anyhow::bail!("nothing to start");
             };
             let mut command = Command::new(program);
             command.args(rest).envs(environment(master.clone()));
-            free.insert(Process::start(ROS1_MASTER, &mut command)?);
+            free.insert(PeerProcess::start(ROS1_MASTER, &mut command)?);
         }
         Ok(environment(own))
     }
 
-    /// The process id of ROS 1's master on this host, if it has been needed.
+    /// The process id of the ROS 1 master on this host, if it runs.
     pub fn ros1_master(&self) -> Option<u32> {
-        self.masters.borrow().get(&None).map(Process::id)
+        self.masters.borrow().get(&None).map(PeerProcess::id)
     }
 
-    /// A file for what a program writes.
+    /// A path for a program's output file.
     pub fn scratch_file(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
 
-    /// Starts a contestant's program with SCHED_FIFO and locked memory where
-    /// `is_real_time` asks for it and the system allows it.
+    /// Starts a program of an implementation. `is_real_time` requests SCHED_FIFO
+    /// and locked memory, if allowed.
     ///
     /// # Errors
-    /// The system's.
+    /// The program cannot be started.
     pub fn start(
         &self,
-        who: &Contestant,
+        implementation: &Implementation,
         is_real_time: bool,
-        words: Vec<String>,
-    ) -> Result<Process, Failure> {
-        self.start_on(None, who, is_real_time, words)
+        arguments: Vec<String>,
+    ) -> Result<PeerProcess, MeasurementFailure> {
+        self.start_on(None, implementation, is_real_time, arguments)
     }
 
     /// The same on one of [`Lab::hosts`], by its name.
     ///
     /// # Errors
-    /// The system's.
+    /// The program cannot be started.
     pub fn start_on(
         &self,
         host: Option<&str>,
-        who: &Contestant,
+        implementation: &Implementation,
         is_real_time: bool,
-        mut words: Vec<String>,
-    ) -> Result<Process, Failure> {
-        let mut before: Vec<&str> = host.map_or_else(Vec::new, |host| TwoHosts::words(host).into());
-        if is_real_time && self.rights.priority.is_ok() {
+        mut arguments: Vec<String>,
+    ) -> Result<PeerProcess, MeasurementFailure> {
+        let mut before: Vec<&str> =
+            host.map_or_else(Vec::new, |host| TwoHosts::command_prefix(host).into());
+        if is_real_time && self.privileges.priority.is_ok() {
             before.extend(["chrt", "-f", PRIORITY]);
         }
-        if is_real_time && self.rights.memory.is_ok() {
-            words.extend(["--lock-memory".into(), "yes".into()]);
+        if is_real_time && self.privileges.memory.is_ok() {
+            arguments.extend(["--lock-memory".into(), "yes".into()]);
         }
-        if who.stack == ROS1 {
-            let mut who = who.clone();
-            who.environment.extend(self.ros1(host)?);
-            return Ok(who.start_behind(&before, &words)?);
+        if implementation.stack == ROS1 {
+            let mut implementation = implementation.clone();
+            implementation.environment.extend(self.ros1(host)?);
+            return Ok(implementation.start_with_prefix(&before, &arguments)?);
         }
-        Ok(who.start_behind(&before, &words)?)
+        Ok(implementation.start_with_prefix(&before, &arguments)?)
     }
 }
 

@@ -1,25 +1,25 @@
-//! The lab: published measurements of ROS 2, repeated, beside real peers.
+//! The lab: published measurements of ROS 2, reproduced beside other stacks.
 //!
-//! `pteros lab run m16.1` measures one experiment of one paper with ours and with
-//! other stacks in turns, keeps every raw sample, and writes a report that needs nothing but a
-//! browser. In the order in which a run goes:
+//! `pteros lab run m16.1` measures one experiment of one paper. Pteros and the
+//! other stacks take turns. It keeps every raw sample, and writes a report that
+//! needs nothing but a browser. In the order of a run:
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`experiment`] | what an experiment is: cells, how one is measured, what the paper printed, what is shown |
-//! | [`experiments`] | all of them, a file each |
-//! | [`run`] | who takes part, a private network, cell by cell in turns |
-//! | [`lab`], [`flow`], [`pipeline`], [`worker`] | what an experiment may use; a publisher and its subscriptions as processes; nodes in a row; ours among them |
-//! | [`store`] | the folder of a run: raw samples, a journal that a killed run is resumed by |
-//! | [`stats`], [`results`] | medians, intervals, verdicts; cells with all their repeats; findings |
-//! | [`exhibit`], [`report`] | tables and figures as data; as text, HTML and SVG |
-//! | [`compare`] | two runs side by side |
+//! | [`experiment`] | an experiment: configurations, measurement, published values, report items |
+//! | [`experiments`] | all experiments, a file each |
+//! | [`run`] | selects implementations, enters a private network, runs the configurations in turns |
+//! | [`lab`], [`flow`], [`pipeline`], [`worker`] | environment of experiments; a publisher and its subscriptions; nodes in a row; the processes of Pteros |
+//! | [`store`] | the folder of a run: raw samples, and a journal to resume it |
+//! | [`stats`], [`results`] | medians, intervals, significance; configurations with all repeats; findings |
+//! | [`report_items`], [`report`] | tables and figures as data; as text, HTML and SVG |
+//! | [`compare`] | comparison of two runs |
 //! | [`topology`] | graphs of nodes from the JSON files of ros2-performance |
-//! | [`keystore`] | keys and permissions for secured experiments |
-//! | [`capture`] | packets counted on a device, and the RTPS in them |
+//! | [`keystore`] | keystore of secured experiments |
+//! | [`capture`] | packet capture and RTPS statistics |
 //!
-//! It never judges by samples of one run, never hides a failure and never leaves
-//! this machine: other stacks are asked in a network of their own.
+//! It draws no conclusion from the samples of one run, hides no failure, and sends
+//! nothing off this machine: the stacks run in a private network.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -31,7 +31,6 @@
 pub mod capture;
 pub mod compare;
 pub mod environment;
-pub mod exhibit;
 pub mod experiment;
 pub mod experiments;
 pub mod flow;
@@ -40,6 +39,7 @@ pub mod lab;
 pub mod pipeline;
 pub mod progress;
 pub mod report;
+pub mod report_items;
 pub mod results;
 pub mod run;
 pub mod stats;

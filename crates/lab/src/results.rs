@@ -1,41 +1,41 @@
-//! What a run has measured, by cell, ready to be shown.
+//! Results of a run by configuration, ready for the report.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::exhibit::case_words;
 use crate::experiment::{Delivery, Experiment, Extent, Metric, Published, Statistic};
-use crate::stats::{self, Interval, Verdict};
-use crate::store::{Entry, Store, delivery_json};
+use crate::report_items::case_label;
+use crate::stats::{self, Interval, Significance};
+use crate::store::{JournalEntry, Store, delivery_json};
 
-/// The contestant that others are compared with.
+/// The implementation that the others are compared with.
 pub const OURS: &str = "pteros";
 
-/// Where all samples of all repeats lie.
+/// Quantiles of the samples of all repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantiles {
-    /// How many samples.
+    /// Number of samples.
     pub count: usize,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// A quarter is below.
+    /// Lower quartile.
     pub p25: f64,
-    /// Half is below.
+    /// Median.
     pub p50: f64,
-    /// Three quarters are below.
+    /// Upper quartile.
     pub p75: f64,
-    /// All but one in twenty are below.
+    /// 95th percentile.
     pub p95: f64,
-    /// All but one in a hundred are below.
+    /// 99th percentile.
     pub p99: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Quantiles {
-    /// Of samples; `None` of nothing.
+    /// Quantiles of samples. `None` without samples.
     pub fn of(values: &[f64]) -> Option<Self> {
         let sorted = stats::sorted(values.iter().copied());
         let at = |share| stats::quantile(&sorted, share);
@@ -52,82 +52,83 @@ impl Quantiles {
     }
 }
 
-/// One metric of one cell.
+/// Values of one metric of one configuration.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
-    /// One number per repeat.
+pub struct MetricValues {
+    /// One value per repeat.
     pub repeats: Vec<f64>,
-    /// All samples together, where there were any.
+    /// Quantiles of all samples, if there are any.
     pub pooled: Option<Quantiles>,
 }
 
-impl Figures {
+impl MetricValues {
     /// The median of the repeats.
     pub fn median(&self) -> f64 {
         stats::median(self.repeats.iter().copied())
     }
 
-    /// Where that lies.
+    /// The confidence interval of the median.
     pub fn interval(&self) -> Option<Interval> {
         stats::interval(&self.repeats)
     }
 }
 
-/// One cell.
+/// Results of one configuration.
 #[derive(Clone, Debug)]
-pub struct CellResult {
+pub struct ConfigurationResult {
     /// Parameters by name.
     pub case: Vec<(String, String)>,
-    /// The contestant's name.
-    pub contestant: String,
-    /// By the metric's name.
-    pub metrics: BTreeMap<String, Figures>,
+    /// Name of the implementation.
+    pub implementation: String,
+    /// Values by metric.
+    pub metrics: BTreeMap<String, MetricValues>,
     /// Summed over repeats.
     pub delivery: Option<Delivery>,
-    /// The path that the stack told last.
+    /// The last reported transport.
     pub path: Option<String>,
-    /// What else was said, each once.
+    /// Remarks, each once.
     pub notes: Vec<String>,
-    /// Why there is nothing, or not all: whether the stack has no such thing, and the reason.
+    /// Why results are missing: whether the stack lacks the feature, and the
+    /// reason.
     pub failure: Option<(bool, String)>,
-    /// The greatest share of CPU time that others used, 0 to 1.
-    pub others: f64,
+    /// Maximum share of CPU time that other processes used, from 0 to 1.
+    pub other_load: f64,
 }
 
-impl CellResult {
-    /// A parameter's value; empty if there is none.
+impl ConfigurationResult {
+    /// The value of a parameter. Empty if there is none.
     pub fn get(&self, name: &str) -> &str {
         let found = self.case.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// Whether all of these parameters have these values.
+    /// Whether all these parameters have these values.
     pub fn is(&self, wanted: &[(&str, &str)]) -> bool {
         wanted.iter().all(|(name, value)| self.get(name) == *value)
     }
 
-    /// A metric's figures, if there are any.
-    pub fn figures(&self, metric: &str) -> Option<&Figures> {
+    /// The values of a metric, if any.
+    pub fn metric_values(&self, metric: &str) -> Option<&MetricValues> {
         self.metrics.get(metric).filter(|f| !f.repeats.is_empty())
     }
 }
 
-/// All of an experiment that a run has measured.
+/// Results of an experiment.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Which one.
+    /// The experiment.
     pub experiment: &'static Experiment,
-    /// How much was wanted.
+    /// The extent.
     pub extent: Extent,
-    /// In the order of measuring, each once.
-    pub cells: Vec<CellResult>,
+    /// Configurations in the order of measuring.
+    pub configurations: Vec<ConfigurationResult>,
 }
 
 impl View {
-    /// Reads what a run has left of an experiment; `None` if that is nothing.
+    /// Reads the results of an experiment. `None` if there are none.
     ///
     /// # Errors
-    /// Files that cannot be read.
+    /// A file cannot be read.
     pub fn load(store: &Store, experiment: &'static Experiment) -> Result<Option<Self>> {
         let entries = store.entries(experiment.id)?;
         if entries.is_empty() {
@@ -135,28 +136,30 @@ impl View {
         }
         let mut samples: BTreeMap<String, Vec<(usize, String, f64)>> = BTreeMap::new();
         for sample in store.samples(experiment.id)? {
-            let of_cell = samples.entry(sample.cell).or_default();
-            of_cell.push((sample.repeat, sample.metric, sample.value));
+            let of_configuration = samples.entry(sample.configuration).or_default();
+            of_configuration.push((sample.repeat, sample.metric, sample.value));
         }
-        let mut cells: Vec<CellResult> = Vec::new();
+        let mut configurations: Vec<ConfigurationResult> = Vec::new();
         for entry in &entries {
-            let known = |c: &CellResult| c.contestant == entry.contestant && c.case == entry.case;
-            if !cells.iter().any(known) {
+            let known = |c: &ConfigurationResult| {
+                c.implementation == entry.implementation && c.case == entry.case
+            };
+            if !configurations.iter().any(known) {
                 let mut words: Vec<&str> = entry.case.iter().map(|(_, v)| v.as_str()).collect();
-                words.push(&entry.contestant);
+                words.push(&entry.implementation);
                 let none = Vec::new();
-                let of_cell = samples.get(&words.join(",")).unwrap_or(&none);
-                let of_it: Vec<&Entry> = entries
+                let of_configuration = samples.get(&words.join(",")).unwrap_or(&none);
+                let of_it: Vec<&JournalEntry> = entries
                     .iter()
-                    .filter(|e| e.contestant == entry.contestant && e.case == entry.case)
+                    .filter(|e| e.implementation == entry.implementation && e.case == entry.case)
                     .collect();
-                cells.push(cell_result(experiment, &of_it, of_cell));
+                configurations.push(configuration_result(experiment, &of_it, of_configuration));
             }
         }
         Ok(Some(Self {
             experiment,
             extent: store.extent()?,
-            cells,
+            configurations,
         }))
     }
 
@@ -165,40 +168,40 @@ impl View {
         &self.experiment.metrics[0]
     }
 
-    /// Whether a cell's repeats lie too far apart to say much.
-    pub fn is_noisy(&self, cell: &CellResult) -> bool {
-        let figures = cell.figures(self.metric().name);
-        figures.is_some_and(|f| stats::spread(&f.repeats) > stats::NOISY)
+    /// Whether the repeats of a configuration differ too much.
+    pub fn is_noisy(&self, configuration: &ConfigurationResult) -> bool {
+        let values = configuration.metric_values(self.metric().name);
+        values.is_some_and(|f| stats::spread(&f.repeats) > stats::NOISY)
     }
 
-    /// Contestants in the order of measuring, ours first.
-    pub fn contestants(&self) -> Vec<&str> {
+    /// Implementations in the order of measuring, Pteros first.
+    pub fn implementations(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        for cell in &self.cells {
-            if !names.contains(&cell.contestant.as_str()) {
-                names.push(&cell.contestant);
+        for configuration in &self.configurations {
+            if !names.contains(&configuration.implementation.as_str()) {
+                names.push(&configuration.implementation);
             }
         }
         names.sort_by_key(|name| !name.starts_with(OURS));
         names
     }
 
-    /// The cases in the order of measuring.
+    /// Cases in the order of measuring.
     pub fn cases(&self) -> Vec<&[(String, String)]> {
         let mut cases: Vec<&[(String, String)]> = Vec::new();
-        for cell in &self.cells {
-            if !cases.contains(&cell.case.as_slice()) {
-                cases.push(&cell.case);
+        for configuration in &self.configurations {
+            if !cases.contains(&configuration.case.as_slice()) {
+                cases.push(&configuration.case);
             }
         }
         cases
     }
 
-    /// The values of a parameter in the order of measuring.
+    /// Values of a parameter in the order of measuring.
     pub fn values(&self, parameter: &str) -> Vec<&str> {
         let mut values: Vec<&str> = Vec::new();
-        for cell in &self.cells {
-            let value = cell.get(parameter);
+        for configuration in &self.configurations {
+            let value = configuration.get(parameter);
             if !value.is_empty() && !values.contains(&value) {
                 values.push(value);
             }
@@ -206,14 +209,18 @@ impl View {
         values
     }
 
-    /// The cell of a case and a contestant.
-    pub fn cell(&self, case: &[(String, String)], contestant: &str) -> Option<&CellResult> {
-        self.cells
+    /// The configuration of a case and an implementation.
+    pub fn configuration(
+        &self,
+        case: &[(String, String)],
+        implementation: &str,
+    ) -> Option<&ConfigurationResult> {
+        self.configurations
             .iter()
-            .find(|c| c.contestant == contestant && c.case == case)
+            .find(|c| c.implementation == implementation && c.case == case)
     }
 
-    /// What the paper printed for a case.
+    /// The published values of a case.
     pub fn published(&self, case: &[(String, String)]) -> Vec<&'static Published> {
         let has = |name: &str, value: &str| case.iter().any(|(k, v)| k == name && v == value);
         self.experiment
@@ -223,79 +230,91 @@ impl View {
             .collect()
     }
 
-    /// Ours against another contestant in a case.
-    pub fn verdict(&self, case: &[(String, String)], other: &str, metric: &Metric) -> Verdict {
-        let of = |name| self.cell(case, name).and_then(|c| c.figures(metric.name));
+    /// The significance of Pteros against another implementation in a case.
+    pub fn significance(
+        &self,
+        case: &[(String, String)],
+        other: &str,
+        metric: &Metric,
+    ) -> Significance {
+        let of = |name| {
+            self.configuration(case, name)
+                .and_then(|c| c.metric_values(metric.name))
+        };
         match (of(OURS), of(other)) {
             (Some(ours), Some(theirs)) => {
                 stats::compare(&ours.repeats, &theirs.repeats, metric.better)
             }
-            _ => Verdict::Unclear,
+            _ => Significance::Unclear,
         }
     }
 
-    /// For programs.
+    /// The results as JSON.
     pub fn json(&self) -> Value {
-        let cells: Vec<Value> = self.cells.iter().map(|cell| self.cell_json(cell)).collect();
+        let configurations: Vec<Value> = self
+            .configurations
+            .iter()
+            .map(|configuration| self.configuration_json(configuration))
+            .collect();
         json!({
             "experiment": self.experiment.id,
             "title": self.experiment.title,
-            "cells": cells,
+            "configurations": configurations,
         })
     }
 
-    fn cell_json(&self, cell: &CellResult) -> Value {
-        let case: serde_json::Map<String, Value> = cell
+    fn configuration_json(&self, configuration: &ConfigurationResult) -> Value {
+        let case: serde_json::Map<String, Value> = configuration
             .case
             .iter()
             .map(|(name, value)| (name.clone(), json!(value)))
             .collect();
-        let metrics: serde_json::Map<String, Value> = cell
+        let metrics: serde_json::Map<String, Value> = configuration
             .metrics
             .iter()
-            .map(|(name, figures)| {
+            .map(|(name, values)| {
                 let unit = self.experiment.metric(name).map_or("", |m| m.unit);
-                let q = figures.pooled.map(|q| {
+                let q = values.pooled.map(|q| {
                     json!({
                         "count": q.count, "min": q.min, "p25": q.p25, "p50": q.p50,
                         "p75": q.p75, "p95": q.p95, "p99": q.p99, "max": q.max,
                     })
                 });
-                let i = figures.interval();
-                let figures = json!({
+                let i = values.interval();
+                let values = json!({
                     "unit": unit,
-                    "median_of_repeats": figures.median(),
+                    "median_of_repeats": values.median(),
                     "low": i.map(|i| i.low),
                     "high": i.map(|i| i.high),
                     "confidence": i.map(|i| i.confidence),
-                    "repeats": figures.repeats,
+                    "repeats": values.repeats,
                     "samples": q,
                 });
-                (name.clone(), figures)
+                (name.clone(), values)
             })
             .collect();
         json!({
             "case": case,
-            "contestant": cell.contestant,
+            "implementation": configuration.implementation,
             "metrics": metrics,
-            "delivery": cell.delivery.map(delivery_json),
-            "path": cell.path,
-            "notes": cell.notes,
-            "failure": cell.failure.as_ref().map(|f| &f.1),
-            "unsupported": cell.failure.as_ref().map(|f| f.0),
-            "cpu_used_by_others": cell.others,
+            "delivery": configuration.delivery.map(delivery_json),
+            "path": configuration.path,
+            "notes": configuration.notes,
+            "failure": configuration.failure.as_ref().map(|f| &f.1),
+            "unsupported": configuration.failure.as_ref().map(|f| f.0),
+            "cpu_used_by_others": configuration.other_load,
         })
     }
 }
 
-fn cell_result(
+fn configuration_result(
     experiment: &Experiment,
-    entries: &[&Entry],
+    entries: &[&JournalEntry],
     samples: &[(usize, String, f64)],
-) -> CellResult {
-    let mut metrics: BTreeMap<String, Figures> = BTreeMap::new();
+) -> ConfigurationResult {
+    let mut metrics: BTreeMap<String, MetricValues> = BTreeMap::new();
     for entry in entries.iter().filter(|e| e.failure.is_none()) {
-        for (name, value) in &entry.figures {
+        for (name, value) in &entry.values {
             metrics
                 .entry(name.clone())
                 .or_default()
@@ -319,77 +338,79 @@ fn cell_result(
                 repeats.push(stats::statistic(metric.statistic, &of_repeat));
             }
         }
-        let figures = Figures {
+        let values = MetricValues {
             repeats,
             pooled: Some(pooled),
         };
-        metrics.insert(metric.name.to_owned(), figures);
+        metrics.insert(metric.name.to_owned(), values);
     }
     let mut notes: Vec<String> = entries.iter().flat_map(|e| e.notes.clone()).collect();
     notes.sort();
     notes.dedup();
     let deliveries = entries.iter().filter_map(|e| e.delivery);
     let first = entries.first();
-    CellResult {
+    ConfigurationResult {
         case: first.map(|e| e.case.clone()).unwrap_or_default(),
-        contestant: first.map(|e| e.contestant.clone()).unwrap_or_default(),
+        implementation: first.map(|e| e.implementation.clone()).unwrap_or_default(),
         metrics,
         delivery: deliveries.reduce(Delivery::and),
         path: entries.iter().rev().find_map(|e| e.path.clone()),
         notes,
         failure: entries.iter().rev().find_map(|e| e.failure.clone()),
-        others: entries.iter().map(|e| e.others).fold(0.0, f64::max),
+        other_load: entries.iter().map(|e| e.other_load).fold(0.0, f64::max),
     }
 }
 
-/// A cell where ours is worse than a peer, beyond noise.
+/// A configuration in which Pteros is significantly worse than a peer.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The experiment's id.
+    /// Id of the experiment.
     pub experiment: &'static str,
-    /// `qos=reliable size=1024`.
+    /// The case as `qos=reliable size=1024`.
     pub case: String,
-    /// The same for people: `reliable 1 KB`.
-    pub words: String,
-    /// The metric's name and unit, or `lost`.
+    /// The case as text, for example `reliable 1 KB`.
+    pub label: String,
+    /// Name of the metric, or `lost`.
     pub metric: &'static str,
-    /// The metric's unit.
+    /// Unit of the metric.
     pub unit: &'static str,
-    /// The contestant that is better.
+    /// The better implementation.
     pub peer: String,
-    /// Ours.
+    /// Pteros.
     pub ours: f64,
-    /// The peer's.
+    /// Value of the peer.
     pub theirs: f64,
 }
 
-/// All cells where ours is worse than a peer: a metric beyond noise, or a reliable
-/// message lost that the peer did not lose.
+/// All findings: a metric that is significantly worse, or a higher loss of reliable
+/// messages than the peer's.
 pub fn findings(view: &View) -> Vec<Finding> {
     let mut found = Vec::new();
     for case in view.cases() {
-        let Some(ours) = view.cell(case, OURS) else {
+        let Some(ours) = view.configuration(case, OURS) else {
             continue;
         };
-        let peers = view.cells.iter().filter(|c| c.case == case);
-        for peer in peers.filter(|c| !c.contestant.starts_with(OURS)) {
+        let peers = view.configurations.iter().filter(|c| c.case == case);
+        for peer in peers.filter(|c| !c.implementation.starts_with(OURS)) {
             let words: Vec<String> = case.iter().map(|(k, v)| format!("{k}={v}")).collect();
             let mut add = |metric, unit, ours, theirs| {
                 found.push(Finding {
                     experiment: view.experiment.id,
                     case: words.join(" "),
-                    words: case_words(case),
+                    label: case_label(case),
                     metric,
                     unit,
-                    peer: peer.contestant.clone(),
+                    peer: peer.implementation.clone(),
                     ours,
                     theirs,
                 });
             };
             for metric in view.experiment.metrics {
-                if view.verdict(case, &peer.contestant, metric) == Verdict::Worse {
-                    let of =
-                        |c: &CellResult| c.figures(metric.name).map_or(f64::NAN, Figures::median);
+                if view.significance(case, &peer.implementation, metric) == Significance::Worse {
+                    let of = |c: &ConfigurationResult| {
+                        c.metric_values(metric.name)
+                            .map_or(f64::NAN, MetricValues::median)
+                    };
                     add(metric.name, metric.unit, of(ours), of(peer));
                 }
             }
@@ -404,7 +425,7 @@ pub fn findings(view: &View) -> Vec<Finding> {
     found
 }
 
-/// What one number of a repeat is called.
+/// Name of the statistic of a repeat.
 pub fn statistic_name(metric: &Metric) -> &'static str {
     match metric.statistic {
         Statistic::Median => "median",

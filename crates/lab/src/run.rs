@@ -1,10 +1,10 @@
-//! A run: who and what takes part, a private network around it, then cell by cell
-//! in turns.
+//! Runs experiments: selects implementations, enters a private network, and
+//! measures all configurations in turns.
 //!
-//! The order is repeat, cell, contestant: A B C, A B C, … so that whatever the
-//! machine does over time befalls all alike. Each finished repeat is on the disk before the
-//! next begins, so Ctrl-C, a kill or a full disk costs one, and the next run with the same folder
-//! goes on there.
+//! The order is repeat, configuration, implementation (A B C, A B C, …), so that
+//! changes of the machine over time affect all equally. Each finished repeat is on
+//! disk before the next begins. Ctrl-C, a kill or a full disk cost one repeat, and
+//! the next run with the same folder resumes there.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -13,56 +13,58 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use pteros::suggest::did_you_mean;
 use pteros_net::ShutdownSignal;
-use pteros_testbed::contestant::PTEROS;
-use pteros_testbed::watch::Load;
-use pteros_testbed::{Contestant, Failure, Workplace, contestant, network, programs};
+use pteros_testbed::implementation::PTEROS;
+use pteros_testbed::procfs::CpuLoad;
+use pteros_testbed::{
+    Implementation, MeasurementFailure, PeerBuild, implementation, network, programs,
+};
 
-use crate::experiment::{Better, Cell, Experiment, Extent, Metric, Scope};
-use crate::lab::{Lab, Rights, WORKER_PROGRAM, Worker};
+use crate::experiment::{Better, Configuration, Experiment, Extent, Metric, Scope};
+use crate::lab::{Lab, Privileges, WORKER_PROGRAM, Worker};
 use crate::progress::{Progress, time_text};
 use crate::report::Report;
-use crate::store::{Entry, Journal, Outcome, Store};
+use crate::store::{Journal, JournalEntry, RepeatOutcome, Store};
 use crate::{environment, experiments};
 
-/// Set in the network that a run has made for itself.
-const INSIDE: &str = "PTEROS_LAB_NETWORK";
+/// Set inside the private network of a run.
+const INSIDE_VARIABLE: &str = "PTEROS_LAB_NETWORK";
 
-/// Repeats of a cell that fail before the rest of it is left out.
-const FAILURES_MAX: usize = 2;
+/// Failed repeats of a configuration before the rest is skipped.
+const FAILED_REPEATS_MAX: usize = 2;
 
-/// What is asked for.
+/// Options of a run.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct RunRequest {
     /// Papers (`m16`), experiments (`m16.1`) or `all`.
     pub what: Vec<String>,
-    /// How much.
+    /// The extent.
     pub extent: Extent,
-    /// Other stacks that take part; `None` is all that fit, empty is none.
+    /// Other stacks. `None` selects all that apply, empty none.
     pub peers: Option<Vec<String>>,
     /// The folder of the run.
     pub out: PathBuf,
-    /// Of each cell; `None` is the extent's own number.
+    /// Repeats of each configuration. `None` is the default of the extent.
     pub repeats: Option<usize>,
     /// Whether missing stacks may be installed.
-    pub may_install: bool,
+    pub install_allowed: bool,
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// All was measured, or told why not.
+pub enum RunStatus {
+    /// Everything was measured, or has a reason why not.
     Done,
-    /// Ctrl-C; what was measured is kept and reported.
+    /// Ctrl-C. The results so far are kept and reported.
     Interrupted,
-    /// Ctrl-C before anything was measured: there is nothing to report.
-    Unbegun,
+    /// Ctrl-C before any result.
+    NothingMeasured,
 }
 
-impl Request {
-    /// The experiments that are meant, in the papers' order.
+impl RunRequest {
+    /// The selected experiments in the order of the papers.
     ///
     /// # Errors
-    /// A word that names none, with those that are like it.
+    /// An unknown word, with similar ones.
     pub fn experiments(&self) -> Result<Vec<&'static Experiment>> {
         let mut chosen: Vec<&'static Experiment> = Vec::new();
         for word in &self.what {
@@ -91,20 +93,20 @@ impl Request {
         Ok(chosen)
     }
 
-    /// The other stacks that take part: those that are wanted and of which the
-    /// experiments have cells.
+    /// The other stacks that take part: selected, and with configurations in the
+    /// experiments.
     fn stacks(&self, chosen: &[&Experiment]) -> Result<Vec<String>> {
-        let known = contestant::peer_stacks();
+        let known = implementation::peer_stacks();
         let all = Scope {
             extent: self.extent,
-            contestants: contestant::names(),
+            implementations: implementation::names(),
         };
         let mut fitting: Vec<String> = Vec::new();
-        for cell in chosen
+        for configuration in chosen
             .iter()
-            .flat_map(|experiment| (experiment.cells)(&all))
+            .flat_map(|experiment| (experiment.configurations)(&all))
         {
-            let stack = contestant::stack_of(cell.contestant);
+            let stack = implementation::stack_of(configuration.implementation);
             if known.contains(&stack) && !fitting.iter().any(|name| name == stack) {
                 fitting.push(stack.to_owned());
             }
@@ -125,101 +127,114 @@ impl Request {
     }
 }
 
-/// Runs it. Outside of a private network this program starts itself anew inside of
-/// one, with the same words, where the system allows that.
+/// Runs experiments. Outside of a private network the program executes itself
+/// inside of one with the same arguments, if the system allows it.
 ///
 /// # Errors
-/// A wrong word, a folder that cannot be written, a full disk.
-pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)) -> Result<Ended> {
+/// A wrong argument, a folder that cannot be written, a full disk.
+pub fn run(
+    request: &RunRequest,
+    stop: &ShutdownSignal,
+    print_line: &mut dyn FnMut(String),
+) -> Result<RunStatus> {
     let chosen = request.experiments()?;
     let stacks = request.stacks(&chosen)?;
     let store = Store::create(&request.out, request.extent)?;
-    let is_inside = std::env::var_os(INSIDE).is_some();
-    let may_install = request.may_install && !is_inside;
-    // Who has no home has the run's own folder.
-    let work = workplace(cache(), may_install)
-        .or_else(|_| workplace(request.out.join("peers"), may_install))?;
-    // Without a word this would mean all.
-    let built = match stacks.is_empty() {
-        true => Vec::new(),
-        false => programs::prepare(&work, &stacks, &|| stop.is_requested()),
+    let is_inside = std::env::var_os(INSIDE_VARIABLE).is_some();
+    let may_install = request.install_allowed && !is_inside;
+    // Without a home directory the run's own folder is used.
+    let peer_build = open_peer_build(cache(), may_install)
+        .or_else(|_| open_peer_build(request.out.join("peers"), may_install))?;
+    // An empty list would select all stacks.
+    let built = if stacks.is_empty() {
+        Vec::new()
+    } else {
+        programs::prepare(&peer_build, &stacks, &|| stop.is_requested())
     };
-    // Nobody would know of it inside.
+    // The process inside would not see the interrupt.
     if stop.is_requested() {
-        return Ok(Ended::Unbegun);
+        return Ok(RunStatus::NothingMeasured);
     }
-    let rights = environment::rights();
-    // One that somebody else has made is no other run's as long as this has its own.
+    let privileges = environment::privileges();
+    // A private network of another program may be shared with other runs.
     if !is_inside && network::available().is_ok() {
         return Err(enter_network());
     }
     let mut missing = Vec::new();
-    missing.extend(environment::lack_of_room(&request.out, request.extent));
+    missing.extend(environment::low_disk_warning(&request.out, request.extent));
     for program in &built {
         if let Err(why) = &program.outcome {
             missing.push(format!("{}: {why:#}", program.stack));
         }
     }
-    let contestants = contestants(&stacks, &work, &rights, &mut missing)?;
+    let implementations = implementations(&stacks, &peer_build, &privileges, &mut missing)?;
     for text in &missing {
-        say(format!("missing: {text}"));
+        print_line(format!("missing: {text}"));
     }
     let scope = Scope {
         extent: request.extent,
-        contestants: contestants.iter().map(|c| c.name).collect(),
+        implementations: implementations.iter().map(|c| c.name).collect(),
     };
-    let there: Vec<Contestant> = contestants
+    let available: Vec<Implementation> = implementations
         .into_iter()
-        .filter(Contestant::is_there)
+        .filter(Implementation::is_built)
         .collect();
     let repeats = |experiment: &Experiment| {
         let asked = request.repeats;
-        asked.unwrap_or_else(|| usual_repeats(experiment, &scope))
+        asked.unwrap_or_else(|| default_repeats(experiment, &scope))
     };
     let most = chosen.iter().map(|e| repeats(e)).max().unwrap_or(0);
-    let described = environment::describe(request.extent, most, &rights, &there, &missing);
+    let described = environment::describe(request.extent, most, &privileges, &available, &missing);
     store.write("environment.json", &format!("{described:#}\n"))?;
-    let lab = Lab::new(request.extent, there, rights, &request.out.join("scratch"))?;
-    let plan = Plan::new(&chosen, &scope, &repeats, &lab, &store)?;
+    let lab = Lab::new(
+        request.extent,
+        available,
+        privileges,
+        &request.out.join("scratch"),
+    )?;
+    let plan = RunPlan::new(&chosen, &scope, &repeats, &lab, &store)?;
     if plan.finished > 0 {
-        say(format!(
-            "{} has {} of {} repeats already; going on",
+        print_line(format!(
+            "{} has {} of {} repeats already; resuming",
             request.out.display(),
             plan.finished,
-            plan.finished + plan.steps.len()
+            plan.finished + plan.tasks.len()
         ));
     }
-    say(format!(
-        "{} repeats of cells, {} by their own estimates",
-        plan.steps.len(),
+    print_line(format!(
+        "{} repeats of configurations, estimated time {}",
+        plan.tasks.len(),
         time_text(Duration::from_secs_f64(plan.seconds()))
     ));
-    let ended = plan.walk(&lab, &store, stop, say);
-    if matches!(ended, Ok(Ended::Interrupted)) && !store.has_measured() {
-        return Ok(Ended::Unbegun);
+    let ended = plan.execute(&lab, &store, stop, print_line);
+    if matches!(ended, Ok(RunStatus::Interrupted)) && !store.has_measured() {
+        return Ok(RunStatus::NothingMeasured);
     }
-    // What was measured before the disk was full is shown as far as that goes.
+    // With a full disk the results so far are shown.
     let written = Report::load(&store).and_then(|report| report.write(&store));
     let ended = ended?;
     written?;
     Ok(ended)
 }
 
-/// How often the cells of an experiment are measured unless asked otherwise. What is
-/// told, not compared, needs no statistics; nor does, where it is to be quick, what only ours
-/// has cells of.
-fn usual_repeats(experiment: &Experiment, scope: &Scope) -> usize {
+/// Default repeats of an experiment. One repeat suffices for metrics without
+/// comparison, and in quick runs for experiments of Pteros alone.
+fn default_repeats(experiment: &Experiment, scope: &Scope) -> usize {
     let is_compared = |m: &Metric| m.better != Better::Neither;
-    let is_ours = |cell: &Cell| contestant::stack_of(cell.contestant) == PTEROS;
-    let is_told = !experiment.metrics.iter().any(is_compared);
-    let is_alone = scope.extent == Extent::Quick && (experiment.cells)(scope).iter().all(is_ours);
-    match is_told || is_alone {
-        true => 1,
-        false => scope.extent.repeats(),
+    let is_ours = |configuration: &Configuration| {
+        implementation::stack_of(configuration.implementation) == PTEROS
+    };
+    let is_informative = !experiment.metrics.iter().any(is_compared);
+    let is_ours_only =
+        scope.extent == Extent::Quick && (experiment.configurations)(scope).iter().all(is_ours);
+    if is_informative || is_ours_only {
+        1
+    } else {
+        scope.extent.repeats()
     }
 }
 
-/// Where peers' programs are built once for all runs of a user.
+/// Build directory of the peers' programs, shared by all runs of a user.
 fn cache() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
@@ -227,18 +242,18 @@ fn cache() -> PathBuf {
     cache.unwrap_or_else(std::env::temp_dir).join("pteros/lab")
 }
 
-fn workplace(target: PathBuf, may_install: bool) -> Result<Workplace> {
+fn open_peer_build(target: PathBuf, may_install: bool) -> Result<PeerBuild> {
     let sources = target.join("sources");
     programs::unpack(&sources)?;
-    Workplace::open(sources, target, may_install)
+    PeerBuild::open(sources, target, may_install)
 }
 
-/// Becomes this very command inside a network of its own; returns why not.
+/// Executes this command inside a private network. Returns why that failed.
 fn enter_network() -> anyhow::Error {
     let enter = || -> Result<std::io::Error> {
         let own = std::env::current_exe().context("find this program's own path")?;
         let mut command = network::command(true, &own.to_string_lossy())?;
-        command.env(INSIDE, "yes");
+        command.env(INSIDE_VARIABLE, "yes");
         Ok(command.args(std::env::args_os().skip(1)).exec())
     };
     match enter() {
@@ -247,13 +262,14 @@ fn enter_network() -> anyhow::Error {
     }
 }
 
-/// Who takes part, ours first. Without a private network all must keep to this host.
-fn contestants(
+/// The implementations, Pteros first. Without a private network only those that
+/// stay on this host.
+fn implementations(
     stacks: &[String],
-    work: &Workplace,
-    rights: &Rights,
+    peer_build: &PeerBuild,
+    privileges: &Privileges,
     missing: &mut Vec<String>,
-) -> Result<Vec<Contestant>> {
+) -> Result<Vec<Implementation>> {
     let worker = Worker::find()?;
     if worker.is_command() {
         missing.push(format!(
@@ -261,32 +277,32 @@ fn contestants(
              not a node's; cargo build --release builds both"
         ));
     }
-    let mut all = contestant::all(&work.programs, &worker.program, worker.leading);
+    let mut all = implementation::all(&peer_build.programs, &worker.program, worker.leading);
     all.retain(|c| c.is_ours() || stacks.iter().any(|stack| stack == c.stack));
     all.sort_by_key(|c| !c.is_ours());
-    if rights.network.is_ok() {
+    if privileges.network.is_ok() {
         return Ok(all);
     }
-    for contestant in &mut all {
-        match contestant.stack {
-            "pteros" => contestant
+    for implementation in &mut all {
+        match implementation.stack {
+            "pteros" => implementation
                 .environment
                 .push(("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into())),
             "cyclone" => {
                 let on_loopback = "<General><Interfaces><NetworkInterface address=\"127.0.0.1\"/></Interfaces></General>";
-                let settings = contestant.environment.iter_mut();
+                let settings = implementation.environment.iter_mut();
                 match settings
                     .into_iter()
                     .find(|(name, _)| *name == "CYCLONEDDS_URI")
                 {
                     Some((_, uri)) => uri.push_str(on_loopback),
-                    None => contestant
+                    None => implementation
                         .environment
                         .push(("CYCLONEDDS_URI", on_loopback.into())),
                 }
             }
             stack => missing.push(format!(
-                "{stack}: would be heard outside of this host without a network of its own"
+                "{stack}: needs a private network, because it would send off this host"
             )),
         }
     }
@@ -294,21 +310,21 @@ fn contestants(
     Ok(all)
 }
 
-/// One repeat of one cell.
-struct Step {
+/// Runs one repeat of one configuration.
+struct RepeatTask {
     experiment: &'static Experiment,
-    cell: Cell,
+    configuration: Configuration,
     repeat: usize,
 }
 
-/// What is still to be done.
-struct Plan {
-    steps: Vec<Step>,
-    /// Repeats that the folder had already.
+/// The remaining work of a run.
+struct RunPlan {
+    tasks: Vec<RepeatTask>,
+    /// Repeats that the folder already has.
     finished: usize,
 }
 
-impl Plan {
+impl RunPlan {
     fn new(
         chosen: &[&'static Experiment],
         scope: &Scope,
@@ -317,24 +333,25 @@ impl Plan {
         store: &Store,
     ) -> Result<Self> {
         let mut plan = Self {
-            steps: Vec::new(),
+            tasks: Vec::new(),
             finished: 0,
         };
         for experiment in chosen {
-            let cells = (experiment.cells)(scope);
+            let configurations = (experiment.configurations)(scope);
             let before = store.entries(experiment.id)?;
             for repeat in 0..repeats(experiment) {
-                for cell in in_turns(&cells, repeat) {
-                    if lab.contestant(cell.contestant).is_err() {
+                for configuration in interleaved(&configurations, repeat) {
+                    if lab.implementation(configuration.implementation).is_err() {
                         continue;
                     }
-                    match before.iter().any(|e| is_settled(e, cell, repeat)) {
-                        true => plan.finished += 1,
-                        false => plan.steps.push(Step {
+                    if before.iter().any(|e| is_settled(e, configuration, repeat)) {
+                        plan.finished += 1
+                    } else {
+                        plan.tasks.push(RepeatTask {
                             experiment,
-                            cell: cell.clone(),
+                            configuration: configuration.clone(),
                             repeat,
-                        }),
+                        })
                     }
                 }
             }
@@ -342,87 +359,99 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What all of it takes by the cells' own estimates.
+    /// Estimated duration in seconds.
     fn seconds(&self) -> f64 {
-        self.steps.iter().map(|s| s.cell.seconds).sum()
+        self.tasks.iter().map(|s| s.configuration.seconds).sum()
     }
 
-    fn walk(
+    fn execute(
         &self,
         lab: &Lab,
         store: &Store,
         stop: &ShutdownSignal,
-        say: &mut dyn FnMut(String),
-    ) -> Result<Ended> {
+        print_line: &mut dyn FnMut(String),
+    ) -> Result<RunStatus> {
         let mut progress = Progress::new(self.seconds());
         let mut journal: Option<(&str, Journal)> = None;
         let mut failed: Vec<(String, usize)> = Vec::new();
-        for step in &self.steps {
-            let id = step.experiment.id;
-            let key = format!("{id} {}", step.cell.key());
+        for task in &self.tasks {
+            let id = task.experiment.id;
+            let key = format!("{id} {}", task.configuration.key());
             let count = failed
                 .iter()
                 .filter(|(of, _)| *of == key)
                 .map(|f| f.1)
                 .sum::<usize>();
-            if count >= FAILURES_MAX {
-                progress.end(step.cell.seconds);
+            if count >= FAILED_REPEATS_MAX {
+                progress.end(task.configuration.seconds);
                 continue;
             }
             progress.begin(&key);
-            let before = Load::now()?;
-            let outcome = match (step.experiment.run)(lab, &step.cell) {
-                Ok(measured) => Outcome::Measured(measured),
-                Err(Failure::Unsupported(why)) => {
-                    failed.push((key.clone(), FAILURES_MAX));
-                    Outcome::Unsupported(why)
+            let before = CpuLoad::now()?;
+            let outcome = match (task.experiment.run)(lab, &task.configuration) {
+                Ok(measured) => RepeatOutcome::Measured(measured),
+                Err(MeasurementFailure::Unsupported(why)) => {
+                    failed.push((key.clone(), FAILED_REPEATS_MAX));
+                    RepeatOutcome::Unsupported(why)
                 }
-                Err(Failure::Failed(why)) => {
+                Err(MeasurementFailure::Failed(why)) => {
                     failed.push((key.clone(), 1));
-                    Outcome::Failed(why)
+                    RepeatOutcome::Failed(why)
                 }
             };
-            // What Ctrl-C reached may have failed by that alone.
+            // Ctrl-C itself may have made the repeat fail.
             if stop.is_requested() {
                 progress.close();
-                return Ok(Ended::Interrupted);
+                return Ok(RunStatus::Interrupted);
             }
-            if let Outcome::Failed(why) = &outcome {
+            if let RepeatOutcome::Failed(why) = &outcome {
                 progress.close();
-                say(format!("{key}: {why}"));
+                print_line(format!("{key}: {why}"));
             }
-            let others = Load::now()?.others_since(before);
+            let other_load = CpuLoad::now()?.share_of_others_since(before);
             if journal.as_ref().is_none_or(|(of, _)| *of != id) {
-                let names: Vec<&str> = step.cell.case.iter().map(|(name, _)| *name).collect();
-                journal = Some((id, store.append(step.experiment, &names)?));
+                let names: Vec<&str> = task
+                    .configuration
+                    .case
+                    .iter()
+                    .map(|(name, _)| *name)
+                    .collect();
+                journal = Some((id, store.append(task.experiment, &names)?));
             }
             if let Some((_, journal)) = &mut journal {
-                journal.add(step.experiment, &step.cell, step.repeat, others, outcome)?;
+                journal.add(
+                    task.experiment,
+                    &task.configuration,
+                    task.repeat,
+                    other_load,
+                    outcome,
+                )?;
             }
-            progress.end(step.cell.seconds);
+            progress.end(task.configuration.seconds);
         }
         progress.close();
-        Ok(Ended::Done)
+        Ok(RunStatus::Done)
     }
 }
 
-/// Whether a repeat need not be asked: it was measured, or the stack has no such thing.
-fn is_settled(entry: &Entry, cell: &Cell, repeat: usize) -> bool {
+/// Whether a repeat is done: it was measured, or the stack does not have the
+/// feature.
+fn is_settled(entry: &JournalEntry, configuration: &Configuration, repeat: usize) -> bool {
     let is_unsupported = entry.failure.is_some() && entry.is_final();
-    let same = entry.contestant == cell.contestant
-        && entry.case.len() == cell.case.len()
+    let same = entry.implementation == configuration.implementation
+        && entry.case.len() == configuration.case.len()
         && entry
             .case
             .iter()
-            .zip(&cell.case)
+            .zip(&configuration.case)
             .all(|(a, b)| a.0 == b.0 && a.1 == b.1);
     same && entry.is_final() && (entry.repeat == repeat || is_unsupported)
 }
 
-/// The cells in their order, but those of one case begin with another contestant
-/// each time.
-fn in_turns(cells: &[Cell], repeat: usize) -> Vec<&Cell> {
-    let mut order: Vec<&Cell> = cells.iter().collect();
+/// The configurations in their order. Those of one case start with another
+/// implementation in each repeat.
+fn interleaved(configurations: &[Configuration], repeat: usize) -> Vec<&Configuration> {
+    let mut order: Vec<&Configuration> = configurations.iter().collect();
     for same in order.chunk_by_mut(|a, b| a.case == b.case) {
         let by = repeat % same.len().max(1);
         same.rotate_left(by);
@@ -434,18 +463,21 @@ fn in_turns(cells: &[Cell], repeat: usize) -> Vec<&Cell> {
 mod tests {
     use super::*;
 
-    /// The estimates are those of a machine that has other things to do, too.
+    /// The estimates are for a machine with other load.
     const QUICK_MAX: f64 = 20.0 * 60.0;
 
     #[test]
     fn all_of_a_quick_run_fits_into_twenty_minutes() {
         let scope = Scope {
             extent: Extent::Quick,
-            contestants: contestant::names(),
+            implementations: implementation::names(),
         };
         let seconds = |experiment: &&'static Experiment| {
-            let once: f64 = (experiment.cells)(&scope).iter().map(|c| c.seconds).sum();
-            once * usual_repeats(experiment, &scope) as f64
+            let once: f64 = (experiment.configurations)(&scope)
+                .iter()
+                .map(|c| c.seconds)
+                .sum();
+            once * default_repeats(experiment, &scope) as f64
         };
         let list: Vec<(&str, f64)> = experiments::ALL
             .iter()

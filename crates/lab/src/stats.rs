@@ -1,23 +1,26 @@
-//! Statistics of repeated measurements, by order alone: no distribution is assumed.
+//! Non-parametric statistics of repeated measurements, by order only.
 //!
-//! What is concluded rests on repeats, never on samples: those of one run share its
-//! luck. The interval of a median over `n` repeats is a pair of them, chosen by the
-//! binomial distribution (Conover, Practical Nonparametric Statistics, 3.2); with few
-//! repeats 95 % cannot be reached, so the confidence that was is said with it. Two
-//! contestants differ when all repeats of one lie below all of the other, which of two
-//! equal ones happens once in C(2n, n) (3 repeats: 5 %, 5 repeats: 0.4 %).
+//! Conclusions rest on repeats, not on samples, because the samples of one run are
+//! not independent. The confidence interval of a median over `n` repeats is a pair
+//! of order statistics, chosen by the binomial distribution (Conover, Practical
+//! Nonparametric Statistics, 3.2). Few repeats do not reach 95 %, so the interval
+//! has its actual confidence.
+//!
+//! Two implementations differ if all repeats of one lie below all repeats of the
+//! other. For equal ones that happens once in C(2n, n) (3 repeats: 5 %, 5 repeats:
+//! 0.4 %).
 
 use crate::experiment::{Better, Statistic};
 
-/// What a confidence interval should at least have.
+/// Confidence that an interval should have.
 const CONFIDENCE: f64 = 0.95;
-/// Differences below this share are equal for all that anybody would notice.
+/// Relative differences below this are irrelevant.
 const EQUAL: f64 = 0.05;
-/// A spread of repeats beyond this share of their median is a machine at unrest.
+/// A relative spread of repeats above this shows a disturbed machine.
 pub const NOISY: f64 = 0.3;
 
-/// The value below which the share `at` of all lies, by linear interpolation
-/// between ranks. NaN of nothing. `sorted` must be.
+/// The quantile at `at`, with linear interpolation between ranks. NaN without
+/// values. `sorted` must be sorted.
 pub fn quantile(sorted: &[f64], at: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
@@ -28,19 +31,19 @@ pub fn quantile(sorted: &[f64], at: f64) -> f64 {
     sorted[low] * (1.0 - share) + sorted[high] * share
 }
 
-/// In order; NaNs are left out.
+/// The values in ascending order, without NaNs.
 pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.into_iter().filter(|v| !v.is_nan()).collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-/// The middle value, of an even count the mean of both in the middle.
+/// The median. For an even count the mean of the two middle values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     quantile(&sorted(values), 0.5)
 }
 
-/// One number for many.
+/// A statistic of values.
 pub fn statistic(of: Statistic, values: &[f64]) -> f64 {
     match of {
         Statistic::Median => median(values.iter().copied()),
@@ -49,19 +52,19 @@ pub fn statistic(of: Statistic, values: &[f64]) -> f64 {
     }
 }
 
-/// Where a median lies.
+/// A confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Not below.
+    /// Lower bound.
     pub low: f64,
-    /// Not above.
+    /// Upper bound.
     pub high: f64,
-    /// With this probability.
+    /// Its probability.
     pub confidence: f64,
 }
 
 /// The confidence interval of the median: the tightest pair of order statistics
-/// with 95 %, or the least and the greatest with what they have. None of nothing.
+/// with 95 %, or the extremes with their own confidence. `None` without values.
 pub fn interval(values: &[f64]) -> Option<Interval> {
     let sorted = sorted(values.iter().copied());
     let count = sorted.len();
@@ -90,7 +93,7 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     })
 }
 
-/// How far repeats lie apart, as a share of their median.
+/// The relative spread: range divided by the median.
 pub fn spread(values: &[f64]) -> f64 {
     let sorted = sorted(values.iter().copied());
     match (sorted.first(), sorted.last()) {
@@ -99,43 +102,43 @@ pub fn spread(values: &[f64]) -> f64 {
     }
 }
 
-/// What repeats of two contestants say.
+/// Significance of a difference between two implementations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The first is better, beyond chance.
+pub enum Significance {
+    /// The first is significantly better.
     Better,
-    /// The first is worse, beyond chance.
+    /// The first is significantly worse.
     Worse,
     /// Less than 5 % apart.
     Equal,
-    /// Apart, but their repeats overlap, or there is one only.
+    /// Different, but the repeats overlap, or there is only one.
     Unclear,
 }
 
 /// Compares the first with the second.
-pub fn compare(first: &[f64], second: &[f64], better: Better) -> Verdict {
+pub fn compare(first: &[f64], second: &[f64], better: Better) -> Significance {
     let (a, b) = (
         sorted(first.iter().copied()),
         sorted(second.iter().copied()),
     );
     let (Some(a_least), Some(a_most)) = (a.first(), a.last()) else {
-        return Verdict::Unclear;
+        return Significance::Unclear;
     };
     let (Some(b_least), Some(b_most)) = (b.first(), b.last()) else {
-        return Verdict::Unclear;
+        return Significance::Unclear;
     };
     let (of_a, of_b) = (quantile(&a, 0.5), quantile(&b, 0.5));
     if (of_a - of_b).abs() <= EQUAL * of_b.abs() {
-        return Verdict::Equal;
+        return Significance::Equal;
     }
     let apart = a_most < b_least || b_most < a_least;
     if !apart || a.len() < 2 || b.len() < 2 {
-        return Verdict::Unclear;
+        return Significance::Unclear;
     }
     match (better, of_a < of_b) {
-        (Better::Lower, true) | (Better::Higher, false) => Verdict::Better,
-        (Better::Lower, false) | (Better::Higher, true) => Verdict::Worse,
-        (Better::Neither, _) => Verdict::Unclear,
+        (Better::Lower, true) | (Better::Higher, false) => Significance::Better,
+        (Better::Lower, false) | (Better::Higher, true) => Significance::Worse,
+        (Better::Neither, _) => Significance::Unclear,
     }
 }
 
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_says_what_confidence_it_reached() {
+    fn an_interval_reports_the_confidence_that_it_reached() {
         // Binomial tables: 1 - 2 / 2^n for the extremes.
         let of = |n: u32| interval(&(1..=n).map(f64::from).collect::<Vec<_>>()).expect("some");
         assert_eq!((of(3).low, of(3).high, of(3).confidence), (1.0, 3.0, 0.75));
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_difference_counts_when_no_repeats_overlap() {
-        use Verdict::{Better as Wins, Equal, Unclear, Worse};
+        use Significance::{Better as Wins, Equal, Unclear, Worse};
         let of = |a: &[f64], b: &[f64]| compare(a, b, Better::Lower);
         assert_eq!(of(&[10.0, 11.0, 12.0], &[20.0, 21.0, 30.0]), Wins);
         assert_eq!(of(&[20.0, 21.0, 30.0], &[10.0, 11.0, 12.0]), Worse);
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_far_apart_are_noticed() {
+    fn widely_scattered_repeats_are_reported() {
         assert!(spread(&[100.0, 105.0, 110.0]) < NOISY);
         assert!(spread(&[100.0, 105.0, 180.0]) > NOISY);
     }

@@ -1,10 +1,11 @@
-//! The folder of a run: what was measured stays there, whatever happens next.
+//! Store: the folder of a run. Finished results stay valid whatever happens next.
 //!
-//! `EXPERIMENT/samples.csv` has every raw sample, a line each, `EXPERIMENT/measured.jsonl`
-//! a line per finished repeat of a cell, written after its samples and with the bytes
-//! of the file that these are. Only samples that a whole line speaks of count, and a line counts only
-//! where its samples are there; the rest is cut off before the next repeat. `lab.json` says how much was wanted, so that a run is gone on with only
-//! by one of its kind.
+//! `EXPERIMENT/samples.csv` has every raw sample, one per line.
+//! `EXPERIMENT/measured.jsonl` is the journal: a line per finished repeat of a
+//! configuration, written after its samples, with their byte range. Samples count
+//! only if a complete line names them, and a line only if its samples exist. The
+//! rest is cut off before the next repeat. `lab.json` has the extent, so that only
+//! a run of the same extent resumes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -14,49 +15,49 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::experiment::{Cell, Delivery, Experiment, Extent, Measured};
+use crate::experiment::{Configuration, Delivery, Experiment, Extent, Measurement};
 use crate::experiments;
 
-/// One repeat of one cell as it was written down.
+/// A journal entry: one repeat of one configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Parameters by name.
     pub case: Vec<(String, String)>,
-    /// The contestant's name.
-    pub contestant: String,
-    /// Counted from 0.
+    /// Name of the implementation.
+    pub implementation: String,
+    /// Number of the repeat, from 0.
     pub repeat: usize,
-    /// Single figures by name.
-    pub figures: BTreeMap<String, f64>,
-    /// What became of the messages.
+    /// Single values by name.
+    pub values: BTreeMap<String, f64>,
+    /// Delivery counts.
     pub delivery: Option<Delivery>,
-    /// The path that the stack told.
+    /// The reported transport.
     pub path: Option<String>,
-    /// What else is to be said.
+    /// Remarks.
     pub notes: Vec<String>,
-    /// The share of the machine's CPU time that others used meanwhile, 0 to 1.
-    pub others: f64,
-    /// Why there is nothing; the stack has no such thing, or it failed.
+    /// Share of the machine's CPU time that other processes used, from 0 to 1.
+    pub other_load: f64,
+    /// Why there is no result: whether the stack lacks the feature, and the reason.
     pub failure: Option<(bool, String)>,
-    /// Its samples are the bytes from here …
+    /// Start of the byte range of its samples.
     samples_begin: u64,
-    /// … up to here.
+    /// End of the byte range of its samples.
     samples_end: u64,
 }
 
-/// What a repeat came to.
+/// Outcome of a repeat.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum RepeatOutcome {
     /// Measured.
-    Measured(Measured),
-    /// The stack has no such thing: it is not asked again.
+    Measured(Measurement),
+    /// The stack does not have the feature. It is not run again.
     Unsupported(String),
-    /// It failed: another run asks again.
+    /// It failed. The next run tries again.
     Failed(String),
 }
 
-impl Entry {
-    /// Whether it need not be asked again.
+impl JournalEntry {
+    /// Whether it need not run again.
     pub fn is_final(&self) -> bool {
         self.failure
             .as_ref()
@@ -71,13 +72,13 @@ impl Entry {
             .collect();
         json!({
             "case": case,
-            "contestant": self.contestant,
+            "implementation": self.implementation,
             "repeat": self.repeat,
-            "figures": self.figures,
+            "values": self.values,
             "delivery": self.delivery.map(delivery_json),
             "path": self.path,
             "notes": self.notes,
-            "others": self.others,
+            "other_load": self.other_load,
             "unsupported": self.failure.as_ref().map(|f| f.0),
             "failure": self.failure.as_ref().map(|f| &f.1),
             "samples_begin": self.samples_begin,
@@ -85,7 +86,7 @@ impl Entry {
         })
     }
 
-    /// As it stands in the journal.
+    /// Its line in the journal.
     fn line(&self) -> String {
         format!("{}\n", self.to_json())
     }
@@ -95,13 +96,13 @@ impl Entry {
             let pair = |(k, v): (&String, &Value)| Some((k.clone(), v.as_str()?.to_owned()));
             value.as_object()?.iter().map(pair).collect()
         };
-        let figures = value["figures"].as_object()?.iter();
+        let values = value["values"].as_object()?.iter();
         let notes = value["notes"].as_array()?.iter();
         Some(Self {
             case: texts(&value["case"])?,
-            contestant: value["contestant"].as_str()?.to_owned(),
+            implementation: value["implementation"].as_str()?.to_owned(),
             repeat: usize::try_from(value["repeat"].as_u64()?).ok()?,
-            figures: figures
+            values: values
                 .map(|(name, value)| Some((name.clone(), value.as_f64()?)))
                 .collect::<Option<_>>()?,
             delivery: delivery_of(&value["delivery"]),
@@ -109,7 +110,7 @@ impl Entry {
             notes: notes
                 .map(|note| Some(note.as_str()?.to_owned()))
                 .collect::<Option<_>>()?,
-            others: value["others"].as_f64()?,
+            other_load: value["other_load"].as_f64()?,
             failure: value["failure"]
                 .as_str()
                 .map(|why| (value["unsupported"] == true, why.to_owned())),
@@ -119,7 +120,7 @@ impl Entry {
     }
 }
 
-/// For results and journal alike.
+/// JSON of delivery counts, for results and journal.
 pub fn delivery_json(d: Delivery) -> Value {
     json!({
         "expected": d.expected,
@@ -151,7 +152,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or makes the folder for a run of that extent.
+    /// Opens or creates the folder for a run of that extent.
     ///
     /// # Errors
     /// It cannot be written, or has a run of another extent.
@@ -166,7 +167,7 @@ impl Store {
             let before = store.extent()?;
             if before != extent {
                 bail!(
-                    "{} holds a --{before} run, which a --{extent} run cannot go on with; choose another folder",
+                    "{} holds a --{before} run, which a --{extent} run cannot resume; choose another folder",
                     place()
                 );
             }
@@ -177,7 +178,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a folder that a run has left.
+    /// Opens the folder of an earlier run.
     ///
     /// # Errors
     /// There is none.
@@ -189,12 +190,12 @@ impl Store {
         Ok(store)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether anything was written down.
+    /// Whether it has any result.
     pub fn has_measured(&self) -> bool {
         let mut journals = experiments::ALL.iter().map(|e| self.journal(e.id));
         journals.any(|file| file.exists())
@@ -204,42 +205,42 @@ impl Store {
         self.folder.join(id).join("measured.jsonl")
     }
 
-    /// How much was wanted.
+    /// The extent of the run.
     ///
     /// # Errors
-    /// No run lies there.
+    /// The folder has no run.
     pub fn extent(&self) -> Result<Extent> {
         let file = self.folder.join("lab.json");
         let text = fs::read_to_string(&file)
-            .with_context(|| format!("{}: no run of the lab lies there", self.folder.display()))?;
+            .with_context(|| format!("{}: no run of the lab there", self.folder.display()))?;
         let value: Value =
             serde_json::from_str(&text).with_context(|| format!("read {}", file.display()))?;
         let all = [Extent::Smoke, Extent::Quick, Extent::Full];
         all.into_iter()
             .find(|extent| value["extent"] == extent.name())
-            .with_context(|| format!("{}: no extent that is known", file.display()))
+            .with_context(|| format!("{}: unknown extent", file.display()))
     }
 
-    /// Writes a file of the run anew.
+    /// Replaces a file of the run.
     ///
     /// # Errors
-    /// The system's, with the file.
+    /// The file cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
         write(&self.folder.join(name), text)
     }
 
-    /// Reads a file of the run; `None` if it is not there.
+    /// Reads a file of the run. `None` if it does not exist.
     pub fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.folder.join(name)).ok()
     }
 
-    /// What was written down of an experiment, in order; of repeats that were asked
-    /// again the last. A line that was cut off, or whose samples are not all there, is
-    /// none: that repeat is measured again.
+    /// The journal of an experiment in order, with the last entry of each repeat.
+    /// An incomplete line, or one without all its samples, is skipped and measured
+    /// again.
     ///
     /// # Errors
     /// The journal cannot be read.
-    pub fn entries(&self, id: &str) -> Result<Vec<Entry>> {
+    pub fn entries(&self, id: &str) -> Result<Vec<JournalEntry>> {
         let file = self.journal(id);
         if !file.exists() {
             return Ok(Vec::new());
@@ -247,26 +248,29 @@ impl Store {
         let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
         let samples = fs::metadata(self.folder.join(id).join("samples.csv"));
         let length = samples.map_or(0, |samples| samples.len());
-        let is_whole =
-            |entry: &Entry| entry.samples_begin <= entry.samples_end && entry.samples_end <= length;
-        let mut entries: Vec<Entry> = Vec::new();
-        // What follows the last line break is not whole, whatever it looks like.
+        let is_whole = |entry: &JournalEntry| {
+            entry.samples_begin <= entry.samples_end && entry.samples_end <= length
+        };
+        let mut entries: Vec<JournalEntry> = Vec::new();
+        // A line without a line break is incomplete.
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         for line in text.get(..whole).unwrap_or_default().lines() {
             let value = serde_json::from_str::<Value>(line).ok();
-            let entry = value.as_ref().and_then(Entry::from_json);
+            let entry = value.as_ref().and_then(JournalEntry::from_json);
             let Some(entry) = entry.filter(is_whole) else {
                 continue;
             };
             entries.retain(|e| {
-                e.repeat != entry.repeat || e.contestant != entry.contestant || e.case != entry.case
+                e.repeat != entry.repeat
+                    || e.implementation != entry.implementation
+                    || e.case != entry.case
             });
             entries.push(entry);
         }
         Ok(entries)
     }
 
-    /// The raw samples of an experiment, whole repeats only.
+    /// The raw samples of an experiment, of complete repeats only.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -289,18 +293,18 @@ impl Store {
         Ok(samples)
     }
 
-    /// Where the next repeats of an experiment are written, behind what is whole; what
-    /// is not is gone then.
+    /// Opens the files of an experiment for more repeats, and removes incomplete
+    /// data.
     ///
     /// # Errors
-    /// The system's, with the file.
+    /// A file cannot be written.
     pub fn append(&self, experiment: &Experiment, parameters: &[&str]) -> Result<Journal> {
         let folder = self.folder.join(experiment.id);
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
         let entries = self.entries(experiment.id)?;
         let end = entries.iter().map(|entry| entry.samples_end).max();
-        let lines: String = entries.iter().map(Entry::line).collect();
-        // First of all, so that no line ever speaks of samples that come later.
+        let lines: String = entries.iter().map(JournalEntry::line).collect();
+        // Written first, so that no line ever names samples that come later.
         write(&folder.join("measured.jsonl"), &lines)?;
         let open = |name: &str| {
             let path = folder.join(name);
@@ -320,7 +324,7 @@ impl Store {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    // Whole or not at all, for whoever reads while a disk fills up.
+    // Atomic replacement, for readers while the disk fills up.
     let new = path.with_extension("new");
     fs::write(&new, text)
         .and_then(|()| fs::rename(&new, path))
@@ -330,13 +334,13 @@ fn write(path: &Path, text: &str) -> Result<()> {
 /// A raw sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// `value,value,contestant`: the cell.
-    pub cell: String,
-    /// Counted from 0.
+    /// The configuration as `value,value,implementation`.
+    pub configuration: String,
+    /// Number of the repeat, from 0.
     pub repeat: usize,
     /// The metric's name.
     pub metric: String,
-    /// In the metric's unit.
+    /// Value in the metric's unit.
     pub value: f64,
 }
 
@@ -348,7 +352,7 @@ impl Sample {
         let metric = from_end.next()?.to_owned();
         let repeat = from_end.next()?.parse().ok()?;
         Some(Self {
-            cell: from_end.next()?.to_owned(),
+            configuration: from_end.next()?.to_owned(),
             repeat,
             metric,
             value,
@@ -356,7 +360,7 @@ impl Sample {
     }
 }
 
-/// The files that grow.
+/// The journal and samples files, open for appending.
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
@@ -366,12 +370,16 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Cuts off the samples that an interrupted repeat has left, or begins them.
+    /// Removes the samples of an interrupted repeat, or writes the header.
     fn mend(&mut self, parameters: &[&str]) -> Result<()> {
         let broken = || format!("write {}", self.folder.display());
         if self.end == 0 {
             self.samples.set_len(0).with_context(broken)?;
-            let header = [parameters, &["contestant,repeat,metric,unit,index,value\n"]].concat();
+            let header = [
+                parameters,
+                &["implementation,repeat,metric,unit,index,value\n"],
+            ]
+            .concat();
             let header = header.join(",");
             self.samples
                 .write_all(header.as_bytes())
@@ -381,34 +389,39 @@ impl Journal {
         self.samples.set_len(self.end).with_context(broken)
     }
 
-    /// Writes a repeat down.
+    /// Appends a repeat.
     ///
     /// # Errors
-    /// The system's, with the folder: the disk is full. What was written before
-    /// stays good.
+    /// The disk is full. Earlier results stay valid.
     pub fn add(
         &mut self,
         experiment: &Experiment,
-        cell: &Cell,
+        configuration: &Configuration,
         repeat: usize,
-        others: f64,
-        outcome: Outcome,
+        other_load: f64,
+        outcome: RepeatOutcome,
     ) -> Result<()> {
         let (mut measured, failure) = match outcome {
-            Outcome::Measured(measured) => (measured, None),
-            Outcome::Unsupported(why) => (Measured::default(), Some((true, why))),
-            Outcome::Failed(why) => (Measured::default(), Some((false, why))),
+            RepeatOutcome::Measured(measured) => (measured, None),
+            RepeatOutcome::Unsupported(why) => (Measurement::default(), Some((true, why))),
+            RepeatOutcome::Failed(why) => (Measurement::default(), Some((false, why))),
         };
-        // JSON has no word for what is no number.
-        measured.figures.retain(|(name, value)| {
+        // JSON has no NaN or infinity.
+        measured.values.retain(|(name, value)| {
             let is_number = value.is_finite();
             if !is_number {
                 measured.notes.push(format!("{name} is no number: {value}"));
             }
             is_number
         });
-        let values: Vec<&str> = cell.case.iter().map(|(_, value)| value.as_str()).collect();
-        let head = [values.as_slice(), &[cell.contestant]].concat().join(",");
+        let values: Vec<&str> = configuration
+            .case
+            .iter()
+            .map(|(_, value)| value.as_str())
+            .collect();
+        let head = [values.as_slice(), &[configuration.implementation]]
+            .concat()
+            .join(",");
         let mut rows = String::new();
         for (name, samples) in &measured.samples {
             let unit = experiment.metric(name).map_or("", |metric| metric.unit);
@@ -423,23 +436,23 @@ impl Journal {
             )
         };
         self.samples.write_all(rows.as_bytes()).with_context(full)?;
-        let entry = Entry {
-            case: cell
+        let entry = JournalEntry {
+            case: configuration
                 .case
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
                 .collect(),
-            contestant: cell.contestant.to_owned(),
+            implementation: configuration.implementation.to_owned(),
             repeat,
-            figures: measured
-                .figures
+            values: measured
+                .values
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), *value))
                 .collect(),
             delivery: measured.delivery,
             path: measured.path,
             notes: measured.notes,
-            others,
+            other_load,
             failure,
             samples_begin: self.end,
             samples_end: self.end + rows.len() as u64,

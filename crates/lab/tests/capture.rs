@@ -1,7 +1,7 @@
-//! What the capture counts is what tshark's dissector of RTPS counts in the same packets.
+//! The capture counts the same submessages as tshark's RTPS dissector.
 //!
-//! Needs the right to open packet sockets, and tshark for the comparison; where one is
-//! missing the test says so and looks at what it can.
+//! Needs the permission for packet sockets, and tshark for the comparison. Without
+//! them the test prints that and checks less.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use std::time::Duration;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
 use pteros::{SharedMemoryOptions, config::DiscoveryRange};
-use pteros_lab::capture::{Capture, Counts, Heard, Kind, Side};
+use pteros_lab::capture::{Capture, CaptureResult, Counts, SubmessageKind, TrafficClass};
 
 const SMALL: u64 = 50;
 const LARGE: u64 = 10;
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Submessage ids (RTPS 2.5 §9.4.5.1.1).
-const IDS: [(u8, Kind); 9] = [
-    (0x15, Kind::Data),
-    (0x16, Kind::DataFrag),
-    (0x07, Kind::Heartbeat),
-    (0x13, Kind::HeartbeatFrag),
-    (0x06, Kind::AckNack),
-    (0x12, Kind::NackFrag),
-    (0x08, Kind::Gap),
-    (0x09, Kind::InfoTimestamp),
-    (0x0e, Kind::InfoDestination),
+const IDS: [(u8, SubmessageKind); 9] = [
+    (0x15, SubmessageKind::Data),
+    (0x16, SubmessageKind::DataFrag),
+    (0x07, SubmessageKind::Heartbeat),
+    (0x13, SubmessageKind::HeartbeatFrag),
+    (0x06, SubmessageKind::AckNack),
+    (0x12, SubmessageKind::NackFrag),
+    (0x08, SubmessageKind::Gap),
+    (0x09, SubmessageKind::InfoTimestamp),
+    (0x0e, SubmessageKind::InfoDestination),
 ];
 
 struct File(PathBuf);
@@ -38,13 +38,13 @@ impl Drop for File {
     }
 }
 
-/// A context whose messages take the network, within this host.
+/// A context without shared memory, limited to this host.
 fn context() -> Context {
     let options = ContextOptions {
         domain_id: Some(119),
         discovery_range: Some(DiscoveryRange::Localhost),
         shared_memory: SharedMemoryOptions {
-            on: false,
+            enabled: false,
             ..SharedMemoryOptions::default()
         },
         ..ContextOptions::default()
@@ -52,10 +52,10 @@ fn context() -> Context {
     Context::with_options(options).expect("a context")
 }
 
-/// Small and large messages from one context to another, by UDP.
+/// Small and large messages from one context to another over UDP.
 fn talk() {
     let (here, there) = (context(), context());
-    let (talker, listener) = (here.node("talker"), there.node("listener"));
+    let (talker, listener) = (here.create_node("talker"), there.create_node("listener"));
     let (talker, listener) = (talker.expect("a node"), listener.expect("a node"));
     let qos = QosProfile::default().keep_last(1000);
     let topic = format!("captured_{}", std::process::id());
@@ -67,7 +67,10 @@ fn talk() {
         received += 1;
         let _ = count.send(received);
     });
-    assert!(publisher.wait_for_matched(1, PATIENCE), "they meet");
+    assert!(
+        publisher.wait_for_matched(1, TIMEOUT),
+        "the endpoints match"
+    );
     for number in 0..SMALL + LARGE {
         let bytes = if number < SMALL { 100 } else { 200_000 };
         let data = vec![number as u8; bytes];
@@ -82,16 +85,17 @@ fn talk() {
         last = counted.try_iter().last().unwrap_or(last);
         last == SMALL + LARGE
     };
-    assert!(listener.spin_until(all, PATIENCE), "all arrive");
+    assert!(listener.spin_until(all, TIMEOUT), "all arrive");
     assert!(
-        publisher.wait_for_all_acked(PATIENCE),
+        publisher.wait_for_all_acked(TIMEOUT),
         "all are acknowledged"
     );
 }
 
-/// How many submessages of each id tshark finds.
+/// Number of submessages of each id that tshark finds.
 fn of_tshark(file: &Path) -> Option<BTreeMap<u8, u64>> {
-    // ICMP's "port unreachable" quotes the datagram, which tshark would read, too.
+    // ICMP "port unreachable" quotes the datagram, which tshark would decode as
+    // well.
     let fields = ["-Y", "!icmp", "-T", "fields", "-e", "rtps.sm.id"];
     let outcome = Command::new("tshark")
         .arg("-r")
@@ -114,10 +118,10 @@ fn of_tshark(file: &Path) -> Option<BTreeMap<u8, u64>> {
 }
 
 fn complete(counts: &Counts) {
-    assert!(counts.of(Kind::Data, Side::User) >= SMALL);
-    assert!(counts.of(Kind::DataFrag, Side::User) >= LARGE * 200_000 / 65_000);
-    assert!(counts.of(Kind::Data, Side::Builtin) > 0);
-    assert!(counts.of(Kind::AckNack, Side::User) > 0);
+    assert!(counts.of(SubmessageKind::Data, TrafficClass::User) >= SMALL);
+    assert!(counts.of(SubmessageKind::DataFrag, TrafficClass::User) >= LARGE * 200_000 / 65_000);
+    assert!(counts.of(SubmessageKind::Data, TrafficClass::Builtin) > 0);
+    assert!(counts.of(SubmessageKind::AckNack, TrafficClass::User) > 0);
     assert!(counts.messages().count() as u64 >= SMALL + LARGE);
     assert!(counts.user_data.bytes > LARGE * 200_000);
 }
@@ -134,11 +138,11 @@ fn submessages_are_counted_as_tshark_counts_them() {
         }
     };
     talk();
-    let Heard { counts, missed } = capture.stop().expect("captured");
+    let CaptureResult { counts, missed } = capture.stop().expect("captured");
     match missed {
-        // Other tests may talk on loopback, too; ours is in there at least.
+        // Other tests may use loopback, too. At least our packets are in it.
         0 => complete(&counts),
-        // Without the right to a large buffer the kernel drops what comes in bursts.
+        // Without permission for a large buffer the kernel drops bursts.
         missed => println!("{missed} packets were missed; completeness is not looked at"),
     }
     let Some(theirs) = of_tshark(&file.0) else {
@@ -146,7 +150,11 @@ fn submessages_are_counted_as_tshark_counts_them() {
         return;
     };
     for (id, kind) in IDS {
-        let sides = [Side::User, Side::Builtin, Side::None];
+        let sides = [
+            TrafficClass::User,
+            TrafficClass::Builtin,
+            TrafficClass::None,
+        ];
         let ours: u64 = sides.iter().map(|side| counts.of(kind, *side)).sum();
         assert_eq!(ours, theirs.get(&id).copied().unwrap_or(0), "{kind}");
     }

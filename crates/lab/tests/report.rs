@@ -1,14 +1,14 @@
-//! A run that was written down by hand, read back and reported.
+//! A run written by the test, read back and reported.
 
 use std::path::PathBuf;
 
 use pteros_lab::compare::compare;
-use pteros_lab::experiment::{Cell, Delivery, Extent, Measured};
+use pteros_lab::experiment::{Configuration, Delivery, Extent, Measurement};
 use pteros_lab::experiments;
 use pteros_lab::report::{Report, page, summary};
-use pteros_lab::store::{Outcome, Store};
+use pteros_lab::store::{RepeatOutcome, Store};
 
-/// A folder of the test's own, removed in the end.
+/// A temporary folder.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,36 +26,42 @@ impl Drop for Folder {
     }
 }
 
-fn cell(size: u64, contestant: &'static str) -> Cell {
-    Cell {
+fn configuration(size: u64, implementation: &'static str) -> Configuration {
+    Configuration {
         case: vec![
             ("situation", "local".into()),
             ("qos", "reliable".into()),
             ("size", size.to_string()),
         ],
-        contestant,
+        implementation,
         seconds: 1.0,
     }
 }
 
 /// Three repeats with these medians, each of three samples.
-fn write(store: &Store, size: u64, contestant: &'static str, medians: [f64; 3], lost: u64) {
+fn write(store: &Store, size: u64, implementation: &'static str, medians: [f64; 3], lost: u64) {
     let experiment = experiments::ALL[0];
     let mut journal = store
         .append(experiment, &["situation", "qos", "size"])
         .expect("a journal");
     for (repeat, median) in medians.into_iter().enumerate() {
-        let measured = Measured {
+        let measured = Measurement {
             samples: vec![("latency", vec![median + 1.0, median, median - 1.0])],
             delivery: Some(Delivery {
                 expected: 3,
                 received: 3 - lost,
                 ..Delivery::default()
             }),
-            ..Measured::default()
+            ..Measurement::default()
         };
-        let outcome = Outcome::Measured(measured);
-        let added = journal.add(experiment, &cell(size, contestant), repeat, 0.0, outcome);
+        let outcome = RepeatOutcome::Measured(measured);
+        let added = journal.add(
+            experiment,
+            &configuration(size, implementation),
+            repeat,
+            0.0,
+            outcome,
+        );
         added.expect("written");
     }
 }
@@ -70,7 +76,7 @@ fn run(folder: &Folder, ours: [f64; 3]) -> Store {
 }
 
 #[test]
-fn where_ours_is_worse_stands_first_and_the_page_needs_nothing_else() {
+fn rows_where_pteros_is_worse_come_first_and_the_page_is_self_contained() {
     let folder = Folder::new("page");
     let store = run(&folder, [100.0, 101.0, 102.0]);
     let report = Report::load(&store).expect("a report");
@@ -79,13 +85,16 @@ fn where_ours_is_worse_stands_first_and_the_page_needs_nothing_else() {
     assert_eq!((found.peer.as_str(), found.ours), ("cyclone", 101.0));
     assert!(found.case.contains("size=256"), "{}", found.case);
     let text = summary(&report);
-    assert!(text.contains("Worse than a peer in 1 cells"), "{text}");
+    assert!(
+        text.contains("Worse than a peer in 1 configurations"),
+        "{text}"
+    );
     assert!(text.contains("(3 of 9 lost)"), "{text}");
     report.write(&store).expect("written");
 
     let page = page(&report);
     assert!(page.find("Where Pteros is worse") < page.find("m16.1 ·"));
-    // XML once its one kind of void element is closed: well-formed.
+    // Well-formed XML once the void elements are closed.
     let head = page.strip_prefix("<!DOCTYPE html>").expect("a doctype");
     let mut closed = String::new();
     for part in head.split_inclusive('>') {
@@ -97,8 +106,8 @@ fn where_ours_is_worse_stands_first_and_the_page_needs_nothing_else() {
         };
     }
     let document = roxmltree::Document::parse(&closed).expect("well-formed");
-    let figures = document.descendants().filter(|n| n.has_tag_name("svg"));
-    assert!(figures.count() >= 2);
+    let values = document.descendants().filter(|n| n.has_tag_name("svg"));
+    assert!(values.count() >= 2);
     let links = document.descendants().filter_map(|n| n.attribute("href"));
     for link in links {
         let is_inside = link.starts_with('#') || !link.contains(':');
@@ -112,7 +121,7 @@ fn a_regression_between_two_runs_is_counted() {
     let old = run(&before, [70.0, 71.0, 72.0]);
     let new = run(&after, [100.0, 101.0, 102.0]);
     let found = compare(&old, &new).expect("compared");
-    assert_eq!((found.worse, found.better, found.cells), (1, 0, 2));
+    assert_eq!((found.worse, found.better, found.configurations), (1, 0, 2));
     let back = compare(&new, &old).expect("compared");
     assert_eq!((back.worse, back.better), (0, 1));
 }
@@ -130,8 +139,7 @@ fn samples_of_a_repeat_that_was_never_finished_do_not_count() {
     assert_eq!(store.samples("m16.1").expect("samples").len(), 45);
 }
 
-/// What a run of some repeats writes, in order: to the samples (`false`) or to the
-/// journal (`true`).
+/// The writes of a run in order: to the samples (`false`) or the journal (`true`).
 fn writes(folder: &Folder) -> Vec<(bool, Vec<u8>)> {
     let (mut samples, mut lines) = (0, 0);
     let mut all = Vec::new();
@@ -155,33 +163,35 @@ fn writes(folder: &Folder) -> Vec<(bool, Vec<u8>)> {
 const PARAMETERS: [&str; 3] = ["situation", "qos", "size"];
 const STEPS: usize = 4;
 
-/// One repeat: of two cells, two times each; one of them has nothing to show.
+/// One repeat: of two configurations, twice each. One of them has no result.
 fn measure(store: &Store, step: usize) {
     let experiment = experiments::ALL[0];
     let mut journal = store.append(experiment, &PARAMETERS).expect("a journal");
-    let measured = Measured {
+    let measured = Measurement {
         samples: vec![("latency", vec![step as f64, 0.5])],
-        figures: vec![("overhead", f64::NAN)],
-        ..Measured::default()
+        values: vec![("overhead", f64::NAN)],
+        ..Measurement::default()
     };
     let outcome = match step {
-        2 => Outcome::Failed("as it happens".into()),
-        _ => Outcome::Measured(measured),
+        2 => RepeatOutcome::Failed("as it happens".into()),
+        _ => RepeatOutcome::Measured(measured),
     };
-    let added = journal.add(experiment, &cell_of(step), step / 2, 0.0, outcome);
+    let added = journal.add(experiment, &configuration_of(step), step / 2, 0.0, outcome);
     added.expect("written");
 }
 
-fn cell_of(step: usize) -> Cell {
-    cell(256, ["pteros", "cyclone"][step % 2])
+fn configuration_of(step: usize) -> Configuration {
+    configuration(256, ["pteros", "cyclone"][step % 2])
 }
 
-/// Measures what a folder lacks, as a run does that goes on.
+/// Measures what a folder lacks, as a resumed run does.
 fn go_on(store: &Store) {
     for step in 0..STEPS {
         let entries = store.entries("m16.1").expect("entries");
-        let is_it = |e: &pteros_lab::store::Entry| {
-            e.is_final() && e.contestant == cell_of(step).contestant && e.repeat == step / 2
+        let is_it = |e: &pteros_lab::store::JournalEntry| {
+            e.is_final()
+                && e.implementation == configuration_of(step).implementation
+                && e.repeat == step / 2
         };
         if !entries.iter().any(is_it) {
             measure(store, step);
@@ -190,19 +200,19 @@ fn go_on(store: &Store) {
 }
 
 #[test]
-fn a_kill_wherever_it_comes_costs_one_repeat_at_most() {
+fn a_kill_at_any_point_costs_one_repeat_at_most() {
     let whole = Folder::new("whole");
     let all = writes(&whole);
     let of = |store: &Store| {
         let mut samples: Vec<_> = store.samples("m16.1").expect("samples");
-        samples.sort_by_key(|s| (s.repeat, s.cell.clone(), s.value.to_bits()));
+        samples.sort_by_key(|s| (s.repeat, s.configuration.clone(), s.value.to_bits()));
         samples
     };
     let expected = of(&Store::open(&whole.0).expect("a store"));
     assert_eq!(expected.len(), 2 * (STEPS - 1));
     let total: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
     let killed = Folder::new("killed");
-    // Around each write's ends, and here and there within.
+    // At the ends of each write, and at some places within.
     let mut ends = vec![0];
     for (_, bytes) in &all {
         ends.push(ends.last().copied().unwrap_or(0) + bytes.len());
@@ -233,12 +243,12 @@ fn a_kill_wherever_it_comes_costs_one_repeat_at_most() {
 }
 
 #[test]
-fn lines_whose_samples_are_gone_are_measured_again_and_never_come_back() {
+fn lines_with_missing_samples_are_measured_again_and_stay_deleted() {
     let folder = Folder::new("gone");
     drop(writes(&folder));
     let store = Store::open(&folder.0).expect("a store");
     let expected = store.samples("m16.1").expect("samples").len();
-    // As after a power cut that the journal survived.
+    // As after a power cut that only the journal survived.
     let samples = folder.0.join("m16.1/samples.csv");
     let text = std::fs::read_to_string(&samples).expect("samples");
     let kept = text.lines().take(2).map(str::len).sum::<usize>() + 2;

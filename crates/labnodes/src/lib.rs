@@ -1,18 +1,18 @@
-//! The lab's nodes as components, which `pteros lab run c23` has a container load: the
-//! same that its worker composes by hand.
+//! The lab's nodes as components. `pteros lab run c23` loads them into a component
+//! container; its worker composes the same nodes without one.
 #![deny(missing_docs)]
 #![allow(
     clippy::disallowed_methods,
-    reason = "a process of a run waits for its parent on a thread of its own"
+    reason = "a thread of the process waits for its parent"
 )]
 
-mod crowd;
+mod scale_test;
 mod topology;
 
-// Shares Pteros with the container instead of bringing a copy along.
+// Shares the Pteros library with the container instead of linking a copy.
 use pteros_dylib as _;
 
-pub use crowd::CrowdNode;
+pub use scale_test::ScaleTestNode;
 pub use topology::{ManagedTopologyNode, TopologyNode};
 
-pteros::register_components!(CrowdNode, TopologyNode, ManagedTopologyNode);
+pteros::register_components!(ScaleTestNode, TopologyNode, ManagedTopologyNode);

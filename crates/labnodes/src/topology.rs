@@ -1,5 +1,6 @@
-//! A node of a topology. All that one container has loaded are one process of the run,
-//! whose parent talks with it as with the worker: over standard input and output.
+//! Nodes of a topology as components. All nodes of one container form one process
+//! of the run. Its parent controls it through standard input and output, as it does
+//! a worker.
 
 use std::fs;
 
@@ -7,20 +8,22 @@ use parking_lot::Mutex;
 use pteros::LifecycleNode;
 use pteros::component::{Component, ComponentError};
 use pteros::prelude::*;
-use pteros_lab::topology::{Hosted, activate, library};
+use pteros_lab::topology::{HostedProcess, activate, library};
 
-/// The process's part of the run until its last node is there.
-static HOSTED: Mutex<Option<Hosted>> = Mutex::new(None);
+/// The process of the run, until its last node is loaded.
+static HOSTED: Mutex<Option<HostedProcess>> = Mutex::new(None);
 
-/// One node of a process of a topology, on the container's executor. Parameters:
-/// `task`, the file that says what this process is; `index`, the node's number in it. With
-/// the last of them the process meets its peers, and does what its parent says.
+/// A node of a topology on the container's executor.
+///
+/// Parameters: `task`, the file with the process's task; `index`, the node's number
+/// in it. After the last node the process waits for discovery, and follows its
+/// parent.
 pub struct TopologyNode(Node);
 
 impl Component for TopologyNode {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.node_with(options.name("topology_node"))?;
-        adopt(context, &node)?;
+        let node = context.create_node_with(options.name("topology_node"))?;
+        add_node_entities(context, &node)?;
         Ok(Self(node))
     }
 
@@ -29,14 +32,14 @@ impl Component for TopologyNode {
     }
 }
 
-/// The same as a managed node, active from the beginning.
+/// The same as a lifecycle node, active from the beginning.
 pub struct ManagedTopologyNode(LifecycleNode);
 
 impl Component for ManagedTopologyNode {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let managed = LifecycleNode::new(context, options.name("topology_node"), ())?;
         activate(&managed).map_err(|e| format!("{e:#}"))?;
-        adopt(context, managed.node())?;
+        add_node_entities(context, managed.node())?;
         Ok(Self(managed))
     }
 
@@ -45,30 +48,32 @@ impl Component for ManagedTopologyNode {
     }
 }
 
-/// Makes what the task says on the node; the last one begins the run.
-fn adopt(context: &Context, node: &Node) -> Result<(), ComponentError> {
+/// Creates the endpoints of the node. The last node starts the run.
+fn add_node_entities(context: &Context, node: &Node) -> Result<(), ComponentError> {
     let task = node.declare_parameter("task", String::new())?.value();
     let index = node.declare_parameter("index", 0_i64)?.value();
     let index = usize::try_from(index).map_err(|_| format!("index = {index}: from 0 on"))?;
-    let mut place = HOSTED.lock();
-    let mut hosted = match place.take() {
+    let mut slot = HOSTED.lock();
+    let mut hosted = match slot.take() {
         Some(hosted) => hosted,
         None => {
             let text = fs::read_to_string(&task).map_err(|e| format!("task {task}: {e}"))?;
-            Hosted::read(&text, library()).map_err(|e| format!("{e:#}"))?
+            HostedProcess::read(&text, library()).map_err(|e| format!("{e:#}"))?
         }
     };
-    hosted.adopt(node, index).map_err(|e| format!("{e:#}"))?;
-    if !hosted.is_whole() {
-        *place = Some(hosted);
+    hosted
+        .add_node_entities(node, index)
+        .map_err(|e| format!("{e:#}"))?;
+    if !hosted.is_complete() {
+        *slot = Some(hosted);
         return Ok(());
     }
     let own = context.clone();
-    let conduct = move || {
-        if let Err(error) = hosted.conduct(&own) {
+    let run = move || {
+        if let Err(error) = hosted.run_to_end(&own) {
             eprintln!("{error:#}");
             own.shutdown();
         }
     };
-    Ok(context.spawn_thread("conductor", conduct)?)
+    Ok(context.spawn_thread("conductor", run)?)
 }

@@ -1,22 +1,22 @@
-//! "Did you mean", as errors in launch files have it.
+//! Name suggestions for errors in launch files.
 
 use pteros::suggest::close_names;
 
-/// `; did you mean a or b?`, or `; the way out` where none is close.
+/// `; did you mean a or b?`, or `; hint` if no name is close.
 pub fn did_you_mean<'k>(
     wanted: &str,
     known: impl IntoIterator<Item = &'k str>,
-    way_out: &str,
+    hint: &str,
 ) -> String {
     let close = close_names(wanted, known);
     match close.split_last() {
-        None => format!("; {way_out}"),
+        None => format!("; {hint}"),
         Some((only, [])) => format!("; did you mean {only:?}?"),
         Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
     }
 }
 
-/// Up to twelve names for a message, sorted.
+/// At most twelve names, sorted, for an error text.
 pub fn listed<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
     const SHOWN_MAX: usize = 12;
     let mut names: Vec<&str> = known.into_iter().collect();
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_recognised_and_a_stranger_is_not() {
+    fn a_misspelt_name_gets_a_suggestion_and_an_unrelated_one_none() {
         let known = ["namespace", "name", "respawn"];
         assert_eq!(
             did_you_mean("namespce", known, "look it up"),

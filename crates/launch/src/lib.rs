@@ -1,23 +1,22 @@
-//! ROS 2's launch files, XML and YAML: read, checked, run and watched over.
+//! Launch system: reads, checks and runs ROS 2's XML and YAML launch files.
 //!
-//! 1. [`Document::read`](document::Document::read) makes one tree of either form,
-//!    in which every attribute knows its line.
-//! 2. [`Plan::read`](plan::Plan::read) walks the tree, evaluates substitutions and
-//!    conditions, follows includes, and looks up whatever is referred to. The plan
-//!    holds all that will happen; nothing has been started, and nothing will be if
-//!    anything was wrong.
-//! 3. [`run`] starts the plan's processes and keeps them until they end or
-//!    Ctrl-C. What is decided ([`conductor`]) is apart from what is done
-//!    ([`run::Supervisor`]), so that decisions are tested on fake time.
+//! 1. [`Document::read`](document::Document::read) parses either format into one
+//!    tree. Every attribute keeps its source location.
+//! 2. [`LaunchPlan::read`](plan::LaunchPlan::read) walks the tree, evaluates
+//!    substitutions and conditions, follows includes, and resolves packages,
+//!    programs and components. The plan holds everything that will happen. If
+//!    anything is wrong, nothing starts.
+//! 3. [`run`] starts the plan's processes and supervises them until they end or
+//!    Ctrl-C stops them. Decisions ([`launch_state_machine`]) are separate from
+//!    actions ([`run::Supervisor`]), so they are tested on simulated time.
 //!
-//! What it never does: run Python. Launch files of that kind are refused with
-//! words.
+//! This crate never runs Python: it refuses Python launch files with an error.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod conductor;
 pub mod document;
-pub mod fault;
+pub mod error;
+pub mod launch_state_machine;
 pub mod packages;
 pub mod plan;
 pub mod run;
@@ -27,6 +26,6 @@ mod action;
 mod close_names;
 mod scope;
 
-pub use fault::{Fault, Faults, Place};
+pub use error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 pub use packages::Packages;
-pub use plan::{Plan, Request};
+pub use plan::{LaunchPlan, LaunchRequest};

@@ -1,6 +1,6 @@
-//! Where packages are: installed ones in prefixes, as ROS 2's ament index has
-//! them, and those of the Cargo workspace around a launch file, which need no
-//! installing.
+//! Package lookup: packages of installation prefixes through the ament index, and
+//! packages of the Cargo workspace around a launch file, which need no
+//! installation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,60 +8,60 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use pteros_component::Index;
+use pteros_container::ComponentIndex;
 
 use crate::close_names::{did_you_mean, listed};
 
-/// Where the ament index has a file for each package of a prefix.
-const INDEX: &str = "share/ament_index/resource_index/packages";
-/// How many folders above a file are looked at for a `Cargo.toml`.
+/// Folder of the ament index with one file per package.
+const AMENT_PACKAGES: &str = "share/ament_index/resource_index/packages";
+/// Largest number of parent folders that are searched for a `Cargo.toml`.
 const ANCESTORS_MAX: usize = 16;
-/// The largest `Cargo.toml` looked at.
+/// The largest `Cargo.toml` that is read.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// A package that was found.
+/// A package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
     /// Its name.
     pub name: String,
-    /// Where its launch files, parameters and maps are: `PREFIX/share/NAME`, or the
+    /// Folder of its launch files, parameters and maps: `PREFIX/share/NAME`, or the
     /// folder of its `Cargo.toml`.
     pub share: PathBuf,
     /// Its prefix, or the folder of its `Cargo.toml`.
     pub prefix: PathBuf,
-    /// How it comes here.
-    pub origin: Origin,
+    /// Where it was found.
+    pub origin: PackageOrigin,
 }
 
-/// How a package comes here.
+/// Where a package was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// It is installed in a prefix.
+pub enum PackageOrigin {
+    /// In an installation prefix.
     Installed,
-    /// It is of a Cargo workspace.
+    /// In a Cargo workspace.
     Cargo,
 }
 
-/// Finds packages and their executables. Looks anew at each question.
+/// Finds packages and their executables. Each call reads the file system again.
 #[derive(Clone, Debug, Default)]
 pub struct Packages {
     prefixes: Vec<PathBuf>,
     program_folders: Vec<PathBuf>,
     cargo_target: Option<PathBuf>,
-    manifests: BTreeMap<String, Manifest>,
+    manifests: BTreeMap<String, CargoManifest>,
 }
 
 #[derive(Clone, Debug)]
-struct Manifest {
+struct CargoManifest {
     folder: PathBuf,
     workspace: PathBuf,
     executables: Vec<String>,
 }
 
 impl Packages {
-    /// The prefixes and folders of an index of components; `cargo_target` is what
-    /// `CARGO_TARGET_DIR` says.
-    pub fn new(index: &Index, cargo_target: Option<PathBuf>) -> Self {
+    /// Searches the prefixes and folders of a component index; `cargo_target` is
+    /// the value of `CARGO_TARGET_DIR`.
+    pub fn new(index: &ComponentIndex, cargo_target: Option<PathBuf>) -> Self {
         Self {
             prefixes: index.prefixes().to_vec(),
             program_folders: index.folders().to_vec(),
@@ -70,7 +70,7 @@ impl Packages {
         }
     }
 
-    /// Adds the Cargo packages around a folder: the nearest `Cargo.toml` above it,
+    /// Adds the Cargo packages around a folder: the nearest `Cargo.toml` above it
     /// and the members of its workspace.
     #[must_use]
     pub fn with_workspace_of(mut self, folder: &Path) -> Self {
@@ -113,7 +113,7 @@ impl Packages {
         }
         executables.sort();
         executables.dedup();
-        self.manifests.entry(name).or_insert_with(|| Manifest {
+        self.manifests.entry(name).or_insert_with(|| CargoManifest {
             folder: folder.to_owned(),
             workspace: workspace.to_owned(),
             executables,
@@ -124,7 +124,7 @@ impl Packages {
     pub fn names(&self) -> Vec<String> {
         let mut names: BTreeSet<String> = self.manifests.keys().cloned().collect();
         for prefix in &self.prefixes {
-            for entry in entries(&prefix.join(INDEX)) {
+            for entry in entries(&prefix.join(AMENT_PACKAGES)) {
                 let name = entry.file_name().unwrap_or_default();
                 names.insert(name.to_string_lossy().into_owned());
             }
@@ -132,14 +132,15 @@ impl Packages {
         names.into_iter().collect()
     }
 
-    /// The package of that name; an installed one before one of the workspace.
+    /// The package of that name. An installed package precedes one of the
+    /// workspace.
     ///
     /// # Errors
-    /// That there is none, with similar names and where was looked.
+    /// Unknown package, with similar names and the searched places.
     pub fn find(&self, name: &str) -> Result<Package, String> {
         let installed = self.prefixes.iter().find(|prefix| {
             is_name(name)
-                && (prefix.join(INDEX).join(name).is_file()
+                && (prefix.join(AMENT_PACKAGES).join(name).is_file()
                     || prefix.join("lib").join(name).is_dir())
         });
         if let Some(prefix) = installed {
@@ -147,7 +148,7 @@ impl Packages {
                 name: name.into(),
                 share: prefix.join("share").join(name),
                 prefix: prefix.clone(),
-                origin: Origin::Installed,
+                origin: PackageOrigin::Installed,
             });
         }
         if let Some((name, manifest)) = self.manifest(name) {
@@ -155,7 +156,7 @@ impl Packages {
                 name: name.into(),
                 share: manifest.folder.clone(),
                 prefix: manifest.folder.clone(),
-                origin: Origin::Cargo,
+                origin: PackageOrigin::Cargo,
             });
         }
         let known = self.names();
@@ -167,26 +168,25 @@ impl Packages {
         Err(format!("there is no package {name:?}{similar}"))
     }
 
-    /// A Cargo package, whose name may have dashes where ROS 2 has underscores.
-    fn manifest(&self, name: &str) -> Option<(&str, &Manifest)> {
+    /// A Cargo package. Its name may have dashes where ROS 2 has underscores.
+    fn manifest(&self, name: &str) -> Option<(&str, &CargoManifest)> {
         let exact = self.manifests.get_key_value(name);
         let same = |known: &str| known.replace('-', "_") == name;
         let found = exact.or_else(|| self.manifests.iter().find(|(known, _)| same(known)));
         found.map(|(name, manifest)| (name.as_str(), manifest))
     }
 
-    /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, or what Cargo has built of
-    /// that name, the newest.
+    /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, or the newest one of
+    /// that name that Cargo has built.
     ///
     /// # Errors
-    /// As [`Packages::find`]; or that the package has no such program, with those it
-    /// has.
+    /// As [`Packages::find`], or an unknown program, with the known ones.
     pub fn executable(&self, package: &str, name: &str) -> Result<PathBuf, String> {
         let found = self.find(package)?;
         let path = match found.origin {
             _ if !is_name(name) => None,
-            Origin::Installed => Some(found.prefix.join("lib").join(package).join(name)),
-            Origin::Cargo => self.built(package, name),
+            PackageOrigin::Installed => Some(found.prefix.join("lib").join(package).join(name)),
+            PackageOrigin::Cargo => self.built_program(package, name),
         };
         if let Some(path) = path.filter(|path| is_program(path)) {
             return Ok(path);
@@ -194,15 +194,15 @@ impl Packages {
         let known = self.executables(package)?;
         let declared = self.manifest(package).map(|(_, manifest)| manifest);
         let is_declared = declared.is_some_and(|one| one.executables.iter().any(|n| n == name));
-        if found.origin == Origin::Cargo && is_declared {
+        if found.origin == PackageOrigin::Cargo && is_declared {
             return Err(format!(
                 "program {name:?} of package {package:?} is not built yet; run: cargo build -p {}",
                 found.name
             ));
         }
         let known: Vec<_> = known.iter().map(|(name, _)| name.as_str()).collect();
-        let way_out = format!("it has: {}", listed(known.iter().copied()));
-        let similar = did_you_mean(name, known.iter().copied(), &way_out);
+        let hint = format!("it has: {}", listed(known.iter().copied()));
+        let similar = did_you_mean(name, known.iter().copied(), &hint);
         Err(format!(
             "package {package:?} has no program {name:?}{similar}"
         ))
@@ -216,7 +216,7 @@ impl Packages {
         let found = self.find(package)?;
         let mut programs = Vec::new();
         match found.origin {
-            Origin::Installed => {
+            PackageOrigin::Installed => {
                 for path in entries(&found.prefix.join("lib").join(package)) {
                     let name = path.file_name().unwrap_or_default();
                     if is_program(&path) {
@@ -224,10 +224,10 @@ impl Packages {
                     }
                 }
             }
-            Origin::Cargo => {
+            PackageOrigin::Cargo => {
                 let manifest = self.manifest(package).map(|(_, manifest)| manifest);
                 for name in manifest.into_iter().flat_map(|one| &one.executables) {
-                    if let Some(path) = self.built(package, name) {
+                    if let Some(path) = self.built_program(package, name) {
                         programs.push((name.clone(), path));
                     }
                 }
@@ -236,9 +236,9 @@ impl Packages {
         Ok(programs)
     }
 
-    /// What Cargo has built last of that name; beside this program first, since
-    /// that is of the same build.
-    fn built(&self, package: &str, name: &str) -> Option<PathBuf> {
+    /// The newest program of that name that Cargo has built. A program beside this
+    /// one comes first, since it is of the same build.
+    fn built_program(&self, package: &str, name: &str) -> Option<PathBuf> {
         let (_, manifest) = self.manifest(package)?;
         let mut targets: Vec<PathBuf> = self.cargo_target.iter().cloned().collect();
         targets.push(manifest.folder.join("target"));
@@ -256,21 +256,21 @@ impl Packages {
     }
 }
 
-/// Whether it can be the name of a file in a folder.
+/// Whether the name is a valid file name.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
 }
 
-/// Whether there is a file that may be run.
+/// Whether the path is an executable file.
 pub fn is_program(path: &Path) -> bool {
     let metadata = path.metadata();
     metadata.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// What lies in a folder, sorted; nothing where there is none.
+/// The entries of a folder, sorted; empty if there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let listed = fs::read_dir(folder).into_iter().flatten();
-    let mut paths: Vec<_> = listed.filter_map(|one| Some(one.ok()?.path())).collect();
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<_> = entries.filter_map(|one| Some(one.ok()?.path())).collect();
     paths.sort();
     paths
 }
@@ -280,14 +280,15 @@ fn manifest_text(folder: &Path) -> String {
     let is_small = path
         .metadata()
         .is_ok_and(|data| data.len() <= MANIFEST_BYTES_MAX);
-    match is_small {
-        true => fs::read_to_string(path).unwrap_or_default(),
-        false => String::new(),
+    if is_small {
+        fs::read_to_string(path).unwrap_or_default()
+    } else {
+        String::new()
     }
 }
 
-/// The texts that `key` has in sections of that head. Enough of TOML for what
-/// Cargo's own tools write.
+/// The values of `key` in sections with this heading. Reads as much of TOML as
+/// Cargo's tools write.
 fn values_of(text: &str, head: &str, key: &str) -> Vec<String> {
     let mut section = "";
     let mut values = Vec::new();
@@ -305,7 +306,7 @@ fn values_of(text: &str, head: &str, key: &str) -> Vec<String> {
     values
 }
 
-/// The folders of a workspace's members; `*` stands for any one folder.
+/// The folders of a workspace's members; `*` matches any one folder.
 fn members(root: &Path, text: &str) -> Vec<PathBuf> {
     let Some((_, workspace)) = text.split_once("[workspace]") else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! What a launch file comes to, with the arguments given: everything that will be
-//! started and said, looked up and checked beforehand.
+//! Launch plan: every process, component and timer of a launch file with given
+//! arguments. The plan is complete and checked before anything starts.
 
 mod report;
 
@@ -9,326 +9,325 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pteros::parameter::ParameterValue;
-use pteros_component::Index;
+use pteros_container::ComponentIndex;
 
 use crate::action::Builder;
-use crate::fault::{Faults, Place};
+use crate::error::{LaunchFileErrors, SourceLocation};
 use crate::packages::Packages;
 
-/// What is to be launched, and with what.
+/// A launch file, its arguments and the environment to read it in.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct LaunchRequest {
     /// The launch file.
     pub file: PathBuf,
-    /// `name:=value` of the command line; of several of one name the last counts.
+    /// `name:=value` pairs of the command line; the last value of a name wins.
     pub arguments: Vec<(String, String)>,
-    /// The environment at the beginning.
+    /// The initial environment.
     pub environment: BTreeMap<String, String>,
-    /// Where packages are.
+    /// Where packages are searched.
     pub packages: Packages,
-    /// Where components are.
-    pub components: Index,
-    /// The folder of this launch's log files, `$(log_dir)`. Nothing is written there
-    /// while the file is read.
+    /// Where components are searched.
+    pub components: ComponentIndex,
+    /// The folder of this launch's log files, `$(log_dir)`. Reading the file writes
+    /// nothing there.
     pub log_folder: PathBuf,
     /// This host's name, for `$(anon …)`.
     pub host: String,
-    /// This process's number, for `$(anon …)`.
+    /// This process's id, for `$(anon …)`.
     pub process: u32,
 }
 
-/// Everything that will happen. Nothing of it has happened yet.
+/// Everything that a launch will do. Nothing has been started yet.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LaunchPlan {
     /// The launch file.
     pub file: Arc<Path>,
-    /// The arguments that the file and its includes declare, in their order.
-    pub arguments: Vec<Argument>,
-    /// What is done, in order; nothing waits for the step before.
-    pub steps: Vec<Step>,
-    /// Remarks for the user that are no faults.
-    pub remarks: Vec<String>,
+    /// The arguments that the file and its includes declare, in order.
+    pub arguments: Vec<LaunchArgument>,
+    /// The steps in order. No step waits for the one before.
+    pub steps: Vec<PlanStep>,
+    /// Notes for the user that are not errors.
+    pub notes: Vec<String>,
     /// All launch files that were read.
     pub files: Vec<PathBuf>,
 }
 
 /// A declared argument.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Argument {
+pub struct LaunchArgument {
     /// Its name.
     pub name: String,
-    /// Its default as written, substitutions still in it.
+    /// Its default as written, with unevaluated substitutions.
     pub default: Option<String>,
-    /// What it is for.
+    /// Its description.
     pub description: Option<String>,
-    /// The values that it may have; any where there are none.
+    /// The accepted values; empty accepts any.
     pub choices: Vec<String>,
-    /// Its value in this launch.
+    /// Its value in this launch; none if it has none.
     pub value: Option<String>,
     /// Where it is declared.
-    pub place: Place,
+    pub location: SourceLocation,
 }
 
-/// One thing that happens.
+/// One step of a launch.
 #[derive(Clone, Debug)]
-pub enum Step {
-    /// A process is started.
-    Start(Box<Process>),
-    /// Components are loaded into a container, one after the other.
-    Load(Load),
-    /// Something happens later.
-    Timer(Timer),
-    /// A line is said.
-    Log(Log),
-    /// Everything is stopped.
+pub enum PlanStep {
+    /// Starts a process.
+    Start(Box<ProcessSpec>),
+    /// Loads components into a container, one after the other.
+    Load(ComponentLoad),
+    /// Runs other steps later.
+    Timer(LaunchTimer),
+    /// Writes a log line.
+    Log(LogMessage),
+    /// Stops the whole launch.
     Shutdown(Shutdown),
 }
 
-/// A process to be started.
+/// A process to start.
 #[derive(Clone, Debug)]
-pub struct Process {
-    /// Its name in messages and of its log file: the program's and a number.
+pub struct ProcessSpec {
+    /// Its name in log lines and of its log file: the program's name and a number.
     pub name: String,
     /// Program and arguments.
-    pub words: Vec<String>,
-    /// Its whole environment.
+    pub command: Vec<String>,
+    /// Its complete environment.
     pub environment: BTreeMap<String, String>,
-    /// Its working folder; the launcher's where there is none.
-    pub folder: Option<PathBuf>,
+    /// Its working folder; none for the launcher's.
+    pub working_folder: Option<PathBuf>,
     /// Where its output goes.
-    pub output: Output,
-    /// Whether it writes to terminals instead of pipes.
+    pub output: ProcessOutput,
+    /// Whether its output goes to pseudo-terminals instead of pipes.
     pub emulate_tty: bool,
-    /// Whether it is started again when it ends by itself.
-    pub respawn: Option<Respawn>,
-    /// How long it has between SIGINT and SIGTERM.
+    /// Whether and when it is started again after it ended by itself.
+    pub respawn: Option<RespawnPolicy>,
+    /// Time between SIGINT and SIGTERM.
     pub sigterm_timeout: Duration,
-    /// How long it has between SIGTERM and SIGKILL.
+    /// Time between SIGTERM and SIGKILL.
     pub sigkill_timeout: Duration,
-    /// What happens when it has ended and is not started again.
-    pub on_exit: Vec<Step>,
-    /// The node in it, where the file says it is one.
-    pub node: Option<NodeFacts>,
-    /// Files that are written before it starts: parameters with substitutions.
+    /// Steps to run when it has ended and is not respawned.
+    pub on_exit: Vec<PlanStep>,
+    /// The node in it, if the launch file declares one.
+    pub node: Option<NodeSpec>,
+    /// Files to write before it starts: parameters with evaluated substitutions.
     pub files: Vec<(PathBuf, String)>,
-    /// Where the launch file says so.
-    pub place: Place,
+    /// Its position in the launch file.
+    pub location: SourceLocation,
 }
 
-/// What is known of the node in a process.
+/// The node in a process.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NodeFacts {
-    /// Its package, where it is named by one.
+pub struct NodeSpec {
+    /// Its package, if the launch file names one.
     pub package: Option<String>,
     /// Its program's name as written.
     pub executable: String,
-    /// Its name, where the file gives one.
+    /// Its name, if the launch file gives one.
     pub name: Option<String>,
-    /// Its namespace, absolute; empty where the file gives none.
+    /// Its absolute namespace; empty if the launch file gives none.
     pub namespace: String,
-    /// What kind of node it is.
+    /// The kind of node.
     pub kind: NodeKind,
-    /// Managed nodes, by full name, that have to be active before this one is brought
+    /// Full names of managed nodes that must be active before this one is brought
     /// up.
-    pub needs: Vec<String>,
+    pub depends_on: Vec<String>,
 }
 
-/// What kind of node a process has.
+/// Kind of node in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// One as any other.
+    /// An ordinary node.
     Plain,
-    /// A container of components.
+    /// A component container.
     Container,
-    /// A managed node; whether it is brought up to active.
+    /// A managed (lifecycle) node.
     Lifecycle {
-        /// Configure and activate it, in the file's order.
+        /// Whether it is configured and activated, in the file's order.
         autostart: bool,
     },
 }
 
-impl NodeFacts {
-    /// The full name, `/ns/name`, where the file gives a name.
+impl NodeSpec {
+    /// The full name, `/ns/name`; none if the launch file gives no name.
     pub fn full_name(&self) -> Option<String> {
         let name = self.name.as_deref()?;
         Some(format!("{}/{name}", self.namespace.trim_end_matches('/')))
     }
 }
 
-/// Where the output of a process goes.
+/// Destinations of the output of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Output {
-    /// What it writes on standard output.
-    pub stdout: Destinations,
-    /// What it writes on standard error.
-    pub stderr: Destinations,
+pub struct ProcessOutput {
+    /// Destinations of standard output.
+    pub stdout: OutputDestinations,
+    /// Destinations of standard error.
+    pub stderr: OutputDestinations,
 }
 
-/// Places for lines of output.
+/// Destinations of output lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Destinations {
+pub struct OutputDestinations {
     /// The launcher's own output.
     pub screen: bool,
     /// `launch.log`.
     pub log: bool,
-    /// A file of its own, `NAME-stdout.log` and `NAME-stderr.log`, and both in
+    /// Files of the process: `NAME-stdout.log`, `NAME-stderr.log`, and both in
     /// `NAME.log`.
-    pub own_log: bool,
+    pub own_files: bool,
 }
 
-/// How often and when a process is started again.
+/// Whether, when and how often a process is started again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Respawn {
-    /// How long to wait before the first time. When it ends again soon, twice as
-    /// long each time, up to [`RESPAWN_PAUSE_MAX`].
+pub struct RespawnPolicy {
+    /// Delay before the first respawn. It doubles each time that the process ends
+    /// soon again, up to [`RESPAWN_DELAY_MAX`].
     pub delay: Duration,
-    /// How many times at most; any number where there is none.
+    /// The largest number of respawns; none for any number.
     pub retries_max: Option<u32>,
 }
 
-/// The longest pause before a process is started again, unless its own delay is
-/// longer.
-pub const RESPAWN_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// The longest respawn delay, unless the configured delay is longer.
+pub const RESPAWN_DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// Components for a container.
+/// Components to load into a container.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Load {
+pub struct ComponentLoad {
     /// The container's full name.
     pub container: String,
-    /// Its process in this launch, by name; none where it runs elsewhere.
+    /// The container's process in this launch; none if another launch runs it.
     pub process: Option<String>,
     /// The components, in order.
-    pub components: Vec<Component>,
-    /// Where the launch file says so.
-    pub place: Place,
+    pub components: Vec<ComponentSpec>,
+    /// Position in the launch file.
+    pub location: SourceLocation,
 }
 
-/// A component to be loaded.
+/// A component to load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Component {
+pub struct ComponentSpec {
     /// Its package.
     pub package: String,
     /// Its class.
     pub class: String,
-    /// Its node's name; empty for the component's own.
+    /// Its node's name; empty keeps the component's default.
     pub name: String,
-    /// Its node's namespace; empty for the component's own.
+    /// Its node's namespace; empty keeps the component's default.
     pub namespace: String,
     /// Its parameters.
     pub parameters: Vec<(String, ParameterValue)>,
     /// Its remap rules.
     pub remaps: Vec<String>,
-    /// Arguments for the container.
+    /// Extra arguments for the container.
     pub extra_arguments: Vec<(String, ParameterValue)>,
-    /// Where the launch file says so.
-    pub place: Place,
+    /// Position in the launch file.
+    pub location: SourceLocation,
 }
 
-/// Something that happens later.
+/// A timer that runs steps once.
 #[derive(Clone, Debug)]
-pub struct Timer {
-    /// How long after this step.
+pub struct LaunchTimer {
+    /// Delay after the timer's own step.
     pub period: Duration,
-    /// Whether time is ROS time, which may be simulated (`ros_timer`).
+    /// The clock that it uses; `ros_timer` uses ROS time.
     pub clock: TimerClock,
-    /// What happens then.
-    pub steps: Vec<Step>,
-    /// Whether it is forgotten when everything is stopped; else the launch ends only
-    /// after it.
+    /// Steps to run then.
+    pub steps: Vec<PlanStep>,
+    /// Whether a shutdown cancels it. Otherwise the launch ends only after it.
     pub cancel_on_shutdown: bool,
-    /// Where the launch file says so.
-    pub place: Place,
+    /// Position in the launch file.
+    pub location: SourceLocation,
 }
 
-/// Which time a timer measures.
+/// Clock of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerClock {
-    /// Real time.
+    /// Steady time.
     Steady,
-    /// ROS time; `simulated` where `use_sim_time` is set in its scope.
+    /// ROS time, which `/clock` provides if `use_sim_time` is set in the scope.
     Ros {
-        /// Whether `/clock` says what time it is.
+        /// Whether `/clock` provides the time.
         simulated: bool,
     },
 }
 
-/// A line to be said.
+/// A log line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Log {
-    /// How bad it is.
-    pub level: Level,
-    /// What.
+pub struct LogMessage {
+    /// Its severity.
+    pub level: LogLevel,
+    /// Its text.
     pub text: String,
-    /// Where the launch file says so.
-    pub place: Place,
+    /// Position in the launch file.
+    pub location: SourceLocation,
 }
 
-/// How bad something is.
+/// Severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// For whoever looks for a fault.
+pub enum LogLevel {
+    /// Detail for debugging.
     Debug,
-    /// As it should be.
+    /// Normal operation.
     Info,
-    /// Perhaps not.
+    /// A possible problem.
     Warning,
-    /// It is not.
+    /// A failure.
     Error,
 }
 
-/// Everything is stopped.
+/// A shutdown of the whole launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shutdown {
-    /// Why.
+    /// Reason for the shutdown.
     pub reason: String,
-    /// Where the launch file says so.
-    pub place: Place,
+    /// Position in the launch file.
+    pub location: SourceLocation,
 }
 
-impl Plan {
-    /// Reads a launch file and what it includes.
+impl LaunchPlan {
+    /// Reads a launch file and its includes, evaluates them and resolves all
+    /// references.
     ///
-    /// Commands of `$(command …)` are run and waited for; nothing else happens.
+    /// Runs the commands of `$(command …)` and waits for them; starts nothing else.
     ///
     /// # Errors
-    /// Everything that is wrong: the files themselves, unknown elements, attributes
-    /// and substitutions, arguments without value, and whatever is referred to and
-    /// not there.
-    pub fn read(request: &Request) -> Result<Self, Faults> {
+    /// All errors of the files: unreadable files, unknown elements, attributes and
+    /// substitutions, arguments without value, and references to things that do not
+    /// exist.
+    pub fn read(request: &LaunchRequest) -> Result<Self, LaunchFileErrors> {
         Builder::new(request).build(request)
     }
 
-    /// The arguments that a launch file declares, whatever else is wrong with it
-    /// beyond its form; those of includes as far as the file can be followed without
-    /// values.
+    /// The arguments that a launch file declares. Other errors than syntax errors
+    /// do not matter. Includes count as far as their paths are known without
+    /// argument values.
     ///
     /// # Errors
-    /// The form of the files.
-    pub fn arguments(request: &Request) -> Result<Vec<Argument>, Faults> {
+    /// Syntax errors of the files.
+    pub fn arguments(request: &LaunchRequest) -> Result<Vec<LaunchArgument>, LaunchFileErrors> {
         Builder::new(request).arguments(request)
     }
 
-    /// All processes, those of timers and of `on_exit` too, in the file's order.
-    pub fn processes(&self) -> Vec<&Process> {
+    /// All processes in file order, including those of timers and `on_exit`.
+    pub fn processes(&self) -> Vec<&ProcessSpec> {
         processes(&self.steps)
     }
 }
 
-/// All processes of these steps and of what lies in them.
-pub(crate) fn processes(steps: &[Step]) -> Vec<&Process> {
+/// All processes of these steps and of nested steps.
+pub(crate) fn processes(steps: &[PlanStep]) -> Vec<&ProcessSpec> {
     let mut found = Vec::new();
-    collect(steps, &mut found);
+    collect_processes(steps, &mut found);
     found
 }
 
-fn collect<'p>(steps: &'p [Step], found: &mut Vec<&'p Process>) {
+fn collect_processes<'p>(steps: &'p [PlanStep], found: &mut Vec<&'p ProcessSpec>) {
     for step in steps {
         match step {
-            Step::Start(process) => {
+            PlanStep::Start(process) => {
                 found.push(process);
-                collect(&process.on_exit, found);
+                collect_processes(&process.on_exit, found);
             }
-            Step::Timer(timer) => collect(&timer.steps, found),
+            PlanStep::Timer(timer) => collect_processes(&timer.steps, found),
             _ => {}
         }
     }

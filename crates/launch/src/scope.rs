@@ -1,31 +1,31 @@
-//! What holds at a place of a launch file: arguments, environment, namespace,
-//! parameters and remaps for the nodes below.
+//! Launch scope: arguments, environment, namespace, parameters and remaps that
+//! apply at a position of a launch file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What `let`, `set_env`, `push_ros_namespace` and their kin change, and groups
-/// put back.
+/// The state that `let`, `set_env`, `push_ros_namespace` and similar actions
+/// change. A group restores it.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// Launch configurations: arguments and what `let` sets.
+    /// Launch configurations: arguments and the values that `let` sets.
     pub configurations: BTreeMap<String, String>,
-    /// The environment of what is started.
+    /// Environment of started processes.
     pub environment: BTreeMap<String, String>,
-    /// The namespace pushed so far; empty or beginning with a slash.
+    /// The pushed namespace; empty or with a leading slash.
     pub namespace: String,
     /// Parameters for all nodes, in order.
     pub parameters: Vec<GlobalParameter>,
     /// Remaps for all nodes, in order.
     pub remaps: Vec<(String, String)>,
-    /// Variables of the loops around.
+    /// Variables of the enclosing loops.
     pub loop_variables: BTreeMap<String, String>,
     /// The file being read.
     pub file: Arc<Path>,
 }
 
-/// A parameter, or a file of them, for every node in scope.
+/// A parameter or parameter file for every node in scope.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GlobalParameter {
     /// A name and its value in YAML.
@@ -35,7 +35,7 @@ pub enum GlobalParameter {
 }
 
 impl Scope {
-    /// The scope at the beginning of the first file.
+    /// The initial scope of the first file.
     pub fn new(
         configurations: BTreeMap<String, String>,
         environment: BTreeMap<String, String>,
@@ -52,8 +52,8 @@ impl Scope {
         }
     }
 
-    /// Forgets arguments, namespace, parameters and remaps, as `reset` and a group
-    /// that forwards nothing do; in ROS 2 all of these are launch configurations.
+    /// Drops arguments, namespace, parameters and remaps, as `reset` and a group
+    /// without forwarding do. In ROS 2 all of these are launch configurations.
     pub fn reset(&mut self, kept: BTreeMap<String, String>) {
         self.configurations = kept;
         self.namespace.clear();
@@ -61,13 +61,13 @@ impl Scope {
         self.remaps.clear();
     }
 
-    /// The folder of the file being read, absolute where the system knows it.
+    /// The folder of the file being read; absolute if possible.
     pub fn folder(&self) -> PathBuf {
         let file = absolute(&self.file);
         file.parent().unwrap_or(Path::new("/")).to_owned()
     }
 
-    /// The namespace below the one pushed; a leading slash begins anew.
+    /// The namespace relative to the pushed one. A leading slash makes it absolute.
     pub fn namespaced(&self, namespace: Option<&str>) -> String {
         let pushed = self.namespace.trim_end_matches('/');
         let joined = match namespace.filter(|name| !name.is_empty()) {
@@ -82,7 +82,7 @@ impl Scope {
     }
 }
 
-/// The path from the root, for messages and `$(dirname)`.
+/// The absolute path, for messages and `$(dirname)`.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

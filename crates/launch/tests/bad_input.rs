@@ -1,53 +1,55 @@
-//! Launch files that are wrong in every way: each is told with its place, none does
-//! harm.
+//! Invalid launch files: each error is reported with its location.
 
 #[path = "plan/reading.rs"]
 mod reading;
 
 use reading::Folder;
 
-/// What is wrong with a file, all of it.
-fn faults(name: &str, text: &str) -> String {
+/// All errors of a file.
+fn errors(name: &str, text: &str) -> String {
     let folder = Folder::new();
     folder.write(name, text);
     match folder.plan(name, &[]) {
         Ok(plan) => panic!("{name} is fine: {plan:?}"),
-        Err(faults) => faults.to_string(),
+        Err(errors) => errors.to_string(),
     }
 }
 
 #[test]
-fn all_wrong_attributes_of_a_process_are_told_at_once() {
-    let told = faults(
+fn all_invalid_attributes_of_a_process_are_reported_at_once() {
+    let text_of_errors = errors(
         "a.launch.xml",
         r#"<launch>
   <executable cmd="true" cwd="/no/such" output="nowhere" emulate_tty="maybe" respawn="perhaps"
     respawn_delay="soon" respawn_max_retries="few" sigterm_timeout="-1" sigkill_timeout="x"/>
 </launch>"#,
     );
-    for fault in [
+    for error in [
         "cwd: there is no folder /no/such",
-        "output: \"nowhere\" is no place for output",
-        "emulate_tty: \"maybe\" is no truth value",
-        "respawn: \"perhaps\" is no truth value",
-        "respawn_delay: \"soon\" is no time",
-        "respawn_max_retries: \"few\" is no number of times",
-        "sigterm_timeout: \"-1\" is no time",
-        "sigkill_timeout: \"x\" is no time",
+        "output: \"nowhere\" is not an output destination",
+        "emulate_tty: \"maybe\" is not a boolean",
+        "respawn: \"perhaps\" is not a boolean",
+        "respawn_delay: \"soon\" is not a duration",
+        "respawn_max_retries: \"few\" is not a count",
+        "sigterm_timeout: \"-1\" is not a duration",
+        "sigkill_timeout: \"x\" is not a duration",
     ] {
-        assert!(told.contains(fault), "{fault} in\n{told}");
+        assert!(
+            text_of_errors.contains(error),
+            "{error} in\n{text_of_errors}"
+        );
     }
-    assert_eq!(told.lines().count(), 8, "{told}");
+    assert_eq!(text_of_errors.lines().count(), 8, "{text_of_errors}");
 }
 
-/// A file's name, its text, and a part of what is said of it.
+/// File name, file text, and a part of the expected error.
 const WRONG: &[(&str, &str, &str)] = &[
-    ("a.launch.xml", "", ":1:1: this is no XML"),
-    ("a.launch.xml", "<launch>", "this is no XML"),
+    ("a.launch.xml", "", ":1:1: not valid XML"),
+    ("a.launch.xml", "<launch>", "not valid XML"),
     (
         "a.launch.xml",
         "<launch>\n<log message=\"a\">\n</launch>",
-        ":3:1: this is no XML: expected 'log' tag, not 'launch'",
+        ":3:1: not valid XML: expected 'log' tag, not 'launch'",
     ),
     (
         "a.launch.xml",
@@ -57,12 +59,12 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.xml",
         "<!DOCTYPE x [<!ENTITY a \"b\">]><launch/>",
-        "this is no XML",
+        "not valid XML",
     ),
     (
         "a.launch.xml",
         "<launch>\n  hello\n</launch>",
-        ":2:3: the text \"hello\" stands outside",
+        ":2:3: the text \"hello\" is outside",
     ),
     (
         "a.launch.xml",
@@ -82,7 +84,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.xml",
         "<launch><executable cmd=\"sleep 'a\"/></launch>",
-        "the quote ' is never closed",
+        "the quote ' is not closed",
     ),
     (
         "a.launch.xml",
@@ -107,7 +109,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.xml",
         "<launch><timer period=\"soon\"/></launch>",
-        ":1:24: period: \"soon\" is no time",
+        ":1:24: period: \"soon\" is not a duration",
     ),
     (
         "a.launch.xml",
@@ -132,7 +134,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.xml",
         "<launch><set_env name=\"a=b\" value=\"c\"/></launch>",
-        "no name of an environment variable",
+        "not an environment variable name",
     ),
     (
         "a.launch.xml",
@@ -159,7 +161,7 @@ const WRONG: &[(&str, &str, &str)] = &[
         "",
         ":1:1: found nothing; a launch file is one mapping",
     ),
-    ("a.launch.yaml", "launch: [", "this is no YAML"),
+    ("a.launch.yaml", "launch: [", "not valid YAML"),
     (
         "a.launch.yaml",
         "launch: 5",
@@ -168,7 +170,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.yaml",
         "launch:\n- log: {message: a}\n  arg: {name: b}",
-        ":2:3: found a mapping where an action should be",
+        ":2:3: found a mapping where an action is expected",
     ),
     (
         "a.launch.yaml",
@@ -178,7 +180,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.yaml",
         "launch:\n- log: {message: a, message: b}",
-        ":2:21: \"message\" is there twice",
+        ":2:21: \"message\" is given twice",
     ),
     (
         "a.launch.yaml",
@@ -188,7 +190,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.yaml",
         "launch:\n- log: &a {message: a}\n- log: *a",
-        "this is no YAML",
+        "not valid YAML",
     ),
     (
         "a.launch.py",
@@ -198,15 +200,18 @@ const WRONG: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn wrong_forms_name_line_column_and_what_is_accepted() {
-    for (name, text, said) in WRONG {
-        let told = faults(name, text);
-        assert!(told.contains(said), "{text}:\n{told}");
+fn errors_name_line_column_and_accepted_values() {
+    for (name, text, message) in WRONG {
+        let text_of_errors = errors(name, text);
+        assert!(
+            text_of_errors.contains(message),
+            "{text}:\n{text_of_errors}"
+        );
     }
 }
 
 #[test]
-fn files_that_are_not_there_or_too_large_or_no_text_are_told() {
+fn missing_oversized_and_binary_files_are_reported() {
     let folder = Folder::new();
     let of = |name: &str| folder.plan(name, &[]).unwrap_err().to_string();
     assert!(of("no.launch.xml").contains("cannot read launch file"));
@@ -218,19 +223,19 @@ fn files_that_are_not_there_or_too_large_or_no_text_are_told() {
 }
 
 #[test]
-fn depth_recursion_and_multiplication_have_limits() {
+fn nesting_recursion_and_action_count_have_limits() {
     let nested = |count: usize| "<group>".repeat(count) + &"</group>".repeat(count);
-    let deep = faults("a.launch.xml", &format!("<launch>{}</launch>", nested(80)));
+    let deep = errors("a.launch.xml", &format!("<launch>{}</launch>", nested(80)));
     assert!(deep.contains("64 deep"), "{deep}");
-    let deeper = faults(
+    let deeper = errors(
         "a.launch.xml",
         &format!("<launch>{}</launch>", nested(100_000)),
     );
     assert!(deeper.contains("64 deep"), "{deeper}");
     let yaml = "launch:\n".to_owned() + &"[".repeat(100_000);
-    assert!(faults("a.launch.yaml", &yaml).contains("a.launch.yaml:"));
+    assert!(errors("a.launch.yaml", &yaml).contains("a.launch.yaml:"));
 
-    let own = faults(
+    let own = errors(
         "a.launch.xml",
         "<launch><include file=\"a.launch.xml\"/></launch>",
     );
@@ -251,14 +256,14 @@ fn depth_recursion_and_multiplication_have_limits() {
     );
 
     let loops = r#"<for len="10000" name="i"><for len="10000" name="j"><let name="a" value="1"/></for></for>"#;
-    let many = faults("a.launch.xml", &format!("<launch>{loops}</launch>"));
+    let many = errors("a.launch.xml", &format!("<launch>{loops}</launch>"));
     assert!(many.contains("more than 100000 actions"), "{many}");
     let long = r#"<let name="a" value="xxxxxxxx"/><for len="40" name="i"><let name="a" value="$(var a)$(var a)"/></for>"#;
-    let long = faults("a.launch.xml", &format!("<launch>{long}</launch>"));
-    assert!(long.contains("larger than 4 MiB"), "{long}");
+    let long = errors("a.launch.xml", &format!("<launch>{long}</launch>"));
+    assert!(long.contains("longer than 4 MiB"), "{long}");
 }
 
-/// Steele and Vigna's splitmix64: enough chance for a test, the same each time.
+/// Steele and Vigna's splitmix64: a deterministic random generator.
 struct Chance(u64);
 
 impl Chance {
@@ -272,7 +277,7 @@ impl Chance {
 }
 
 #[test]
-fn thousands_of_damaged_files_are_read_or_refused_with_a_place() {
+fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
     const XML: &str = r#"<launch><arg name="n" default="2"/><group scoped="false"><let name="x" value="$(eval '$(var n) * 2')"/>
       <push_ros_namespace namespace="r"/><for len="$(var n)" name="i"><log message="$(index i) \$ $(if true 'a b' c)"/></for></group>
       <executable cmd="true 'a b'" respawn="false" output="screen"><env name="A" value="b"/></executable><timer period="1.5"><log message="é"/></timer></launch>"#;
@@ -308,17 +313,17 @@ fn thousands_of_damaged_files_are_read_or_refused_with_a_place() {
             }
         }
         let damaged: String = letters.into_iter().collect();
-        // What would be run is not what is tested here.
+        // This test must not run commands.
         let damaged = damaged.replace("$(command", "$(var");
         folder.write(name, &damaged);
         match folder.plan(name, &[]) {
             Ok(_) => fine += 1,
-            Err(faults) => {
+            Err(errors) => {
                 wrong += 1;
-                for fault in faults.iter() {
-                    let place = fault.place.as_ref();
-                    let place = place.unwrap_or_else(|| panic!("{fault}\n{damaged}"));
-                    assert!(place.line > 0 && place.column > 0, "{fault}");
+                for error in errors.iter() {
+                    let location = error.location.as_ref();
+                    let location = location.unwrap_or_else(|| panic!("{error}\n{damaged}"));
+                    assert!(location.line > 0 && location.column > 0, "{error}");
                 }
             }
         }

@@ -1,31 +1,31 @@
-//! Launch files and the plans they come to. Nothing is started here.
+//! Launch plans of launch files. Nothing is started here.
 
 #[path = "plan/reading.rs"]
 mod reading;
 
-use pteros_launch::plan::{Level, NodeKind, Plan, Step, TimerClock};
+use pteros_launch::plan::{LaunchPlan, LogLevel, NodeKind, PlanStep, TimerClock};
 use reading::{Folder, both};
 use std::time::Duration;
 
-/// The words of the only process.
-fn words(plan: &Plan) -> Vec<String> {
+/// The command of the only process.
+fn words(plan: &LaunchPlan) -> Vec<String> {
     let processes = plan.processes();
     assert_eq!(processes.len(), 1, "{processes:?}");
-    processes[0].words.clone()
+    processes[0].command.clone()
 }
 
-fn messages(plan: &Plan) -> Vec<&str> {
+fn messages(plan: &LaunchPlan) -> Vec<&str> {
     let steps = plan.steps.iter();
     steps
         .filter_map(|step| match step {
-            Step::Log(log) => Some(log.text.as_str()),
+            PlanStep::Log(log) => Some(log.text.as_str()),
             _ => None,
         })
         .collect()
 }
 
-/// The message of `<log message="TEXT"/>`, or what is wrong with it.
-fn said(text: &str) -> Result<String, String> {
+/// The message of `<log message="TEXT"/>`, or the error.
+fn message(text: &str) -> Result<String, String> {
     let folder = Folder::new();
     let text = text
         .replace('&', "&amp;")
@@ -38,12 +38,12 @@ fn said(text: &str) -> Result<String, String> {
     folder.write("a.launch.xml", &text);
     let plan = folder
         .plan("a.launch.xml", &[])
-        .map_err(|faults| faults.to_string())?;
+        .map_err(|errors| errors.to_string())?;
     Ok(messages(&plan)[0].to_owned())
 }
 
 #[test]
-fn every_substitution_gives_what_it_gives_in_ros_2() {
+fn every_substitution_evaluates_as_in_ros_2() {
     for (text, given) in [
         ("$(var x)", "a b"),
         ("$(var no default)", "default"),
@@ -77,15 +77,15 @@ fn every_substitution_gives_what_it_gives_in_ros_2() {
         ("$(find-exec sh)", "/bin/sh"),
         ("\\$(var x) \\\\ $5", "$(var x) \\ $5"),
     ] {
-        assert_eq!(said(text).as_deref(), Ok(given), "{text}");
+        assert_eq!(message(text).as_deref(), Ok(given), "{text}");
     }
-    assert_eq!(said("$(anon n)").unwrap(), "n_host_1_1");
-    assert!(said("$(dirname)").unwrap().starts_with('/'));
-    assert!(said("$(filename)").unwrap().ends_with("/a.launch.xml"));
+    assert_eq!(message("$(anon n)").unwrap(), "n_host_1_1");
+    assert!(message("$(dirname)").unwrap().starts_with('/'));
+    assert!(message("$(filename)").unwrap().ends_with("/a.launch.xml"));
 }
 
 #[test]
-fn a_substitution_that_cannot_be_done_says_why_and_what_is_accepted() {
+fn substitution_errors_name_the_reason_and_the_accepted_values() {
     for (text, wrong) in [
         ("$(var y)", "there is no argument \"y\""),
         ("$(var)", "write $(var NAME [DEFAULT])"),
@@ -116,14 +116,14 @@ fn a_substitution_that_cannot_be_done_says_why_and_what_is_accepted() {
             "none of fail, ignore, warn and capture",
         ),
     ] {
-        let error = said(text).unwrap_err();
+        let error = message(text).unwrap_err();
         assert!(error.contains(wrong), "{text}: {error}");
         assert!(error.contains("a.launch.xml:2:"), "{text}: {error}");
     }
 }
 
 #[test]
-fn a_nodes_words_are_those_that_launch_ros_makes() {
+fn a_nodes_command_equals_that_of_launch_ros() {
     let folder = Folder::new();
     folder.program("lib/box/talk");
     folder.write("p.yaml", "/**:\n  ros__parameters: {a: 1}\n");
@@ -184,8 +184,8 @@ fn a_nodes_words_are_those_that_launch_ros_makes() {
         assert_eq!(words(&plan), expected);
         let process = plan.processes()[0];
         assert_eq!(process.name, "talk-1");
-        // The node's own values are said of it by name: whatever files have for every
-        // node, or for this one above, yields to what comes last.
+        // The node's own values name the node. They come last, so they override
+        // values of files for every node or for this one.
         let texts: Vec<&str> = process.files.iter().map(|(_, text)| &**text).collect();
         let expected = [
             "/robot/arm/left/t:\n  ros__parameters:\n    \"rate\": 2\n    \"name\": \"2\"\n    \"gains.p\": [1.0, 2.0]\n    \"list\": [1, 2]\n",
@@ -201,7 +201,7 @@ fn a_nodes_words_are_those_that_launch_ros_makes() {
 }
 
 #[test]
-fn groups_put_back_what_they_set_unless_they_are_not_scoped() {
+fn groups_restore_the_scope_unless_they_are_not_scoped() {
     let folder = Folder::new();
     folder.write(
         "a.launch.xml",
@@ -257,14 +257,14 @@ fn includes_get_arguments_and_know_their_own_folder() {
         messages(&plan),
         [format!("moon {sub}"), format!("sun {sub}"), own.to_owned()]
     );
-    let Step::Log(log) = &plan.steps[0] else {
+    let PlanStep::Log(log) = &plan.steps[0] else {
         panic!()
     };
-    assert_eq!(log.level, Level::Error);
+    assert_eq!(log.level, LogLevel::Error);
 }
 
 #[test]
-fn loops_conditions_timers_and_ends() {
+fn loops_conditions_timers_and_on_exit() {
     let folder = Folder::new();
     folder.write(
         "a.launch.xml",
@@ -282,7 +282,7 @@ fn loops_conditions_timers_and_ends() {
     let plan = folder.plan("a.launch.xml", &[]).unwrap();
     assert_eq!(messages(&plan), ["1", "a 1", "b 9"]);
     let timers = plan.steps.iter().filter_map(|step| match step {
-        Step::Timer(timer) => Some((timer.period, timer.clock)),
+        PlanStep::Timer(timer) => Some((timer.period, timer.clock)),
         _ => None,
     });
     let timers: Vec<_> = timers.collect();
@@ -295,16 +295,16 @@ fn loops_conditions_timers_and_ends() {
         (Duration::from_millis(500), None)
     );
     assert_eq!(process.sigterm_timeout, Duration::from_secs(1));
-    assert!(process.output.stdout.own_log && process.output.stderr.screen);
-    assert!(matches!(process.on_exit.as_slice(), [Step::Log(_)]));
+    assert!(process.output.stdout.own_files && process.output.stderr.screen);
+    assert!(matches!(process.on_exit.as_slice(), [PlanStep::Log(_)]));
     assert!(matches!(
         plan.processes()[1].on_exit.as_slice(),
-        [Step::Shutdown(_)]
+        [PlanStep::Shutdown(_)]
     ));
 }
 
 #[test]
-fn managed_nodes_are_brought_up_in_the_order_they_name() {
+fn managed_nodes_are_brought_up_in_dependency_order() {
     let folder = Folder::new();
     folder.program("lib/nav/map");
     folder.write(
@@ -317,15 +317,15 @@ fn managed_nodes_are_brought_up_in_the_order_they_name() {
     let plan = folder.plan("a.launch.xml", &[]).unwrap();
     let node = plan.processes()[1].node.clone().unwrap();
     assert_eq!(node.kind, NodeKind::Lifecycle { autostart: true });
-    assert_eq!(node.needs, ["/r/map"]);
+    assert_eq!(node.depends_on, ["/r/map"]);
     folder.write(
         "b.launch.xml",
         r#"<launch><lifecycle_node pkg="nav" exec="map" name="plan" autostart="true" depends_on="mapp"/></launch>"#,
     );
-    let faults = folder.plan("b.launch.xml", &[]).unwrap_err().to_string();
+    let errors = folder.plan("b.launch.xml", &[]).unwrap_err().to_string();
     assert!(
-        faults.contains("no lifecycle_node with autostart is \"/mapp\""),
-        "{faults}"
+        errors.contains("no lifecycle_node with autostart is \"/mapp\""),
+        "{errors}"
     );
 }
 
@@ -355,11 +355,11 @@ fn arguments_have_values_from_the_command_line_choices_and_descriptions() {
             "there is no argument \"mdoe\", given as mdoe:=real; did you mean \"mode\"?",
         ),
     ] {
-        let faults = folder
+        let errors = folder
             .plan("a.launch.xml", &arguments)
             .unwrap_err()
             .to_string();
-        assert!(faults.contains(wrong), "{faults}");
+        assert!(errors.contains(wrong), "{errors}");
     }
     let declared = folder.arguments("a.launch.xml").unwrap();
     let names: Vec<&str> = declared.iter().map(|one| one.name.as_str()).collect();

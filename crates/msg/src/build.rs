@@ -1,9 +1,9 @@
-//! Rust types for a user's own interfaces, made by a build script. Feature `std`.
+//! Build-script support: Rust types for a user's own interfaces. Feature `std`.
 //!
-//! Most packages use `pteros_interfaces::build::generate_package`, which knows
-//! the standard packages already. [`PackageBuild`] is for the rest: packages
-//! that build on each other, definitions from an installed ROS 2.
-//! The generated text lies in `OUT_DIR`, ready for `include!`.
+//! Most packages use `pteros_interfaces::build::generate_package`, which includes
+//! the standard packages. [`PackageBuild`] is for other cases: packages that depend
+//! on each other, definitions from an installed ROS 2. The generated text is
+//! written to `OUT_DIR`, ready for `include!`.
 #![allow(
     clippy::disallowed_methods,
     reason = "a build script is told by cargo in variables"
@@ -23,7 +23,7 @@ use std::{env, fs, io, println};
 /// Name of the generated file in `OUT_DIR`.
 pub const GENERATED_FILE: &str = "interfaces.rs";
 
-/// What a build script generates from, and against which other crates.
+/// Input of a build script, and the other crates it builds on.
 #[derive(Clone, Debug, Default)]
 pub struct PackageBuild {
     own: InterfaceLibrary,
@@ -33,7 +33,7 @@ pub struct PackageBuild {
 }
 
 impl PackageBuild {
-    /// Starts from nothing; generated code uses `::pteros_msg`.
+    /// An empty build; generated code uses `::pteros_msg`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -96,11 +96,11 @@ impl PackageBuild {
         self.packages(&installed, packages)
     }
 
-    /// Generates packages of `source`, and those that they need and no other
-    /// crate has.
+    /// Generates packages of `source`, and their dependencies that no other crate
+    /// has.
     ///
     /// # Errors
-    /// A package is not in `source`, or a definition has a mistake.
+    /// A package is not in `source`, or a definition has an error.
     pub fn packages(
         mut self,
         source: &InterfaceLibrary,
@@ -131,7 +131,7 @@ impl PackageBuild {
     /// The generated text.
     ///
     /// # Errors
-    /// A definition has a mistake or refers to an unknown type.
+    /// A definition has an error or refers to an unknown type.
     pub fn text(&self) -> Result<String, BuildError> {
         let mut library = self.known.clone();
         library.merge(&self.own);
@@ -143,8 +143,8 @@ impl PackageBuild {
         Ok(Generator::new(&library, &options).single_file(&packages)?)
     }
 
-    /// Writes the text to `OUT_DIR` and tells Cargo when to run again. The file
-    /// is left alone when nothing changed.
+    /// Writes the text to `OUT_DIR` and tells Cargo when to run again. An unchanged
+    /// file is not written.
     ///
     /// # Errors
     /// As [`text`](Self::text), or the file cannot be written.
@@ -169,7 +169,7 @@ impl PackageBuild {
     }
 }
 
-/// Ends a build script: on an error, says it and stops the build.
+/// Ends a build script: on an error, prints it and stops the build.
 pub fn finish(result: Result<PathBuf, BuildError>) {
     if let Err(error) = result {
         println!("cargo::error={error}");
@@ -191,7 +191,7 @@ fn own_package_name(folder: &Path) -> String {
 /// Why nothing was generated.
 #[derive(Debug)]
 pub enum BuildError {
-    /// A definition has a mistake or refers to an unknown type.
+    /// A definition has an error or refers to an unknown type.
     Library(LibraryError),
     /// A file or folder cannot be read.
     Folder(FolderError),
@@ -205,7 +205,7 @@ pub enum BuildError {
     Write {
         /// Where it should be.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         error: io::Error,
     },
 }
@@ -234,7 +234,7 @@ impl fmt::Display for BuildError {
             ),
             Self::NotInstalled(package) => write!(
                 f,
-                "AMENT_PREFIX_PATH leads to no interfaces of {package}; install the package and source its setup file"
+                "AMENT_PREFIX_PATH has no interfaces of {package}; install the package and source its setup file"
             ),
             Self::NoOutDir => f.write_str("OUT_DIR is not set; call this from a build script"),
             Self::Write { path, error } => write!(f, "cannot write {}: {error}", path.display()),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_definition_is_reported_with_its_place() {
+    fn an_error_in_a_definition_is_reported_with_its_position() {
         let mut source = InterfaceLibrary::new();
         source.insert_definitions(&[("a_msgs/msg/A", "int32 fine\ntime stamp")]);
         let error = match PackageBuild::new().packages(&source, &["a_msgs"]) {

@@ -1,11 +1,10 @@
-//! The model of `type_description_interfaces`: what a ROS 2 type is made of.
+//! Type descriptions: the model of `type_description_interfaces`.
 //!
-//! One description holds a type's fields and every type that it refers to, at
-//! any depth. It is what RIHS01 hashes are computed from, what
-//! `~/get_type_description` answers with, and all that a dynamic message
-//! needs. Beside what ROS 2 describes stands what DDS adds, key, extensibility
-//! and name, which enters no hash. These are plain values: nothing here checks that names resolve;
-//! `dynamic::DynamicType::new` does.
+//! One description holds a type's fields and every type that it refers to, at any
+//! depth. RIHS01 type hashes are computed from it, `~/get_type_description` returns
+//! it, and a dynamic message needs nothing else. Beside ROS 2's content it has what
+//! DDS adds: key, extensibility and name, which are not hashed. These are plain
+//! values. Names are not resolved here; `dynamic::DynamicType::new` does that.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,14 +20,14 @@ pub struct TypeDescription {
 
 /// How a type may evolve (XTypes 1.3 §7.2.4.2).
 ///
-/// Mutable types, whose members travel with their numbers, are not spoken.
+/// Mutable types, whose members are sent with their ids, are not supported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Extensibility {
-    /// Not at all; what ROS 2's types are.
+    /// Not at all; the extensibility of ROS 2's types.
     #[default]
     Final,
-    /// Members may be added at the end: XCDR2 then puts the structure's size
-    /// before it, and a reader skips or fills in what the other side lacks.
+    /// Members may be added at the end. XCDR2 puts the structure's size before it,
+    /// and a reader skips or defaults members that only one side has.
     Appendable,
 }
 
@@ -39,9 +38,9 @@ pub struct IndividualTypeDescription {
     pub type_name: String,
     /// In the order in which they are serialized.
     pub fields: Vec<Field>,
-    /// How the type may evolve; ROS 2's descriptions know final types only.
+    /// How the type may evolve; ROS 2's descriptions have final types only.
     pub extensibility: Extensibility,
-    /// Its name in DDS where it is not ROS's mapping of `type_name`.
+    /// Its DDS type name, where it is not ROS's mapping of `type_name`.
     pub dds_name: Option<String>,
 }
 
@@ -50,15 +49,15 @@ pub struct IndividualTypeDescription {
 pub struct Field {
     /// For example `linear`.
     pub name: String,
-    /// What it holds.
+    /// The element type.
     pub field_type: FieldType,
     /// As text; empty for none. Lists look like `(1, 2)` or `('a', 'b')`.
     pub default_value: String,
-    /// Whether it is part of the key; unknown to ROS 2's descriptions.
+    /// Whether it is part of the key; not in ROS 2's descriptions.
     pub is_key: bool,
 }
 
-/// What a field holds; the numbers of `type_description_interfaces/FieldType`.
+/// A field's type, with the numbers of `type_description_interfaces/FieldType`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldType {
     /// An element type of [`type_id`], plus a multiple of 48 for collections.

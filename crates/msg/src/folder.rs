@@ -1,8 +1,9 @@
-//! Interface definitions from folders. Feature `std`; reads files, never writes.
+//! Loads interface definitions from folders. Feature `std`; reads files, never
+//! writes.
 //!
-//! Two layouts are understood: packages side by side (`<root>/<package>/msg/*.msg`,
-//! as in a source tree or in `share/` of an installation), and one package by
-//! itself (`<folder>/msg/*.msg`, beside a `package.xml`).
+//! Two layouts are supported: packages side by side (`<root>/<package>/msg/*.msg`,
+//! as in a source tree or in `share/` of an installation), and a single package
+//! (`<folder>/msg/*.msg`, beside a `package.xml`).
 #![allow(
     clippy::disallowed_methods,
     reason = "where interface folders are is said in AMENT_PREFIX_PATH"
@@ -24,7 +25,7 @@ pub const AMENT_PREFIX_PATH: &str = "AMENT_PREFIX_PATH";
 pub struct FolderError {
     /// Which one.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// The operating system's error.
     pub error: io::Error,
 }
 
@@ -37,14 +38,14 @@ impl fmt::Display for FolderError {
 impl core::error::Error for FolderError {}
 
 impl InterfaceLibrary {
-    /// Adds all interfaces below `root`: those of every package side by side in
-    /// it or in its `share`, and, where `root` has a folder `msg`, `srv` or
-    /// `action` itself, those of the one package that it is. Returns how many
-    /// definitions were found. Blocks for the disk.
+    /// Adds all interfaces below `root`: those of every package side by side in it
+    /// or in its `share`, and, where `root` itself has a folder `msg`, `srv` or
+    /// `action`, those of this single package. Returns the number of definitions
+    /// found. Blocks for the disk.
     ///
     /// # Errors
-    /// A folder cannot be read. Files are not judged here: the mistakes of one,
-    /// that it cannot be read included, are told to whoever needs its type.
+    /// A folder cannot be read. Errors of a file, including an unreadable one, are
+    /// reported when its type is used.
     pub fn load_folder(&mut self, root: &Path) -> Result<usize, FolderError> {
         let mut count = self.load_package(root, &package_name_of(root))?;
         for folder in [root.to_path_buf(), root.join("share")] {
@@ -134,8 +135,8 @@ impl InterfaceLibrary {
     }
 }
 
-/// The package that a folder is: what `package.xml` says, in it or above it,
-/// else the folder's own name, with `-` as `_`.
+/// The package name of a folder: from `package.xml` in it or above it, else the
+/// folder's own name, with `-` as `_`.
 pub fn package_name_of(folder: &Path) -> String {
     let manifests = [Some(folder), folder.parent()];
     for place in manifests.into_iter().flatten() {
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_named_to_those_who_need_it() {
+    fn an_unreadable_file_is_reported_when_it_is_used() {
         let scratch = Scratch::new("unreadable");
         scratch.write("a_msgs/msg/A.msg", "");
         scratch.write("a_msgs/msg/B.msg", "int8 b");

@@ -1,9 +1,9 @@
-//! Type hashes: RIHS01, the fingerprint under which ROS 2 endpoints compare types.
+//! RIHS01 type hash, by which ROS 2 endpoints compare types.
 //!
-//! The hash is the SHA-256 of the type's description as JSON, with fixed key
-//! order, `", "` and `": "` as separators and ASCII only; defaults and comments
-//! do not count. Two types with equal hashes have the same fields in the same
-//! order, all the way down. Source: `rosidl_generator_type_description`, REP 2016.
+//! The hash is the SHA-256 of the type's description as JSON, with fixed key order,
+//! `", "` and `": "` as separators and ASCII only; defaults and comments do not
+//! count. Two types with equal hashes have the same fields in the same order, at
+//! all depths. Source: `rosidl_generator_type_description`, REP 2016.
 
 use crate::describe::{Field, IndividualTypeDescription, TypeDescription};
 use alloc::string::{String, ToString};
@@ -134,7 +134,7 @@ pub fn rihs01(description: &TypeDescription) -> TypeHash {
     TypeHash::rihs01(hasher.0.finalize().into())
 }
 
-/// The exact JSON text that is hashed, for people who look for a difference.
+/// The exact JSON text that is hashed, to look for a difference.
 pub fn hashed_text(description: &TypeDescription) -> String {
     let mut text = String::new();
     let _ = write_description(&mut text, description);
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_survives_the_way_through_text() {
+    fn a_hash_round_trips_through_text() {
         let text = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18";
         let hash: TypeHash = text.parse().unwrap();
         assert_eq!(hash.to_string(), text);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_hash_is_refused() {
+    fn invalid_hash_text_is_rejected() {
         for bad in [
             "",
             "RIHS01_",

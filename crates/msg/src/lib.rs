@@ -1,19 +1,21 @@
-//! Everything about a ROS 2 message type, without a clock, socket or thread.
+//! ROS 2 message types: CDR serialization, type descriptions, dynamic messages. No
+//! clock, socket or thread.
 //!
 //! - [`message`]: the traits that generated types implement
-//! - [`cdr`]: the bytes on the wire, XCDR1 and XCDR2
+//! - [`cdr`]: serialization, XCDR1 and XCDR2
 //! - [`plain`]: slices of numbers as bytes; the only `unsafe` here
-//! - [`view`]: messages read where they lie, without copying what is large
-//! - [`describe`]: what a type is made of, as `type_description_interfaces` says
-//! - [`schema`]: `.msg`, `.srv` and `.action` files
-//! - [`library`]: a set of definitions and all types that follow from them
-//! - [`key`]: what tells a topic's instances apart, and its hash
-//! - [`hash`]: RIHS01, the fingerprint of a type
-//! - [`generate`]: definitions to Rust text
+//! - [`view`]: zero-copy views of serialized messages
+//! - [`describe`]: type descriptions, as `type_description_interfaces` has them
+//! - [`schema`]: parser of `.msg`, `.srv` and `.action` files
+//! - [`library`]: a set of definitions and all types derived from them
+//! - [`key`]: instance keys of a topic and their hash
+//! - [`hash`]: RIHS01 type hash
+//! - [`generate`]: Rust code generator
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
-//! - [`typeobject`]: types as other DDS vendors' tools see them
-//! - [`filter`]: which messages a reader wants, in DDS's SQL
-//! - `yaml`: text that people write, as a tree that knows its places
+//! - [`typeobject`]: TypeObject, for type compatibility with other DDS vendors'
+//!   tools
+//! - [`filter`]: content filter, DDS's SQL subset
+//! - `yaml`: YAML text as a tree with line and column numbers
 //!
 //! `no_std` with `alloc`. The feature `std` adds what reads text and folders.
 

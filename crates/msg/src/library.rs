@@ -1,10 +1,11 @@
-//! A set of interface definitions by name, and the types that follow from them.
+//! Interface library: a set of interface definitions by name, and the types derived
+//! from them.
 //!
-//! A library holds texts. Describing a type parses what that type needs, adds
-//! the types that ROS 2 derives from services and actions (`_Request`,
-//! `_Event`, `_SendGoal` …) and collects every referenced type. Nothing is
-//! cached: a description costs some tens of microseconds and is made once per
-//! type. A library reads no files itself; see `folder` (feature `std`).
+//! A library holds texts. Describing a type parses its definitions, adds the types
+//! that ROS 2 derives from services and actions (`_Request`, `_Event`, `_SendGoal`
+//! …) and collects every referenced type. Nothing is cached: a description costs
+//! some tens of microseconds and is made once per type. A library reads no files
+//! itself; see `folder` (feature `std`).
 
 mod derived;
 
@@ -32,8 +33,8 @@ pub struct InterfaceLibrary {
     lists: Vec<&'static [(&'static str, &'static str)]>,
 }
 
-/// What is known of one definition.
-struct Found<'l> {
+/// A definition that was found.
+struct FoundDefinition<'l> {
     text: &'l str,
     origin: &'l str,
     unreadable: Option<&'l str>,
@@ -56,16 +57,16 @@ impl InterfaceLibrary {
         }
     }
 
-    fn get(&self, full: &str) -> Option<Found<'_>> {
+    fn get(&self, full: &str) -> Option<FoundDefinition<'_>> {
         if let Some(definition) = self.definitions.get(full) {
-            return Some(Found {
+            return Some(FoundDefinition {
                 text: &definition.text,
                 origin: &definition.origin,
                 unreadable: definition.unreadable.as_deref(),
             });
         }
         let (origin, text) = self.listed(full)?;
-        Some(Found {
+        Some(FoundDefinition {
             text,
             origin,
             unreadable: None,
@@ -105,9 +106,9 @@ impl InterfaceLibrary {
         );
     }
 
-    /// Adds or replaces a definition whose text cannot be had. It is listed, and
-    /// whoever needs it is told `reason`; one bad file of a large workspace does
-    /// not take the others along.
+    /// Adds or replaces a definition whose text cannot be read. It is listed, and
+    /// using it fails with `reason`. One bad file of a large workspace does not
+    /// affect the others.
     pub fn insert_unreadable(
         &mut self,
         package: &str,
@@ -147,7 +148,7 @@ impl InterfaceLibrary {
         }
     }
 
-    /// Adds everything of `other`, which wins where both know a name.
+    /// Adds everything of `other`, which takes precedence for equal names.
     pub fn merge(&mut self, other: &InterfaceLibrary) {
         for list in &other.lists {
             self.insert_definitions(list);
@@ -313,9 +314,9 @@ impl InterfaceLibrary {
         Ok(derived::names_of(&file))
     }
 
-    /// The structure that a full type name stands for, written or derived.
-    /// For services and actions themselves that is the structure that ROS 2
-    /// describes them with; no message of that form is ever sent.
+    /// The structure of a full type name, defined or derived. For services and
+    /// actions themselves that is the structure that ROS 2 describes them with; no
+    /// message of that form is ever sent.
     ///
     /// # Errors
     /// As [`describe`](Self::describe).
@@ -323,7 +324,7 @@ impl InterfaceLibrary {
         derived::structure(self, name)
     }
 
-    /// The full name of the message whose definition says `@dds_name` this.
+    /// The full name of the message with this `@dds_name`.
     pub fn with_dds_name(&self, dds_name: &str) -> Option<String> {
         let mut messages = self.names().filter(|name| name.contains("/msg/"));
         let said = |name: &&str| {
@@ -390,7 +391,7 @@ pub enum LibraryError {
     Unreadable {
         /// The file.
         origin: String,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: String,
     },
     /// Messages contain themselves; the names in order, the first one again last.
@@ -399,7 +400,7 @@ pub enum LibraryError {
     TooDeep(String),
 }
 
-/// A missing definition and what is known about it.
+/// A missing definition, with suggestions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownInterface {
     /// The name looked for.
@@ -477,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_in_place_and_what_came_last_wins() {
+    fn lists_are_read_in_place_and_the_last_definition_wins() {
         const ONE: &[(&str, &str)] = &[("a_msgs/msg/A", "int8 one"), ("a_msgs/msg/B", "int8 b")];
         const TWO: &[(&str, &str)] = &[("a_msgs/msg/A", "int8 two"), ("b_msgs/msg/C", "int8 c")];
         let mut library = InterfaceLibrary::new();
@@ -502,7 +503,7 @@ mod tests {
         other.merge(&library);
         assert_eq!(other.text("a_msgs/A"), Some("int8 three"));
         assert_eq!(other.text("b_msgs/C"), Some("int8 c"));
-        // Whatever is not sorted, or no name, is looked at one by one.
+        // Unsorted entries and invalid names are checked one by one.
         let mut library = InterfaceLibrary::new();
         library.insert_definitions(&[("b_msgs/msg/B", "x"), ("a_msgs/msg/A", "y"), ("no", "z")]);
         assert_eq!(

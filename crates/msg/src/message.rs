@@ -1,10 +1,10 @@
-//! What a Rust type must offer to travel as a ROS 2 message.
+//! Traits of ROS 2 messages, services and actions.
 //!
-//! Generated code implements these traits; users name them in bounds at most.
-//! Also the two spellings of a type's name: ROS's `std_msgs/msg/String` and
-//! DDS's `std_msgs::msg::dds_::String_` (ROS 2's topic and service name
-//! mapping design), and `WString`, since Rust has no UTF-16 string.
-//! What a key is for stands in [`key`](crate::key).
+//! Generated code implements these traits; users need them in bounds at most. Also
+//! the two forms of a type's name: ROS's `std_msgs/msg/String` and DDS's
+//! `std_msgs::msg::dds_::String_` (ROS 2's topic and service name mapping design),
+//! and `WString`, since Rust has no UTF-16 string. For keys see
+//! [`key`](crate::key).
 
 use crate::cdr::{DecodeError, Decoder, Encoder};
 use crate::describe::{Extensibility, TypeDescription};
@@ -46,13 +46,12 @@ pub trait Message:
     const EXTENSIBILITY: Extensibility = Extensibility::Final;
     /// Whether the type has a key, and so a topic of it instances.
     const KEYED: bool = false;
-    /// The most bytes that a key takes as it enters the key hash, as
-    /// [`key_bytes_max`](crate::key::key_bytes_max) says.
+    /// The maximal size in bytes of a key in the key hash's input, see
+    /// [`key_bytes_max`](crate::key::key_bytes_max).
     const KEY_BYTES_MAX: usize = 0;
 
-    /// What discovery announces of the type ([`TypeObjects::information`]), known
-    /// before anything runs; empty where nothing is announced
-    /// ([`is_announced`]).
+    /// The type's TypeInformation for discovery ([`TypeObjects::information`]),
+    /// computed at build time; empty where nothing is announced ([`is_announced`]).
     ///
     /// [`TypeObjects::information`]: crate::typeobject::TypeObjects::information
     /// [`is_announced`]: crate::typeobject::is_announced
@@ -87,8 +86,8 @@ pub trait Message:
         let _ = out;
     }
 
-    /// Reads what [`encode_key`](Self::encode_key) wrote; all other fields
-    /// have their default.
+    /// Decodes what [`encode_key`](Self::encode_key) wrote; all other fields have
+    /// their default.
     fn decode_key(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let _ = input;
         Ok(Self::default())
@@ -97,11 +96,11 @@ pub trait Message:
 
 /// A ROS 2 service type.
 pub trait Service: 'static {
-    /// What a client sends.
+    /// The message that a client sends.
     type Request: Message;
-    /// What a server answers.
+    /// The message that a server replies with.
     type Response: Message;
-    /// What service introspection publishes.
+    /// The message of service introspection.
     type Event: Message;
     /// For example `example_interfaces/srv/AddTwoInts`.
     const TYPE_NAME: &'static str;
@@ -111,11 +110,11 @@ pub trait Service: 'static {
 
 /// A ROS 2 action type.
 pub trait Action: 'static {
-    /// What a client asks for.
+    /// The message with which a client requests a goal.
     type Goal: Message;
-    /// What it gets in the end.
+    /// The final result.
     type Result: Message;
-    /// What it gets meanwhile.
+    /// The feedback during execution.
     type Feedback: Message;
     /// The service `_action/send_goal`.
     type SendGoal: Service;
@@ -131,11 +130,15 @@ pub trait Action: 'static {
     /// Asks for a goal under the id (a UUID) that its client gave it.
     fn goal_request(goal_id: GoalId, goal: Self::Goal) -> <Self::SendGoal as Service>::Request;
 
-    /// What was asked for.
+    /// The requested goal.
     fn goal_of(request: &<Self::SendGoal as Service>::Request) -> (GoalId, &Self::Goal);
 
-    /// Says whether a goal is accepted, and when: seconds and nanoseconds.
-    fn goal_response(accepted: bool, stamp: (i32, u32)) -> <Self::SendGoal as Service>::Response;
+    /// The response to a goal request: whether it is accepted, and when.
+    fn goal_response(
+        accepted: bool,
+        sec: i32,
+        nanosec: u32,
+    ) -> <Self::SendGoal as Service>::Response;
 
     /// Whether the goal was accepted.
     fn is_accepted(response: &<Self::SendGoal as Service>::Response) -> bool;
@@ -143,7 +146,7 @@ pub trait Action: 'static {
     /// Asks for a goal's result.
     fn result_request(goal_id: GoalId) -> <Self::GetResult as Service>::Request;
 
-    /// Whose result was asked for.
+    /// The goal whose result was requested.
     fn result_goal(request: &<Self::GetResult as Service>::Request) -> GoalId;
 
     /// A goal's status at its end (`action_msgs/msg/GoalStatus`), and its result.
@@ -152,10 +155,10 @@ pub trait Action: 'static {
     /// Status and result.
     fn result_of(response: &<Self::GetResult as Service>::Response) -> (i8, &Self::Result);
 
-    /// What a goal has come to so far.
+    /// A feedback message of a goal.
     fn feedback_message(goal_id: GoalId, feedback: Self::Feedback) -> Self::FeedbackMessage;
 
-    /// Whose feedback it is, and what it says.
+    /// The goal and the feedback of a feedback message.
     fn feedback_of(message: &Self::FeedbackMessage) -> (GoalId, &Self::Feedback);
 }
 
@@ -248,7 +251,7 @@ pub fn dds_type_name(ros: &str) -> String {
 
 /// `std_msgs::msg::dds_::String_` becomes `std_msgs/msg/String`.
 ///
-/// `None` when the name is not one that ROS 2 makes.
+/// `None` for a name that ROS 2 does not generate.
 pub fn ros_type_name(dds: &str) -> Option<String> {
     let (namespace, name) = dds.rsplit_once("::")?;
     let namespace = namespace.strip_suffix("::dds_")?;

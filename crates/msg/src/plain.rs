@@ -1,10 +1,10 @@
-//! Slices of numbers seen as the bytes they are, and back; the only `unsafe`.
-//! Messages that are nothing but numbers as well ([`FixedLayout`]).
+//! Plain data: slices of numbers viewed as bytes, and back; the only `unsafe`. Also
+//! messages that consist of numbers only ([`FixedLayout`]).
 //!
-//! A sequence of a million samples is then one `memcpy` instead of a million
-//! calls. Only types whose every bit pattern is a value and that have no
-//! padding take part, so neither direction can make an invalid value. The
-//! bytes are in the machine's own order; swapping is the caller's business.
+//! A sequence of a million samples is then one `memcpy` instead of a million calls.
+//! Only types whose every bit pattern is a value and that have no padding qualify,
+//! so neither direction can make an invalid value. The bytes are in native order;
+//! the caller swaps them.
 
 use alloc::vec::Vec;
 use core::mem::size_of;
@@ -33,23 +33,23 @@ pub trait Primitive: sealed::Sealed + FixedLayout + Default {
 /// Every bit pattern of the type's size is a value of it, and none of its bytes
 /// is padding.
 pub unsafe trait FixedLayout: Copy + 'static {
-    /// What CDR aligns the first number to, bytes.
+    /// CDR alignment of the first number, bytes.
     const FIRST_ALIGN: usize;
-    /// What CDR aligns the largest number to, bytes.
+    /// CDR alignment of the largest number, bytes.
     const ALIGN: usize;
     /// Whether it is a number by itself.
     const IS_NUMBER: bool = false;
 }
 
-// SAFETY: the elements are values without padding, and lie side by side.
+// SAFETY: the elements are values without padding, side by side.
 unsafe impl<T: FixedLayout, const N: usize> FixedLayout for [T; N] {
     const FIRST_ALIGN: usize = T::FIRST_ALIGN;
     const ALIGN: usize = T::ALIGN;
 }
 
-/// Implements [`FixedLayout`](crate::plain::FixedLayout) for a `#[repr(C)]`
-/// struct, all of whose fields are named in order with their types. What does
-/// not fit, a field that is no number, a gap, another order, does not compile.
+/// Implements [`FixedLayout`](crate::plain::FixedLayout) for a `#[repr(C)]` struct,
+/// all of whose fields are named in order with their types. A field that is no
+/// number, a gap or another order does not compile.
 ///
 /// ```
 /// #[derive(Clone, Copy)]
@@ -172,8 +172,7 @@ pub fn bytes_of_mut<T: Primitive>(values: &mut [T]) -> &mut [u8] {
     }
 }
 
-/// The values that lie in `bytes`; `None` if they are not aligned there or end
-/// within one.
+/// The values in `bytes`; `None` if they are not aligned or end within one.
 #[inline]
 pub fn values_in<T: FixedLayout>(bytes: &[u8]) -> Option<&[T]> {
     let count = count_in::<T>(bytes)?;
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_survive_the_way_through_bytes() {
+    fn numbers_round_trip_through_bytes() {
         let values = [1.5f64, -0.0, f64::INFINITY];
         assert_eq!(to_vec::<f64>(bytes_of(&values)), values);
         assert_eq!(to_vec::<u16>(&[1, 0, 2, 0, 9]).len(), 2);

@@ -1,16 +1,17 @@
-//! Messages read where they lie: what is large is not copied out of the bytes.
+//! Message views: zero-copy access to serialized messages. Large parts are not
+//! copied out of the bytes.
 //!
-//! Beside each message type `Image` there is a view `view::Image<'a>` with the
-//! same fields. Numbers by themselves are read out; sequences and arrays of
-//! numbers, or of messages of fixed layout ([`FixedLayout`](crate::plain::FixedLayout)), are slices of the
-//! payload; strings are its bytes ([`Str`]); sequences of other messages are
-//! vectors of views. A sequence is copied where it cannot be lent: in the other
-//! byte order, or not aligned to its type, which the [`Cow`] tells.
+//! Beside each message type `Image` there is a view `view::Image<'a>` with the same
+//! fields. Single numbers are copied. Sequences and arrays of numbers, or of
+//! messages of fixed layout ([`FixedLayout`](crate::plain::FixedLayout)), are
+//! slices of the payload. Strings are its bytes ([`Str`]). Sequences of other
+//! messages are vectors of views. A sequence is copied if it cannot be borrowed: in
+//! the other byte order, or not aligned to its type; the [`Cow`] shows that.
 //!
-//! The bytes may be memory that another process writes (`pteros-shm`). A
-//! correct one leaves a message alone while it is read; of one that does not,
-//! numbers may change under the reader, and nothing worse: what must keep to
-//! rules, text and `bool`s, is copied before it is checked.
+//! The bytes may be memory that another process writes (`pteros-shm`). A correct
+//! process leaves a message unchanged while it is read. With a misbehaving one,
+//! numbers may change under the reader, and nothing worse: text and `bool`s, which
+//! must be valid, are copied before they are checked.
 
 use crate::cdr::{DecodeError, Decoder};
 use crate::message::Message;
@@ -27,14 +28,14 @@ pub trait Viewable: Message {
     /// The message with its large parts borrowed.
     type View<'a>: Clone + fmt::Debug;
 
-    /// Reads one value, lending what can be lent.
+    /// Decodes one value and borrows what can be borrowed.
     ///
     /// # Errors
     /// As [`Decode::decode`](crate::Decode::decode).
     fn view<'a>(input: &mut Decoder<'a>) -> Result<Self::View<'a>, DecodeError>;
 
-    /// A value of one's own as others see it. Copies nothing large; sequences
-    /// of messages become a vector of views.
+    /// A view of an own value. Copies nothing large; sequences of messages become a
+    /// vector of views.
     fn as_view(&self) -> Self::View<'_>;
 }
 
@@ -57,10 +58,10 @@ pub fn view_payload<M: Viewable>(payload: &[u8]) -> Result<M::View<'_>, DecodeEr
     M::view(&mut Decoder::from_payload(payload)?)
 }
 
-/// A ROS string where it lies: bytes, UTF-8 if its sender is right.
+/// A ROS string in place: bytes, UTF-8 if the sender is correct.
 ///
-/// Comparing looks at the bytes; making a `String` of it copies, and puts U+FFFD
-/// for what is no UTF-8.
+/// Comparison uses the bytes. Conversion to a `String` copies, with U+FFFD for
+/// invalid UTF-8.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Str<'a>(&'a [u8]);
 
@@ -116,42 +117,42 @@ impl fmt::Debug for Str<'_> {
     }
 }
 
-/// Copied first and checked then: whoever writes the bytes may do so between.
+/// Copied first and then checked: another process may change the bytes in between.
 pub(crate) fn text_of(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec())
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// A message that is lent or copied as a whole: one without strings and
+/// A message that is borrowed or copied as a whole: one without strings and
 /// sequences, or one whose type may grow (`@appendable`), which is copied.
 #[derive(Clone)]
-pub enum Whole<'a, T> {
-    /// Where it lies.
-    Lent(&'a T),
-    /// A copy, since it could not be lent.
-    Copied(Box<T>),
+pub enum MaybeBorrowed<'a, T> {
+    /// In place.
+    Borrowed(&'a T),
+    /// A copy, because it could not be borrowed.
+    Owned(Box<T>),
 }
 
-impl<T> Deref for Whole<'_, T> {
+impl<T> Deref for MaybeBorrowed<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
         match self {
-            Self::Lent(value) => value,
-            Self::Copied(value) => value,
+            Self::Borrowed(value) => value,
+            Self::Owned(value) => value,
         }
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Whole<'_, T> {
+impl<T: fmt::Debug> fmt::Debug for MaybeBorrowed<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<T> Whole<'_, T> {
-    /// Whether it is where it was written.
-    pub fn is_lent(&self) -> bool {
-        matches!(self, Self::Lent(_))
+impl<T> MaybeBorrowed<'_, T> {
+    /// Whether it is in place.
+    pub fn is_borrowed(&self) -> bool {
+        matches!(self, Self::Borrowed(_))
     }
 }

@@ -1,9 +1,9 @@
-//! YAML text as a small tree that knows its places, with limits: what messages,
-//! parameters and settings are read from.
+//! YAML text as a small tree with line and column numbers, and with limits.
+//! Messages, parameters and settings are parsed from it.
 //!
-//! One document of mappings, lists and scalars. Scalars stay text, since who reads
-//! them knows what they should be. Anchors and aliases are refused rather than
-//! expanded, so a short text cannot become a large tree.
+//! One document of mappings, lists and scalars. Scalars stay text, because the
+//! caller knows their type. Anchors and aliases are rejected instead of expanded,
+//! so a short text cannot become a large tree.
 
 use crate::cdr::DEPTH_MAX;
 use alloc::borrow::ToOwned;
@@ -13,27 +13,27 @@ use alloc::vec::Vec;
 use core::fmt;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
-/// One YAML value, and where it begins.
+/// One YAML value and its position.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// What it is.
-    pub content: Content,
+pub struct YamlNode {
+    /// Its content.
+    pub content: YamlContent,
     /// Its tag, in full: `tag:yaml.org,2002:str` for `!!str`.
     pub tag: Option<String>,
-    /// The place of its first character.
-    pub place: Place,
+    /// Position of its first character.
+    pub place: YamlPosition,
 }
 
 /// A line and a column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct YamlPosition {
     /// The line.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
 }
 
-impl Place {
+impl YamlPosition {
     /// Of a marker, which counts columns from 0.
     fn of(marker: &Marker) -> Self {
         let counted = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -44,70 +44,70 @@ impl Place {
     }
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum YamlContent {
     /// A text, quoted (or a block) or plain.
     Scalar {
         /// Without the quotes, escapes resolved.
         text: String,
-        /// Whether it is text whatever it looks like.
+        /// Whether it is a string regardless of its content.
         quoted: bool,
     },
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A mapping, in its order; keys may come twice.
-    Mapping(Vec<Entry>),
+    Mapping(Vec<YamlEntry>),
 }
 
 /// One line of a mapping.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct YamlEntry {
     /// The key, a scalar's text.
     pub key: String,
     /// Where the key begins.
-    pub place: Place,
+    pub place: YamlPosition,
     /// The value.
-    pub value: Node,
+    pub value: YamlNode,
 }
 
 /// Text that is no YAML, or more of it than is read here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlError {
     /// Where.
-    pub place: Place,
-    /// What is wrong.
+    pub place: YamlPosition,
+    /// The problem.
     pub message: String,
 }
 
 impl fmt::Display for YamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { line, column } = self.place;
+        let YamlPosition { line, column } = self.place;
         write!(f, "line {line}, column {column}: {}", self.message)
     }
 }
 
 impl core::error::Error for YamlError {}
 
-impl Node {
+impl YamlNode {
     /// An unquoted nothing: `~`, `null` or empty.
     pub fn is_null(&self) -> bool {
         match &self.content {
-            Content::Scalar { text, quoted } => {
+            YamlContent::Scalar { text, quoted } => {
                 !quoted && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
             }
             _ => false,
         }
     }
 
-    /// What it is, for error messages.
+    /// A description for error messages.
     pub fn found_text(&self) -> String {
         match &self.content {
-            Content::Scalar { text, quoted: true } => format!("the string {text:?}"),
-            Content::Scalar { text, .. } if text.is_empty() => "nothing".into(),
-            Content::Scalar { text, .. } => text.clone(),
-            Content::List(items) => format!("a list of {}", items.len()),
-            Content::Mapping(_) => "a mapping".into(),
+            YamlContent::Scalar { text, quoted: true } => format!("the string {text:?}"),
+            YamlContent::Scalar { text, .. } if text.is_empty() => "nothing".into(),
+            YamlContent::Scalar { text, .. } => text.clone(),
+            YamlContent::List(items) => format!("a list of {}", items.len()),
+            YamlContent::Mapping(_) => "a mapping".into(),
         }
     }
 
@@ -120,48 +120,48 @@ impl Node {
         let mut builder = Builder::default();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| YamlError {
-                place: Place::of(error.marker()),
+                place: YamlPosition::of(error.marker()),
                 message: error.info().to_string(),
             })?;
             builder.handle(event, &span)?;
         }
         Ok(builder.root.unwrap_or(Self {
-            content: Content::Scalar {
+            content: YamlContent::Scalar {
                 text: String::new(),
                 quoted: false,
             },
             tag: None,
-            place: Place { line: 1, column: 1 },
+            place: YamlPosition { line: 1, column: 1 },
         }))
     }
 }
 
 #[derive(Default)]
 struct Builder {
-    root: Option<Node>,
+    root: Option<YamlNode>,
     open: Vec<Open>,
 }
 
 struct Open {
     content: OpenContent,
     tag: Option<String>,
-    place: Place,
+    place: YamlPosition,
 }
 
 enum OpenContent {
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     Mapping {
-        entries: Vec<Entry>,
-        key: Option<(String, Place)>,
+        entries: Vec<YamlEntry>,
+        key: Option<(String, YamlPosition)>,
     },
 }
 
 impl Builder {
     fn handle(&mut self, event: Event<'_>, span: &Span) -> Result<(), YamlError> {
-        let place = Place::of(&span.start);
+        let place = YamlPosition::of(&span.start);
         let handled = match event {
-            Event::Scalar(text, style, _, tag) => self.add(Node {
-                content: Content::Scalar {
+            Event::Scalar(text, style, _, tag) => self.add(YamlNode {
+                content: YamlContent::Scalar {
                     text: text.into_owned(),
                     quoted: style != ScalarStyle::Plain,
                 },
@@ -182,10 +182,10 @@ impl Builder {
                 place,
             }),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(open) => self.add(Node {
+                Some(open) => self.add(YamlNode {
                     content: match open.content {
-                        OpenContent::List(items) => Content::List(items),
-                        OpenContent::Mapping { entries, .. } => Content::Mapping(entries),
+                        OpenContent::List(items) => YamlContent::List(items),
+                        OpenContent::Mapping { entries, .. } => YamlContent::Mapping(entries),
                     },
                     tag: open.tag,
                     place: open.place,
@@ -212,14 +212,14 @@ impl Builder {
         Ok(())
     }
 
-    fn add(&mut self, node: Node) -> Result<(), &'static str> {
+    fn add(&mut self, node: YamlNode) -> Result<(), &'static str> {
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.root = Some(node),
             Some(OpenContent::List(items)) => items.push(node),
             Some(OpenContent::Mapping { entries, key }) => match (key.take(), node) {
-                (Some((key, place)), value) => entries.push(Entry { key, place, value }),
+                (Some((key, place)), value) => entries.push(YamlEntry { key, place, value }),
                 (None, node) => match node.content {
-                    Content::Scalar { text, .. } => *key = Some((text, node.place)),
+                    YamlContent::Scalar { text, .. } => *key = Some((text, node.place)),
                     _ => return Err("a key must be a name"),
                 },
             },

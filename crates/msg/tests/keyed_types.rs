@@ -1,5 +1,6 @@
-//! The generated code that `tests/keys` runs is what the generator makes today.
-//! Apart from them, so that it also answers when that code does not compile.
+//! The generated code that `tests/keys` runs equals the generator's current output.
+//! Separate from those tests, so that it also reports when that code does not
+//! compile.
 
 use pteros_msg::generate::{GenerateOptions, Generator};
 use pteros_msg::library::InterfaceLibrary;

@@ -1,4 +1,5 @@
-//! What the kernel granted of the socket buffers asked for, and how to mend it.
+//! Socket buffers (send buffer, receive buffer): the sizes that the kernel granted,
+//! and how to raise them.
 //!
 //! Linux clamps SO_RCVBUF and SO_SNDBUF silently to `net.core.rmem_max` and
 //! `net.core.wmem_max` (often 208 kB), which loses fragments of large samples.
@@ -11,32 +12,32 @@ use nix::sys::socket::{SetSockOpt, getsockopt, setsockopt, sockopt};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferGrant {
     /// Receive side (SO_RCVBUF).
-    pub receive: Grant,
+    pub receive: GrantedSize,
     /// Send side (SO_SNDBUF).
-    pub send: Grant,
+    pub send: GrantedSize,
 }
 
-/// Asked and got, both in the bytes that setsockopt takes.
+/// Requested and granted size, in the bytes that setsockopt takes.
 ///
 /// The kernel doubles the value for its own bookkeeping and reports the double;
 /// here it is halved again so that both numbers compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// Bytes asked for.
+pub struct GrantedSize {
+    /// Bytes requested.
     pub asked_bytes: usize,
-    /// Bytes in force now; can exceed `asked_bytes`, a larger buffer is kept.
+    /// Bytes in force; can exceed `asked_bytes`, because a larger buffer is kept.
     pub got_bytes: usize,
 }
 
-impl Grant {
-    /// Whether the kernel gave less than asked.
+impl GrantedSize {
+    /// Whether the kernel granted less than requested.
     pub fn is_clamped(&self) -> bool {
         self.got_bytes < self.asked_bytes
     }
 }
 
 impl BufferGrant {
-    /// One line for the operator when a limit clamped us, else `None`.
+    /// One line for the operator when a limit clamped the size, else `None`.
     ///
     /// Names each sysctl and the value that would satisfy the request.
     pub fn advice(&self) -> Option<String> {
@@ -67,19 +68,19 @@ pub(crate) fn request(socket: &impl AsFd, receive_bytes: usize, send_bytes: usiz
         raise(socket, sockopt::SndBufForce, sockopt::SndBuf, send_bytes);
     }
     BufferGrant {
-        receive: Grant {
+        receive: GrantedSize {
             asked_bytes: receive_bytes,
             got_bytes: receive_now(),
         },
-        send: Grant {
+        send: GrantedSize {
             asked_bytes: send_bytes,
             got_bytes: send_now(),
         },
     }
 }
 
-/// The forced option needs CAP_NET_ADMIN; the plain one clamps without error.
-/// The caller reads back what holds, so neither error matters here.
+/// The forced option needs CAP_NET_ADMIN; the plain one clamps without error. The
+/// caller reads the effective size, so neither error matters here.
 fn raise(
     socket: &impl AsFd,
     forced: impl SetSockOpt<Val = usize>,
@@ -98,11 +99,11 @@ mod tests {
 
     #[test]
     fn advice_names_the_sysctl_and_the_value_only_for_the_clamped_side() {
-        let enough = Grant {
+        let enough = GrantedSize {
             asked_bytes: 1000,
             got_bytes: 2000,
         };
-        let clamped = Grant {
+        let clamped = GrantedSize {
             asked_bytes: 4_194_304,
             got_bytes: 212_992,
         };

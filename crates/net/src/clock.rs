@@ -1,8 +1,8 @@
-//! The host's monotonic clock, which all its processes share.
+//! The host's monotonic clock, shared by all its processes.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "a door through which the clock enters"
+    reason = "the platform's entry point for the clock"
 )]
 
 use nix::time::{ClockId, clock_gettime};
@@ -10,8 +10,8 @@ use nix::time::{ClockId, clock_gettime};
 /// Nanoseconds of CLOCK_MONOTONIC: since the host started, the same in every
 /// process and network namespace of it, never set back.
 pub fn monotonic_nanos() -> u64 {
-    // The C library has found the kernel's clock already; rustix would look for it anew,
-    // 64 KB of program text. No kernel lacks this clock.
+    // The C library has the address of the kernel's clock already; rustix would
+    // look it up again, 64 KB of program text. No kernel lacks this clock.
     let Ok(now) = clock_gettime(ClockId::CLOCK_MONOTONIC) else {
         return 0;
     };

@@ -1,7 +1,7 @@
-//! The network interfaces a participant may announce and listen on.
+//! Network interfaces that a participant may announce and receive on.
 //!
-//! A snapshot of the kernel's IPv4 addresses. It does not watch for changes:
-//! whoever needs that asks again.
+//! A snapshot of the kernel's IPv4 addresses. It does not watch for changes;
+//! callers list the interfaces again.
 
 use std::io;
 use std::net::Ipv4Addr;

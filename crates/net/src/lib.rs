@@ -1,32 +1,34 @@
-//! UDP as the RTPS protocol wants it: sockets, interfaces, readiness; and what
-//! threads ask of the scheduler.
+//! UDP for the RTPS protocol: sockets, interfaces, readiness; and scheduling
+//! settings of threads.
 //!
-//! Everything here is non-blocking except [`Poller::wait`], knows no protocol,
-//! starts no thread and reads no clock. Sending and receiving allocate
-//! nothing. IPv4 and Linux only: RTPS over UDPv4 is what ROS 2 speaks by
-//! default (RTPS 2.5 §9.6.1).
+//! Everything here is non-blocking except [`Poller::wait`]. It contains no
+//! protocol, starts no thread and reads no clock. Sending and receiving allocate
+//! nothing. IPv4 and Linux only: RTPS over UDPv4 is ROS 2's default (RTPS 2.5
+//! §9.6.1).
 //!
-//! `unsafe` lives in `sys.rs` alone; the rest goes through rustix, nix and
-//! socket2.
+//! `unsafe` is in `sys.rs` alone; the rest uses rustix, nix and socket2.
 
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
-mod bound;
+mod bound_ports;
 mod buffers;
 mod clock;
 mod interface;
 mod poll;
 mod shutdown;
-#[allow(unsafe_code, reason = "the one file for what the safe crates lack")]
+#[allow(
+    unsafe_code,
+    reason = "the one file with system calls that the safe crates lack"
+)]
 mod sys;
 pub mod thread;
 mod timer;
 mod udp;
 mod wake;
 
-pub use bound::bound_udp_ports;
-pub use buffers::{BufferGrant, Grant};
+pub use bound_ports::bound_udp_ports;
+pub use buffers::{BufferGrant, GrantedSize};
 pub use clock::monotonic_nanos;
 pub use interface::{Interface, interfaces};
 pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};

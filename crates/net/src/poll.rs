@@ -1,8 +1,9 @@
-//! Waiting for sockets, doorbells and the next deadline with one system call.
+//! Poller (epoll): waits for sockets, doorbells and the next deadline with one
+//! system call.
 //!
-//! Level-triggered epoll: a descriptor that still has something is reported
-//! again at the next wait, so a caller may take one datagram per turn. Doorbells,
-//! which nobody reads, are edge-triggered.
+//! Level-triggered: a descriptor that stays readable is reported again at the next
+//! wait, so a caller may read one datagram per poll. Doorbells, which are never
+//! read, are edge-triggered.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,8 +19,8 @@ pub const EVENTS_DEFAULT: usize = 64;
 
 /// An epoll instance.
 ///
-/// Methods take `&self` and are thread-safe; the kernel locks. A descriptor
-/// that is closed leaves the set by itself, unless it was duplicated.
+/// Methods take `&self` and are thread-safe; the kernel locks. A closed descriptor
+/// leaves the set by itself, unless it was duplicated.
 #[derive(Debug)]
 pub struct Poller {
     fd: OwnedFd,
@@ -32,28 +33,28 @@ impl Poller {
     /// The operating system's error, in practice only "too many open files".
     pub fn new() -> io::Result<Self> {
         let fd =
-            epoll::create(CreateFlags::CLOEXEC).map_err(|e| named("create an epoll set", e))?;
+            epoll::create(CreateFlags::CLOEXEC).map_err(|e| io_error("create an epoll set", e))?;
         Ok(Self { fd })
     }
 
-    /// Reports `fd` as `token` whenever it can be read.
+    /// Reports `fd` as `token` whenever it is readable.
     ///
     /// # Errors
     /// `AlreadyExists` when it is in the set; else the operating system's.
     pub fn add(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         epoll::add(&self.fd, fd, EventData::new_u64(token), EventFlags::IN)
-            .map_err(|e| named("add a descriptor to the epoll set", e))
+            .map_err(|e| io_error("add a descriptor to the epoll set", e))
     }
 
-    /// Reports `fd` as `token` whenever something new can be read, and not again
-    /// for what is left unread.
+    /// Reports `fd` as `token` once for each new readable event (edge-triggered),
+    /// not again for unread data.
     ///
     /// # Errors
     /// As [`Poller::add`].
     pub fn add_edge(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::ET;
         epoll::add(&self.fd, fd, EventData::new_u64(token), flags)
-            .map_err(|e| named("add a descriptor to the epoll set", e))
+            .map_err(|e| io_error("add a descriptor to the epoll set", e))
     }
 
     /// Takes a descriptor out of the set.
@@ -61,7 +62,8 @@ impl Poller {
     /// # Errors
     /// `NotFound` when it is not in the set.
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
-        epoll::delete(&self.fd, fd).map_err(|e| named("remove a descriptor from the epoll set", e))
+        epoll::delete(&self.fd, fd)
+            .map_err(|e| io_error("remove a descriptor from the epoll set", e))
     }
 
     /// Blocks until something is ready or `timeout` has passed; returns how
@@ -88,7 +90,7 @@ impl Poller {
         };
         match outcome {
             Ok(()) | Err(Errno::INTR) => Ok(events.list.len()),
-            Err(e) => Err(named("wait on the epoll set", e)),
+            Err(e) => Err(io_error("wait on the epoll set", e)),
         }
     }
 
@@ -99,14 +101,14 @@ impl Poller {
 }
 
 impl AsFd for Poller {
-    /// Readable when any member is ready, so a set can be part of a foreign
-    /// event loop.
+    /// Readable when any member is ready, so a set can be part of an external event
+    /// loop.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
-/// Room for the outcome of [`Poller::wait`], allocated once.
+/// Buffer for the events of [`Poller::wait`], allocated once.
 pub struct Events {
     list: Vec<epoll::Event>,
 }
@@ -140,10 +142,10 @@ impl Default for Events {
     }
 }
 
-/// One descriptor that is ready: a read will not block (it may return an error).
+/// A ready descriptor: a read will not block (it may return an error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The number given when the descriptor was added.
+    /// The token given when the descriptor was added.
     pub token: u64,
 }
 
@@ -161,7 +163,7 @@ fn round_up_to_millisecond(duration: Duration) -> Duration {
     Duration::from_millis(milliseconds.min(i32::MAX as u128) as u64)
 }
 
-fn named(action: &str, errno: Errno) -> io::Error {
+fn io_error(action: &str, errno: Errno) -> io::Error {
     io::Error::new(errno.kind(), format!("{action}: {errno}"))
 }
 

@@ -1,9 +1,9 @@
-//! Ctrl-C and SIGTERM as a descriptor that an event loop can wait on.
+//! Shutdown signals: Ctrl-C and SIGTERM as a descriptor that an event loop can wait
+//! on.
 //!
-//! One handler per process, installed on first use. It rings an eventfd, then
-//! calls whatever handler was installed before, so a host program (Python, a
-//! C++ main) keeps its own behaviour. No signal is blocked: child processes
-//! inherit nothing.
+//! One handler per process, installed on first use. It writes an eventfd, then
+//! calls the previously installed handler, so a host program (Python, a C++ main)
+//! keeps its own behaviour. No signal is blocked: child processes inherit nothing.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,16 +20,15 @@ pub struct ShutdownSignal {
 
 /// Installs the handler, once; later calls return the same object.
 ///
-/// The first signal makes the descriptor readable and leaves the process
-/// running; the second one kills it as usual, unless a handler was installed
-/// before ours: then that one decides, each time. SIGINT or SIGTERM that were
-/// ignored at this moment (a script's background job) are heard from now on, as
-/// in every ROS node. A handler installed by others *after* this call replaces
-/// ours. Thread-safe.
+/// The first signal makes the descriptor readable and leaves the process running.
+/// The second one kills it as usual. If a handler was installed before ours, that
+/// one decides each time. SIGINT or SIGTERM that were ignored at this moment (a
+/// script's background job) are handled from now on, as in every ROS node. A
+/// handler installed by others *after* this call replaces ours. Thread-safe.
 ///
 /// # Errors
-/// The operating system's, in practice only "too many open files"; every later
-/// call gives the same one.
+/// The operating system's, in practice only "too many open files"; every later call
+/// gives the same one.
 pub fn shutdown_signal() -> io::Result<&'static ShutdownSignal> {
     static SIGNAL: OnceLock<Result<ShutdownSignal, (io::ErrorKind, String)>> = OnceLock::new();
     SIGNAL
@@ -47,19 +46,19 @@ fn install() -> io::Result<ShutdownSignal> {
 }
 
 impl ShutdownSignal {
-    /// Whether a signal has come. No system call.
+    /// Whether a signal has arrived. No system call.
     pub fn is_requested(&self) -> bool {
         sys::signal_count() > 0
     }
 
-    /// Asks for shutdown from inside the program, as a signal would.
+    /// Requests a shutdown from inside the program, as a signal would.
     pub fn request(&self) {
         sys::count_request();
         self.waker.wake();
     }
 
-    /// Forgets past signals: silent again, and the next Ctrl-C counts as the
-    /// first. For programs that go on after a spin was interrupted.
+    /// Clears past signals: the descriptor is not readable, and the next Ctrl-C
+    /// counts as the first. For programs that go on after a spin was interrupted.
     pub fn clear(&self) {
         sys::forget_signals();
         self.waker.drain();

@@ -1,7 +1,7 @@
-//! The few calls that the safe crates lack, and all `unsafe` of this crate.
+//! System calls that the safe crates lack, and all `unsafe` of this crate.
 //!
-//! Sending with a control message without allocating (nix allocates for each),
-//! the MTU of an interface, SCHED_FIFO, and signal handlers.
+//! Sending with a control message without allocating (nix allocates for each), the
+//! MTU of an interface, SCHED_FIFO, and signal handlers.
 
 use std::io::{self, IoSlice};
 use std::mem;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use nix::libc;
 
-/// What a send says to the kernel beside the bytes.
+/// A control message of a send.
 #[derive(Clone, Copy)]
 pub(crate) enum Control {
     /// Cut into datagrams of this many bytes (UDP_SEGMENT).
     Segments(u16),
-    /// Leave by this interface (IP_PKTINFO).
+    /// Send from this interface (IP_PKTINFO).
     Interface(u32),
-    /// Carry this differentiated services field (IP_TOS).
+    /// Set this differentiated services field (IP_TOS).
     ServiceField(u8),
 }
 
@@ -106,7 +106,8 @@ fn put_control<T: Copy>(message: &mut libc::msghdr, level: i32, kind: i32, value
     space
 }
 
-/// Tells "the kernel or the device cannot" from other errors.
+/// Whether the error means that the kernel or the device does not support
+/// segmentation.
 ///
 /// Seen in Linux' net/ipv4/udp.c: EINVAL or (since 6.x) EMSGSIZE for a segment
 /// above the MTU, EIO for a device without checksum offload, ENOPROTOOPT and
@@ -159,7 +160,7 @@ const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
 static NOTIFY_FD: AtomicI32 = AtomicI32::new(-1);
 static SIGNAL_COUNT: AtomicU32 = AtomicU32::new(0);
-/// What was installed before us, leaked boxes, read by the handler.
+/// The previous handlers: leaked boxes, read by our handler.
 static PREVIOUS: [AtomicPtr<libc::sigaction>; 2] = [
     AtomicPtr::new(ptr::null_mut()),
     AtomicPtr::new(ptr::null_mut()),
@@ -171,7 +172,7 @@ pub(crate) fn signal_count() -> u32 {
     SIGNAL_COUNT.load(Ordering::Acquire)
 }
 
-/// Counts a shutdown that no signal asked for.
+/// Counts a shutdown requested without a signal.
 pub(crate) fn count_request() {
     SIGNAL_COUNT.fetch_add(1, Ordering::AcqRel);
 }
@@ -180,12 +181,12 @@ pub(crate) fn forget_signals() {
     SIGNAL_COUNT.store(0, Ordering::Release);
 }
 
-/// Installs the handler for SIGINT and SIGTERM; `fd` is an eventfd to ring and
+/// Installs the handler for SIGINT and SIGTERM. `fd` is an eventfd to write and
 /// stays open for the life of the process. The caller calls this once.
 ///
-/// A signal that was ignored when the process started (a script's background
-/// job inherits that) counts as one that had its default action: as with
-/// rclcpp, `kill -INT` ends a node however it was started.
+/// A signal that was ignored when the process started (a script's background job
+/// inherits that) counts as one that had its default action: as with rclcpp,
+/// `kill -INT` ends a node however it was started.
 pub(crate) fn install_signal_handlers(fd: OwnedFd) -> io::Result<()> {
     assert!(
         !INSTALLED.swap(true, Ordering::AcqRel),
@@ -196,7 +197,7 @@ pub(crate) fn install_signal_handlers(fd: OwnedFd) -> io::Result<()> {
     for (slot, signal) in SIGNALS.into_iter().enumerate() {
         // SAFETY: sigaction is plain data for which all zeroes is valid.
         let mut old: libc::sigaction = unsafe { mem::zeroed() };
-        // SAFETY: a null new action only asks; `old` is ours.
+        // SAFETY: a null new action only queries; `old` is ours.
         if unsafe { libc::sigaction(signal, ptr::null(), &mut old) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -233,15 +234,15 @@ extern "C" fn on_signal(
     let slot = SIGNALS.iter().position(|s| *s == signal).unwrap_or(0);
     // SAFETY: either null or a leaked box that nobody changes.
     if let Some(previous) = unsafe { PREVIOUS[slot].load(Ordering::Acquire).as_ref() } {
-        pass_on(signal, info, context, previous, earlier > 0);
+        forward_to_previous(signal, info, context, previous, earlier > 0);
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Calls the handler that was there before us. Where there was none, the first
-/// signal is ours alone and the second kills as if we were not there.
-fn pass_on(
+/// Calls the previous handler. Without one, the first signal is handled here alone
+/// and the second kills the process as usual.
+fn forward_to_previous(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,

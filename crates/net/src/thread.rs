@@ -1,8 +1,8 @@
-//! What a thread asks of the kernel's scheduler, and a process of its memory:
-//! SCHED_FIFO, CPUs, pages that stay.
+//! Thread settings: SCHED_FIFO priority and CPU affinity of a thread, and locked
+//! memory of the process.
 //!
-//! Starts no thread: settings are applied to the one that asks, and threads that
-//! it starts afterwards inherit priority and CPUs (sched(7)).
+//! Starts no thread: settings apply to the calling thread, and threads that it
+//! starts afterwards inherit priority and CPUs (sched(7)).
 
 use std::fmt;
 use std::io;
@@ -14,96 +14,96 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::sys;
 
-/// What a thread asks for. Nothing by default.
+/// Settings of a thread. All off by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSettings {
-    /// SCHED_FIFO with this priority: it runs before every thread without one,
-    /// for as long as it wants.
+    /// SCHED_FIFO with this priority: it runs before every thread without one, for
+    /// as long as it wants.
     pub priority: Option<Priority>,
     /// The only CPUs it runs on.
-    pub cpus: Option<Cpus>,
-    /// The process's memory, what it has and what it will get, is faulted in
-    /// and stays (`mlockall`): no page fault delays it.
+    pub cpus: Option<CpuList>,
+    /// Locks the process's memory, current and future (`mlockall`): pages are
+    /// prefaulted and never cause a page fault.
     pub lock_memory: bool,
 }
 
-/// A priority under SCHED_FIFO, 1 to 99; 99 goes first.
+/// A SCHED_FIFO priority, 1 to 99; 99 is the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Priority(u8);
 
-/// CPUs by their numbers: at least one, in order, no number twice.
+/// CPU numbers: at least one, in order, without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cpus(Vec<usize>);
+pub struct CpuList(Vec<usize>);
 
-/// What is wrong with a priority or with CPUs.
+/// An invalid priority or CPU list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SettingError {
-    /// No number from 1 to 99.
+pub enum ThreadSettingError {
+    /// Not a number from 1 to 99.
     Priority {
-        /// As it was given.
+        /// The given text.
         given: String,
     },
-    /// No list of CPUs that the kernel could number.
+    /// Not a list of CPU numbers that the kernel supports.
     Cpus {
-        /// As it was given.
+        /// The given text.
         given: String,
     },
 }
 
-/// What the kernel refused, with what would let it.
+/// A setting that the kernel refused, with the remedy.
 #[derive(Debug)]
 pub enum ThreadError {
     /// SCHED_FIFO.
     Priority {
-        /// What was asked for.
+        /// The requested one.
         priority: Priority,
         /// RLIMIT_RTPRIO, the highest priority without privilege.
         limit: u64,
-        /// The kernel's word.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The CPUs.
     Cpus {
-        /// What was asked for.
-        cpus: Cpus,
-        /// On which the thread may run.
-        allowed: Option<Cpus>,
-        /// The kernel's word.
+        /// The requested one.
+        cpus: CpuList,
+        /// CPUs that the thread may run on.
+        allowed: Option<CpuList>,
+        /// The kernel's error.
         source: io::Error,
     },
     /// Locking the memory.
     Memory {
-        /// RLIMIT_MEMLOCK in bytes, how much may be locked without privilege;
-        /// `None` is all.
+        /// RLIMIT_MEMLOCK in bytes: how much may be locked without privilege;
+        /// `None` is unlimited.
         limit: Option<u64>,
         /// The process's memory, bytes.
         size: Option<u64>,
-        /// The kernel's word.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl ThreadSettings {
-    /// Whether nothing is asked for.
+    /// Whether no setting is on.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Applies them to the calling thread, and the memory's to the process. In
-    /// this order: memory, CPUs, priority; what was applied before an error
-    /// stays.
+    /// Applies the settings to the calling thread, and the memory lock to the
+    /// process. In this order: memory, CPUs, priority. Settings applied before an
+    /// error stay.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// A setting that the kernel refused.
     pub fn apply(&self) -> Result<(), ThreadError> {
         if self.lock_memory {
             lock_memory()?;
         }
         if let Some(cpus) = &self.cpus {
-            run_on(cpus)?;
+            pin_to_cpus(cpus)?;
         }
         match self.priority {
-            Some(priority) => run_first(priority),
+            Some(priority) => set_fifo_priority(priority),
             None => Ok(()),
         }
     }
@@ -125,7 +125,7 @@ fn memory_bytes() -> Option<u64> {
     pages.checked_mul(rustix::param::page_size() as u64)
 }
 
-fn run_on(cpus: &Cpus) -> Result<(), ThreadError> {
+fn pin_to_cpus(cpus: &CpuList) -> Result<(), ThreadError> {
     let mut set = CpuSet::new();
     for cpu in &cpus.0 {
         set.set(*cpu);
@@ -138,13 +138,13 @@ fn run_on(cpus: &Cpus) -> Result<(), ThreadError> {
 }
 
 /// The CPUs that the calling thread may run on now.
-pub fn allowed_cpus() -> Option<Cpus> {
+pub fn allowed_cpus() -> Option<CpuList> {
     let set = sched_getaffinity(None).ok()?;
     let all = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
-    Cpus::new(all).ok()
+    CpuList::new(all).ok()
 }
 
-fn run_first(priority: Priority) -> Result<(), ThreadError> {
+fn set_fifo_priority(priority: Priority) -> Result<(), ThreadError> {
     sys::set_fifo(priority.0.into()).map_err(|source| ThreadError::Priority {
         priority,
         limit: getrlimit(Resource::Rtprio).current.unwrap_or(u64::MAX),
@@ -157,10 +157,10 @@ impl Priority {
     ///
     /// # Errors
     /// Any other number.
-    pub fn new(priority: u8) -> Result<Self, SettingError> {
+    pub fn new(priority: u8) -> Result<Self, ThreadSettingError> {
         match priority {
             1..=99 => Ok(Self(priority)),
-            _ => Err(SettingError::Priority {
+            _ => Err(ThreadSettingError::Priority {
                 given: priority.to_string(),
             }),
         }
@@ -173,11 +173,11 @@ impl Priority {
 }
 
 impl FromStr for Priority {
-    type Err = SettingError;
+    type Err = ThreadSettingError;
 
-    fn from_str(text: &str) -> Result<Self, SettingError> {
+    fn from_str(text: &str) -> Result<Self, ThreadSettingError> {
         let number = text.trim().parse().ok();
-        let given = || SettingError::Priority { given: text.into() };
+        let given = || ThreadSettingError::Priority { given: text.into() };
         Self::new(number.ok_or_else(given)?).map_err(|_| given())
     }
 }
@@ -188,34 +188,34 @@ impl fmt::Display for Priority {
     }
 }
 
-impl Cpus {
+impl CpuList {
     /// The CPUs with these numbers.
     ///
     /// # Errors
     /// None at all, or one beyond 1023.
-    pub fn new(cpus: impl IntoIterator<Item = usize>) -> Result<Self, SettingError> {
+    pub fn new(cpus: impl IntoIterator<Item = usize>) -> Result<Self, ThreadSettingError> {
         let mut cpus: Vec<usize> = cpus.into_iter().take(CpuSet::MAX_CPU + 1).collect();
         cpus.sort_unstable();
         cpus.dedup();
         match cpus.last() {
             Some(last) if *last < CpuSet::MAX_CPU => Ok(Self(cpus)),
-            _ => Err(SettingError::Cpus {
+            _ => Err(ThreadSettingError::Cpus {
                 given: Self(cpus).to_string(),
             }),
         }
     }
 
-    /// Their numbers, ascending.
+    /// The CPU numbers, ascending.
     pub fn numbers(&self) -> &[usize] {
         &self.0
     }
 }
 
-/// As `taskset -c` has it: `2`, `0,3`, `4-7`.
-impl FromStr for Cpus {
-    type Err = SettingError;
+/// Parses `taskset -c` syntax: `2`, `0,3`, `4-7`.
+impl FromStr for CpuList {
+    type Err = ThreadSettingError;
 
-    fn from_str(text: &str) -> Result<Self, SettingError> {
+    fn from_str(text: &str) -> Result<Self, ThreadSettingError> {
         let mut cpus = Vec::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -223,15 +223,15 @@ impl FromStr for Cpus {
                 (Ok(first), Ok(last)) if first <= last && last < CpuSet::MAX_CPU => {
                     cpus.extend(first..=last);
                 }
-                _ => return Err(SettingError::Cpus { given: text.into() }),
+                _ => return Err(ThreadSettingError::Cpus { given: text.into() }),
             }
         }
-        Self::new(cpus).map_err(|_| SettingError::Cpus { given: text.into() })
+        Self::new(cpus).map_err(|_| ThreadSettingError::Cpus { given: text.into() })
     }
 }
 
-/// Runs of numbers as one: `0,4-7`.
-impl fmt::Display for Cpus {
+/// Formats ranges: `0,4-7`.
+impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = self.0.chunk_by(|a, b| a + 1 == *b);
         for (at, run) in runs.enumerate() {
@@ -246,23 +246,23 @@ impl fmt::Display for Cpus {
     }
 }
 
-impl fmt::Display for SettingError {
+impl fmt::Display for ThreadSettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Priority { given } => write!(
                 f,
-                "{given:?} is no priority under SCHED_FIFO; give a number from 1 to 99, of which 99 goes first"
+                "{given:?} is not a SCHED_FIFO priority; give a number from 1 to 99, where 99 is the highest"
             ),
             Self::Cpus { given } => write!(
                 f,
-                "{given:?} names no CPUs; give numbers below {} as 2 or 0,4-7",
+                "{given:?} is not a CPU list; give numbers below {} as 2 or 0,4-7",
                 CpuSet::MAX_CPU
             ),
         }
     }
 }
 
-impl std::error::Error for SettingError {}
+impl std::error::Error for ThreadSettingError {}
 
 impl fmt::Display for ThreadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -273,18 +273,19 @@ impl fmt::Display for ThreadError {
                 source,
             } => {
                 write!(f, "thread priority {priority} (SCHED_FIFO): {source}; ")?;
-                match *limit >= u64::from(priority.0) {
-                    true => write!(
+                if *limit >= u64::from(priority.0) {
+                    write!(
                         f,
                         "RLIMIT_RTPRIO is {limit} and would do: the control group has no \
                          real-time time (cpu.rt_runtime_us), or a sandbox forbids it"
-                    ),
-                    false => write!(
+                    )
+                } else {
+                    write!(
                         f,
                         "RLIMIT_RTPRIO is {limit} and CAP_SYS_NICE is missing: raise the limit \
                          (rtprio {priority} in /etc/security/limits.conf, LimitRTPRIO= in a unit, \
                          --ulimit rtprio={priority} for a container) or grant the capability"
-                    ),
+                    )
                 }
             }
             Self::Cpus {
@@ -299,7 +300,7 @@ impl fmt::Display for ThreadError {
                         "this thread may run on {allowed}: name one of those, or widen the \
                          process's CPU set (cpuset, taskset)"
                     ),
-                    None => write!(f, "which CPUs it may run on is not known"),
+                    None => write!(f, "the CPUs it may run on are not known"),
                 }
             }
             Self::Memory {
@@ -342,14 +343,14 @@ mod tests {
 
     #[test]
     fn cpus_are_read_and_written_as_taskset_has_them() {
-        let cpus: Cpus = "7,0, 4-6".parse().unwrap();
+        let cpus: CpuList = "7,0, 4-6".parse().unwrap();
         assert_eq!(cpus.numbers(), [0, 4, 5, 6, 7]);
         assert_eq!(cpus.to_string(), "0,4-7");
         for wrong in ["", "a", "1-", "5-4", "-1", "1024", "0-99999999999"] {
-            let error = wrong.parse::<Cpus>().unwrap_err().to_string();
+            let error = wrong.parse::<CpuList>().unwrap_err().to_string();
             assert!(error.contains(&format!("{wrong:?}")), "{error}");
         }
-        assert!(Cpus::new([]).is_err());
+        assert!(CpuList::new([]).is_err());
     }
 
     #[test]

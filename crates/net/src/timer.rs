@@ -1,7 +1,7 @@
-//! A one-shot timer that a poller can wait on together with sockets.
+//! A one-shot timer (timerfd) that a poller can wait on together with sockets.
 //!
-//! Arming it from another thread costs one system call and wakes nobody until
-//! it fires.
+//! Arming it from another thread costs one system call and wakes no thread until it
+//! fires.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -37,7 +37,7 @@ impl Timer {
         self.set(after.max(Duration::from_nanos(1)));
     }
 
-    /// Takes the setting back: it does not fire until it is armed again.
+    /// Disarms the timer: it does not fire until it is armed again.
     pub fn disarm(&self) {
         self.set(Duration::ZERO);
     }

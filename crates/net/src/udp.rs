@@ -1,10 +1,11 @@
-//! One UDP socket with what RTPS needs of it and nothing else.
+//! UDP socket with the options that RTPS needs: unicast and multicast, send buffer
+//! and receive buffer.
 //!
-//! Non-blocking, close-on-exec. Scatter/gather on the way out, so a payload is
-//! never copied to stand behind its header; generic segmentation offload (GSO)
-//! sends up to 64 equal fragments with one system call, its counterpart (GRO)
-//! receives them so. IP fragmentation stays allowed: a datagram above the MTU
-//! is the IP layer's business (RTPS 2.5 §8.4.14.1.2 leaves the size to us).
+//! Non-blocking, close-on-exec. It sends with scatter/gather, so a payload is never
+//! copied behind its header. Generic segmentation offload (GSO) sends up to 64
+//! equal fragments with one system call; its counterpart (GRO) receives them so. IP
+//! fragmentation stays allowed: the IP layer handles a datagram above the MTU (RTPS
+//! 2.5 §8.4.14.1.2 leaves the size to the implementation).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -39,7 +40,7 @@ pub struct UdpSocket {
     local: SocketAddrV4,
 }
 
-/// What one [`UdpSocket::receive`] brought.
+/// Result of one [`UdpSocket::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Bytes written to the front of the buffer.
@@ -49,15 +50,14 @@ pub struct Received {
     /// `Some(n)`: several datagrams of `n` bytes each (the last may be
     /// shorter) lie back to back, joined by GRO. `None`: one datagram.
     pub segment_bytes: Option<u16>,
-    /// The interface it came in by, on sockets that ask for it: those of
-    /// [`UdpSocket::bind_multicast`].
+    /// The interface it arrived on, for sockets of [`UdpSocket::bind_multicast`].
     pub interface_index: Option<u32>,
     /// The buffer was too small and the rest is lost: drop the datagram.
     pub truncated: bool,
 }
 
 impl Received {
-    /// Walks the datagrams in `buffer`, the one given to `receive`.
+    /// Iterates over the datagrams in `buffer`, the one given to `receive`.
     pub fn datagrams<'b>(&self, buffer: &'b [u8]) -> impl Iterator<Item = &'b [u8]> + use<'b> {
         let filled = &buffer[..self.len.min(buffer.len())];
         let size = self.segment_bytes.map_or(filled.len(), usize::from);
@@ -66,31 +66,30 @@ impl Received {
 }
 
 impl UdpSocket {
-    /// Opens a socket on `address` and `port` for itself alone (port 0: any).
+    /// Opens an exclusive socket on `address` and `port` (port 0: any).
     ///
-    /// SO_REUSEADDR is left off: a port that another participant has must be
-    /// refused, since that is how a free participant index is found (RTPS 2.5
-    /// §9.6.2.3).
+    /// SO_REUSEADDR is left off: a port of another participant must be refused,
+    /// because that is how a free participant index is found (port mapping, RTPS
+    /// 2.5 §9.6.2.3).
     ///
     /// # Errors
-    /// `AddrInUse` when the port is taken, `AddrNotAvailable` when no interface
-    /// has the address, else the operating system's; each names the address.
+    /// `AddrInUse` when the port is taken, `AddrNotAvailable` when no interface has
+    /// the address, else the operating system's; each names the address.
     pub fn bind_unicast(address: Ipv4Addr, port: u16) -> io::Result<Self> {
         Self::open(SocketAddrV4::new(address, port), |_| Ok(()))
     }
 
-    /// Opens a socket for datagrams sent to `group`, shared with every other
-    /// process that does so. No group is joined yet: see [`UdpSocket::join`].
+    /// Opens a socket for datagrams sent to `group`, shared with other processes
+    /// that do the same. It joins no group yet: see [`UdpSocket::join`].
     ///
-    /// Bound to the group's address, so unicast to the same port is not taken
-    /// from anybody. Both SO_REUSEADDR and SO_REUSEPORT are set, since other
-    /// stacks set one or the other and Linux lets only equal ones share.
-    /// Groups joined by other sockets of the host do not leak in
-    /// (IP_MULTICAST_ALL off).
+    /// Bound to the group's address, so it takes no unicast datagram to the same
+    /// port. Both SO_REUSEADDR and SO_REUSEPORT are set, since other stacks set one
+    /// or the other and Linux lets only equal ones share. Groups joined by other
+    /// sockets of the host are not received (IP_MULTICAST_ALL off).
     ///
     /// # Errors
     /// `InvalidInput` when `group` is not a multicast address; `AddrInUse` when
-    /// somebody holds the port exclusively; else the operating system's.
+    /// another socket has the port exclusively; else the operating system's.
     pub fn bind_multicast(group: Ipv4Addr, port: u16) -> io::Result<Self> {
         check_group(group)?;
         Self::open(SocketAddrV4::new(group, port), |socket| {
@@ -116,13 +115,14 @@ impl UdpSocket {
         open().map_err(|e: io::Error| io::Error::new(e.kind(), format!("bind UDP {local}: {e}")))
     }
 
-    /// Joins `group` on one interface; again on the same one is no error.
+    /// Joins `group` on one interface. Joining again on the same one is not an
+    /// error.
     ///
     /// # Errors
-    /// `InvalidInput` for an address that is no group; the operating system's,
-    /// naming group and interface, e.g. when the interface is gone. On one
-    /// without the MULTICAST flag Linux accepts the join but delivers nothing:
-    /// look at [`Interface::multicast`] first.
+    /// `InvalidInput` for an address that is not a group; the operating system's,
+    /// naming group and interface, e.g. when the interface is gone. On one without
+    /// the MULTICAST flag Linux accepts the join but delivers nothing: check
+    /// [`Interface::multicast`] first.
     pub fn join(&self, group: Ipv4Addr, interface: &Interface) -> io::Result<()> {
         check_group(group)?;
         let on = InterfaceIndexOrAddress::Index(interface.index);
@@ -150,7 +150,8 @@ impl UdpSocket {
         })
     }
 
-    /// Asks for kernel buffers and says what was granted; never shrinks them.
+    /// Requests socket buffer sizes and returns the granted ones; never shrinks
+    /// them.
     ///
     /// Tries the privileged call first (CAP_NET_ADMIN), then the one that is
     /// clamped by the sysctl that [`BufferGrant::advice`] names.
@@ -158,9 +159,9 @@ impl UdpSocket {
         buffers::request(&self.socket, receive_bytes, send_bytes)
     }
 
-    /// Sets how far multicast sent here travels (`ttl` in hops; the kernel's
-    /// default 1 stays in the subnet, 0 on the host) and whether other sockets
-    /// of this host hear it (`loopback`; the kernel's default is true).
+    /// Sets the reach of multicast sent here (`ttl` in hops; the kernel's default 1
+    /// stays in the subnet, 0 on the host) and whether other sockets of this host
+    /// receive it (`loopback`; the kernel's default is true).
     ///
     /// # Errors
     /// The operating system's; none is expected.
@@ -188,13 +189,13 @@ impl UdpSocket {
         )?)
     }
 
-    /// As [`UdpSocket::send`], marked with a differentiated services code point
-    /// (RFC 2474), 0 to 63: 46 is expedited forwarding. What the network does
-    /// with it is the network's business. No privilege is needed.
+    /// As [`UdpSocket::send`], with a differentiated services code point (DSCP, RFC
+    /// 2474), 0 to 63: 46 is expedited forwarding. The network decides what it does
+    /// with it. No privilege is needed.
     ///
     /// # Errors
     /// As [`UdpSocket::send`]; `InvalidInput` above 63.
-    pub fn send_marked(
+    pub fn send_with_dscp(
         &self,
         parts: &[IoSlice<'_>],
         to: SocketAddrV4,
@@ -207,10 +208,10 @@ impl UdpSocket {
         sys::send_with(self.as_fd(), parts, to, field)
     }
 
-    /// As [`UdpSocket::send`], out of one interface whatever the routes say.
+    /// As [`UdpSocket::send`], from a given interface regardless of the routes.
     ///
-    /// For multicast, which would else leave by the default route only.
-    /// Index 0 leaves the choice to the kernel.
+    /// For multicast, which would otherwise use the default route only. Index 0
+    /// leaves the choice to the kernel.
     ///
     /// # Errors
     /// As [`UdpSocket::send`]; `NetworkUnreachable` or no-such-device when the
@@ -261,24 +262,24 @@ impl UdpSocket {
         .map_err(sys::segmentation_refused)
     }
 
-    /// Waits until the kernel has room to send, which it says once less than
-    /// half of the send buffer is in use; `None` waits for ever. False when there
-    /// was none within `timeout`, or a signal came.
-    pub fn wait_for_room(&self, timeout: Option<Duration>) -> bool {
+    /// Waits until the send buffer has room, which the kernel signals once less
+    /// than half of it is in use; `None` waits forever. Returns false after
+    /// `timeout` or a signal.
+    pub fn wait_writable(&self, timeout: Option<Duration>) -> bool {
         let mut sockets = [PollFd::new(&self.socket, PollFlags::OUT)];
         let timeout = timeout.map(timespec);
         poll(&mut sockets, timeout.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
-    /// Whether the kernel knows segmented sending. One system call; ask once.
+    /// Whether the kernel supports segmented sending. One system call.
     pub fn supports_segmentation(&self) -> bool {
         getsockopt(&self.socket, sockopt::UdpGsoSegment).is_ok()
     }
 
-    /// Takes one datagram (or several joined by GRO) into `buffer`.
+    /// Receives one datagram (or several joined by GRO) into `buffer`.
     ///
-    /// One system call, no allocation. Give [`DATAGRAM_BYTES_MAX`] bytes or
-    /// more: what does not fit is lost and marked in [`Received::truncated`].
+    /// One system call, no allocation. Give [`DATAGRAM_BYTES_MAX`] bytes or more: a
+    /// longer datagram is cut and marked in [`Received::truncated`].
     ///
     /// # Errors
     /// `WouldBlock` when nothing is waiting; else the operating system's.
@@ -327,7 +328,7 @@ impl UdpSocket {
             .map_err(|e| sys::segmentation_refused(e.into()))
     }
 
-    /// The port in use, also when 0 was asked for.
+    /// The bound port, also when 0 was requested.
     pub fn local_port(&self) -> u16 {
         self.local.port()
     }
@@ -398,9 +399,9 @@ mod tests {
         setsockopt(&b.socket, sockopt::IpRecvTos, &true).expect("IP_RECVTOS");
         let parts = [IoSlice::new(b"urgent")];
         let to = b.local_address();
-        assert_eq!(a.send_marked(&parts, to, 46).expect("send"), 6);
+        assert_eq!(a.send_with_dscp(&parts, to, 46).expect("send"), 6);
         assert_eq!(a.send(&parts, to).expect("send"), 6);
-        let refused = a.send_marked(&parts, to, 64).expect_err("too high");
+        let refused = a.send_with_dscp(&parts, to, 64).expect_err("too high");
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
         for expected in [46 << 2, 0] {
             let (mut buffer, mut control) = ([0; 16], sys::ControlBuffer::default());
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_buffer_is_marked_truncated() {
+    fn a_datagram_larger_than_the_buffer_is_marked_truncated() {
         let (a, b) = (open(), open());
         a.send(&[IoSlice::new(&[1; 100])], b.local_address())
             .expect("send");

@@ -1,4 +1,5 @@
-//! A doorbell: one thread wakes another that sleeps in [`crate::Poller::wait`].
+//! Waker: wake-up of one thread by another. It is an eventfd that the sleeping
+//! thread polls in [`crate::Poller::wait`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +15,7 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Makes a silent waker.
+    /// Creates a waker that is not rung.
     ///
     /// # Errors
     /// The operating system's error, in practice only "too many open files".
@@ -32,10 +33,10 @@ impl Waker {
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Makes the descriptor silent again; says whether it had been rung.
+    /// Makes the descriptor unreadable again; returns whether it had been rung.
     ///
-    /// Drain before looking at the shared state that the ringer changed, else
-    /// a wake between the look and the drain is lost.
+    /// Drain before reading the shared state that the waking thread changed, else a
+    /// wake between the read and the drain is lost.
     pub fn drain(&self) -> bool {
         let mut count = [0u8; 8];
         rustix::io::read(&self.fd, &mut count).is_ok()

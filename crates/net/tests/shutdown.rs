@@ -1,5 +1,5 @@
-//! Signals act on a whole process, so each story runs in a child: this test
-//! binary again, told by an environment variable which part to play.
+//! Signals act on a whole process, so each test case runs in a child: this test
+//! binary again, with an environment variable that selects the part.
 #![allow(
     clippy::disallowed_methods,
     reason = "the test runs itself again and says so in a variable"
@@ -63,7 +63,7 @@ fn terminate(child: &Child) {
 }
 
 #[test]
-fn the_first_signal_asks_and_the_second_kills() {
+fn the_first_signal_requests_shutdown_and_the_second_kills() {
     let (mut child, mut lines) = start("stays");
     expect(&mut lines, "ready");
     terminate(&child);
@@ -74,7 +74,7 @@ fn the_first_signal_asks_and_the_second_kills() {
 }
 
 #[test]
-fn after_a_clear_the_next_signal_only_asks_again() {
+fn after_a_clear_the_next_signal_requests_shutdown_again() {
     let (mut child, mut lines) = start("clears");
     expect(&mut lines, "ready");
     terminate(&child);

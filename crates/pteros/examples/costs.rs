@@ -1,5 +1,6 @@
-//! What a look-up of transforms and a line of a log cost, in ns: the best of several
-//! rounds, for a machine has other work too. `cargo run --release -p pteros --example costs`
+//! Measures the cost in ns of a transform lookup and of a log line. Takes the best
+//! of several rounds, since the machine has other work.
+//! `cargo run --release -p pteros --example costs`
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::hint::black_box;
@@ -13,7 +14,7 @@ use pteros::{debug, info};
 
 const ROUNDS: usize = 20;
 
-/// Nanoseconds of one of `count` calls, in the best round.
+/// Nanoseconds per call in the best round of `count` calls.
 fn cost(count: u32, mut work: impl FnMut()) -> f64 {
     let mut round = || {
         let began = Instant::now();
@@ -23,25 +24,25 @@ fn cost(count: u32, mut work: impl FnMut()) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
-/// A tree of that many frames, each but the root known at 100 times in 10 s: chains
-/// of ten frames below `map`, as arms have them.
+/// A tree of `frames` frames. Each frame but the root has 100 transforms in 10 s.
+/// Below `map` are chains of ten frames, as in robot arms.
 fn tree(frames: usize) -> Result<TransformBuffer, Box<dyn std::error::Error>> {
     let buffer = TransformBuffer::new(TransformBufferOptions::default());
     for frame in 1..frames {
-        let mut told = TransformStamped {
+        let mut transform = TransformStamped {
             child_frame_id: format!("frame_{frame}"),
             ..TransformStamped::default()
         };
-        told.header.frame_id = match frame % 10 {
+        transform.header.frame_id = match frame % 10 {
             1 => "map".into(),
             _ => format!("frame_{}", frame - 1),
         };
-        told.transform.rotation.w = 1.0;
+        transform.transform.rotation.w = 1.0;
         for tenth in 0..100 {
-            (told.header.stamp.sec, told.header.stamp.nanosec) =
+            (transform.header.stamp.sec, transform.header.stamp.nanosec) =
                 (1000 + tenth / 10, tenth as u32 % 10 * 100_000_000);
-            told.transform.translation.x = f64::from(tenth);
-            buffer.set_transform(&told, "costs", false)?;
+            transform.transform.translation.x = f64::from(tenth);
+            buffer.set_transform(&transform, "costs", false)?;
         }
     }
     Ok(buffer)
@@ -57,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ("nine links, interpolated", "frame_9", between),
         ] {
             let ns = cost(10_000, || {
-                let _ = black_box(buffer.lookup("map", source, time));
+                let _ = black_box(buffer.lookup_transform("map", source, time));
             });
             println!("lookup of {frames} frames, {what}: {ns:.0} ns");
         }
@@ -67,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (what, words, in_file, count) in [
         ("nowhere", quiet, false, 10_000),
         ("a file", quiet, true, 10_000),
-        // All rounds together stay below what /rosout takes in a second.
+        // All rounds together stay below the rate limit of /rosout.
         ("/rosout", "--ros-args --disable-stdout-logs", false, 40),
     ] {
         let (arguments, _) = pteros::args::Arguments::parse(words.split(' '))?;
@@ -79,7 +80,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             },
             ..ContextOptions::local(99)
         })?;
-        let node = context.node("costs")?;
+        let node = context.create_node("costs")?;
         let logger = node.logger();
         let ns = cost(count, || info!(logger, "joint {} at {:.3} rad", 3, 1.25));
         println!("line to {what}: {ns:.0} ns");

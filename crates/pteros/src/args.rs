@@ -1,10 +1,11 @@
-//! `--ros-args … --`: what the command line says to every node of a process.
+//! ROS arguments: `--ros-args … --` of a process or a node.
 //!
-//! [`Arguments::parse`] is a pure function from words to settings; remap rules
-//! are applied by [`resolve_name`] and [`node_identity`], the enclave by
-//! [`Context`](crate::Context), parameters by [`crate::parameter`], what is said of logs by loggers of nodes
-//! and by whoever installs a subscriber ([`crate::log`]). Grammar: rcl `arguments.h`, design articles 141 (static remapping) and "ROS command line
-//! arguments".
+//! [`Arguments::parse`] is a pure function from command-line words to settings.
+//! [`resolve_name`] and [`node_identity`] apply remapping rules. The
+//! [`Context`](crate::Context) applies the enclave, [`crate::parameter`] the
+//! parameter overrides, loggers and the `tracing` subscriber ([`crate::log`]) the
+//! log settings. Grammar: rcl `arguments.h`, ROS design articles "Static Remapping"
+//! (141) and "ROS Command Line Arguments".
 
 mod remap;
 
@@ -12,46 +13,46 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use pteros_rmw::names::{self, NameError};
-use pteros_rmw::thread::{SettingError, ThreadSettings};
+use pteros_runtime::names::{self, NameError};
+use pteros_runtime::thread::{ThreadSettingError, ThreadSettings};
 
 use crate::log::{LogSettings, Severity};
 
 pub use remap::{RemapKind, RemapRule, node_identity, resolve_name};
 
-/// Everything said between `--ros-args` and `--`, in the order given.
+/// All arguments between `--ros-args` and `--`, in the given order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
-    /// `-r`, `--remap`: rules; the first that matches wins.
+    /// `-r`, `--remap`: remapping rules; the first that matches applies.
     pub remaps: Vec<RemapRule>,
     /// `-p`, `--param` and `--params-file`; later ones override earlier ones.
     pub parameters: Vec<ParameterArgument>,
-    /// `-e`, `--enclave`: the security enclave; the last one counts.
+    /// `-e`, `--enclave`: the security enclave; the last one applies.
     pub enclave: Option<String>,
-    /// `--spin`: how long threads poll before they sleep; see
-    /// [`ContextOptions::spin`](crate::ContextOptions::spin).
-    pub spin: Option<Duration>,
-    /// `--shared-memory on` or `off`, as `PTEROS_SHARED_MEMORY` says it, which it
-    /// overrides; see
-    /// [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
+    /// `--busy-poll`: busy-polling time in microseconds; see
+    /// [`ContextOptions::busy_poll`](crate::ContextOptions::busy_poll).
+    pub busy_poll: Option<Duration>,
+    /// `--shared-memory on` or `off`; overrides `PTEROS_SHARED_MEMORY`.
+    ///
+    /// See [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
     pub shared_memory: Option<bool>,
-    /// `--trace`: the folder that gets the process's traces, as `PTEROS_TRACE` says
-    /// it, which it overrides; see
-    /// [`ContextOptions::trace`](crate::ContextOptions::trace).
+    /// `--trace`: the folder of the process's traces; overrides `PTEROS_TRACE`.
+    ///
+    /// See [`ContextOptions::trace`](crate::ContextOptions::trace).
     pub trace: Option<PathBuf>,
     /// `--thread-priority`, `--thread-cpus` and `--lock-memory`; see
     /// [`ContextOptions::thread`](crate::ContextOptions::thread).
     pub thread: ThreadSettings,
-    /// `--log-level` and its kin.
+    /// `--log-level` and the other log settings.
     pub log: LogSettings,
 }
 
-/// What the command line says of parameters at one place.
+/// One parameter argument of the command line.
 ///
-/// As rcl has it, all of it is one list of nodes, in the order in which their names
-/// or patterns first came up: what is said again of a name, as `/**` by each `-p`
-/// without a node, replaces what it was, in its place. Of the entries that a node
-/// matches the last one in that list counts.
+/// As in rcl, all of them form one list of nodes, in the order in which their names
+/// or patterns first occur. A repeated name replaces its earlier entry in place; so
+/// does `/**`, the pattern of each `-p` without a node. Of the entries that match a
+/// node, the last in that list applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParameterArgument {
     /// `-p`, `--param`.
@@ -60,11 +61,10 @@ pub enum ParameterArgument {
     File(PathBuf),
 }
 
-/// One parameter from the command line.
+/// One parameter of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterSetting {
-    /// The node it is for, one in the root namespace; `None` means every node of the
-    /// process.
+    /// Its node, in the root namespace; `None` means every node of the process.
     pub node: Option<String>,
     /// The parameter's name.
     pub name: String,
@@ -72,18 +72,18 @@ pub struct ParameterSetting {
     pub value: String,
 }
 
-/// What is wrong after `--ros-args`.
+/// Why `--ros-args` could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentsError {
-    /// A word that is no ROS argument.
-    #[error("--ros-args: {word:?} is not a ROS argument; {way_out}")]
+    /// An unknown ROS argument.
+    #[error("--ros-args: {argument:?} is not a ROS argument; {hint}")]
     Unknown {
-        /// The word.
-        word: String,
-        /// What to write instead.
-        way_out: String,
+        /// The argument.
+        argument: String,
+        /// The remedy.
+        hint: String,
     },
-    /// A flag at the end, without what it needs.
+    /// A flag at the end without its value.
     #[error("--ros-args: {flag} needs a value after it: {expected}")]
     MissingValue {
         /// The flag.
@@ -91,42 +91,44 @@ pub enum ArgumentsError {
         /// The form of the value.
         expected: &'static str,
     },
-    /// A value that its flag does not understand.
-    #[error("--ros-args: {flag} {value:?}: {reason}; {way_out}")]
-    BadValue {
+    /// A value that its flag does not accept.
+    #[error("--ros-args: {flag} {value:?}: {reason}; {hint}")]
+    InvalidValue {
         /// The flag.
         flag: String,
         /// The value as given.
         value: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
-        /// What to write instead.
-        way_out: String,
+        /// The remedy.
+        hint: String,
     },
-    /// A priority or CPUs that there are not.
+    /// An invalid priority or CPU list.
     #[error("--ros-args: {flag}: {source}")]
-    BadSetting {
+    InvalidThreadSetting {
         /// The flag.
         flag: String,
         /// The value, and what is wrong with it.
-        source: SettingError,
+        source: ThreadSettingError,
     },
-    /// A name in a value that can be no name.
+    /// An invalid name within a value.
     #[error("--ros-args: {flag} {value:?}: {source}")]
-    BadName {
+    InvalidName {
         /// The flag.
         flag: String,
         /// The value as given.
         value: String,
-        /// The name and its fault.
+        /// The name and what is wrong with it.
         source: NameError,
     },
 }
 
 impl Arguments {
     /// Splits a command line into ROS arguments and the rest, which keeps its
-    /// order. `--ros-args` may come several times; each lasts until `--` or
-    /// the end. Does no IO.
+    /// order.
+    ///
+    /// `--ros-args` may occur several times; each extends to `--` or the end. Does
+    /// no I/O.
     pub fn parse<S: Into<String>>(
         words: impl IntoIterator<Item = S>,
     ) -> Result<(Arguments, Vec<String>), ArgumentsError> {
@@ -145,8 +147,10 @@ impl Arguments {
         Ok((arguments, rest))
     }
 
-    /// [`Arguments::parse`] on this process's own words, its name excluded.
-    /// A word that is no UTF-8 is read with replacement characters.
+    /// [`Arguments::parse`] on this process's command line, without the program's
+    /// name.
+    ///
+    /// Replacement characters stand for what is not UTF-8.
     pub fn from_process() -> Result<(Arguments, Vec<String>), ArgumentsError> {
         Self::parse(
             std::env::args_os()
@@ -184,22 +188,22 @@ impl Arguments {
             }
             "-e" | "--enclave" => {
                 let path = value("an enclave's path, as /arm")?;
-                names::validate_enclave(&path).map_err(|source| ArgumentsError::BadName {
+                names::validate_enclave(&path).map_err(|source| ArgumentsError::InvalidName {
                     flag: flag.into(),
                     value: path.clone(),
                     source,
                 })?;
                 self.enclave = Some(path);
             }
-            "--spin" => {
+            "--busy-poll" => {
                 let text = value("microseconds")?;
-                let micros = text.parse().map_err(|_| ArgumentsError::BadValue {
+                let micros = text.parse().map_err(|_| ArgumentsError::InvalidValue {
                     flag: flag.into(),
                     value: text.clone(),
-                    reason: "no number of microseconds".into(),
-                    way_out: "write --spin 50".into(),
+                    reason: "not a number of microseconds".into(),
+                    hint: "write --busy-poll 50".into(),
                 })?;
-                self.spin = Some(Duration::from_micros(micros));
+                self.busy_poll = Some(Duration::from_micros(micros));
             }
             "--shared-memory" => {
                 let text = value("on or off")?;
@@ -207,11 +211,11 @@ impl Arguments {
                     "on" => true,
                     "off" => false,
                     _ => {
-                        return Err(ArgumentsError::BadValue {
+                        return Err(ArgumentsError::InvalidValue {
                             flag: flag.into(),
                             value: text,
                             reason: "neither on nor off".into(),
-                            way_out: "write --shared-memory off to use UDP alone".into(),
+                            hint: "write --shared-memory off to use UDP alone".into(),
                         });
                     }
                 });
@@ -232,13 +236,13 @@ impl Arguments {
             }
             "--log-config-file" => self.log.config_file = Some(value("a file")?.into()),
             "--log-file-name" => {
-                let prefix = value("what log files are named by")?;
+                let prefix = value("the beginning of log file names")?;
                 if prefix.is_empty() || prefix.contains('/') {
-                    return Err(ArgumentsError::BadValue {
+                    return Err(ArgumentsError::InvalidValue {
                         flag: flag.into(),
                         value: prefix,
-                        reason: "no beginning of a file's name".into(),
-                        way_out: "write --log-file-name arm; the folder is ROS_LOG_DIR".into(),
+                        reason: "not valid as the beginning of a file name".into(),
+                        hint: "write --log-file-name arm; the folder is ROS_LOG_DIR".into(),
                     });
                 }
                 self.log.file_name = Some(prefix);
@@ -259,21 +263,22 @@ impl Arguments {
             Some((logger, level)) => (Some(logger), level),
             None => (None, text),
         };
-        let wrong = |reason: String, way_out: &str| ArgumentsError::BadValue {
+        let wrong = |reason: String, hint: &str| ArgumentsError::InvalidValue {
             flag: flag.into(),
             value: text.into(),
             reason,
-            way_out: way_out.into(),
+            hint: hint.into(),
         };
-        // In rcutils the level of a logger that has none of its own.
-        let severity: Option<Severity> = match level.eq_ignore_ascii_case("unset") {
-            true => None,
-            false => Some(level.parse().map_err(|_| {
+        // rcutils's level of a logger without an explicit one.
+        let severity: Option<Severity> = if level.eq_ignore_ascii_case("unset") {
+            None
+        } else {
+            Some(level.parse().map_err(|_| {
                 wrong(
                     format!("{level:?} is no log level"),
                     "use debug, info, warn, error or fatal, or unset",
                 )
-            })?),
+            })?)
         };
         match logger {
             None => self.log.level = severity,
@@ -293,38 +298,42 @@ impl Arguments {
     }
 }
 
-fn setting<T: FromStr<Err = SettingError>>(flag: &str, text: &str) -> Result<T, ArgumentsError> {
-    text.parse().map_err(|source| ArgumentsError::BadSetting {
-        flag: flag.into(),
-        source,
-    })
+fn setting<T: FromStr<Err = ThreadSettingError>>(
+    flag: &str,
+    text: &str,
+) -> Result<T, ArgumentsError> {
+    text.parse()
+        .map_err(|source| ArgumentsError::InvalidThreadSetting {
+            flag: flag.into(),
+            source,
+        })
 }
 
 fn unknown(word: &str) -> ArgumentsError {
-    let way_out = if word.starts_with("__") || word.contains(":=") {
+    let hint = if word.starts_with("__") || word.contains(":=") {
         format!("write -r {word} to remap or -p {word} to set a parameter")
     } else if let Some((flag, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
-        format!("write {flag} {value}, with a blank")
+        format!("write {flag} {value}, with a space")
     } else if word.starts_with('-') {
         "known are -r, -p, --params-file, -e, --log-level, --log-config-file, --log-file-name, \
-         --{enable,disable}-{rosout,stdout,external-lib}-logs, --spin, \
+         --{enable,disable}-{rosout,stdout,external-lib}-logs, --busy-poll, \
          --shared-memory, --trace, --thread-priority, --thread-cpus and --lock-memory"
             .into()
     } else {
         "end the ROS arguments with -- before it".into()
     };
     ArgumentsError::Unknown {
-        word: word.into(),
-        way_out,
+        argument: word.into(),
+        hint,
     }
 }
 
 fn parameter(flag: &str, text: &str) -> Result<ParameterSetting, ArgumentsError> {
-    let wrong = |reason: &str| ArgumentsError::BadValue {
+    let wrong = |reason: &str| ArgumentsError::InvalidValue {
         flag: flag.into(),
         value: text.into(),
         reason: reason.into(),
-        way_out: "write NAME:=VALUE or NODE:NAME:=VALUE".into(),
+        hint: "write NAME:=VALUE or NODE:NAME:=VALUE".into(),
     };
     let (target, value) = text.split_once(":=").ok_or_else(|| wrong("no := in it"))?;
     let (node, name) = match target.split_once(':') {
@@ -332,7 +341,7 @@ fn parameter(flag: &str, text: &str) -> Result<ParameterSetting, ArgumentsError>
         None => (None, target),
     };
     if let Some(node) = node {
-        names::validate_node(node).map_err(|source| ArgumentsError::BadName {
+        names::validate_node(node).map_err(|source| ArgumentsError::InvalidName {
             flag: flag.into(),
             value: text.into(),
             source,

@@ -1,43 +1,48 @@
-//! Callback groups: which callbacks of a node may run at the same time.
+//! Callback groups: which callbacks of a node may run in parallel.
+//!
+//! As in rclcpp, a callback group is mutually exclusive (one callback at a time,
+//! enforced by a gate) or reentrant. A node has a default callback group, which is
+//! mutually exclusive.
 
 use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 
-use crate::executor::Home;
+use crate::executor::ExecutorQueue;
 use crate::node::{Node, NodeCore};
 
-/// Whether callbacks of one group may run beside each other.
+/// Whether callbacks of one group may run in parallel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum CallbackGroupKind {
-    /// One at a time, in the order they became ready.
+pub enum CallbackGroupType {
+    /// One callback at a time, in the order in which they became ready.
     MutuallyExclusive,
-    /// Any at any time; one callback alone is still never run twice at once.
+    /// Callbacks run in parallel; a single callback never runs twice at the same
+    /// time.
     Reentrant,
 }
 
-/// Callbacks of one node that an executor treats alike: subscriptions, timers,
-/// services, clients, guard conditions and event callbacks that were made with it. Whatever is made
-/// without belongs to the node's own group, which is mutually exclusive. Cheap to
+/// A group of callbacks of one node: subscriptions, timers, services, clients,
+/// guard conditions and event callbacks created with it. Entities created without a
+/// group belong to the node's default group, which is mutually exclusive. Cheap to
 /// clone, thread-safe.
 ///
-/// Kinds matter to a [`MultiThreadedExecutor`](crate::MultiThreadedExecutor); a
-/// [`SingleThreadedExecutor`](crate::SingleThreadedExecutor) runs one callback at
-/// a time anyway. A group may be spun by an executor of its own
-/// (`add_callback_group`), on a thread with its own priority.
+/// The type matters to a [`MultiThreadedExecutor`](crate::MultiThreadedExecutor). A
+/// [`SingleThreadedExecutor`](crate::SingleThreadedExecutor) runs one callback at a
+/// time anyway. A group can have its own executor (`add_callback_group`), on a
+/// thread with its own priority.
 ///
 /// ```no_run
 /// use pteros::interfaces::sensor_msgs::msg::{Image, LaserScan};
 /// use pteros::prelude::*;
-/// use pteros::{CallbackGroupKind, MultiThreadedExecutor, SubscriptionOptions};
+/// use pteros::{CallbackGroupType, MultiThreadedExecutor, SubscriptionOptions};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
-/// let node = context.node("eyes")?;
-/// let slow = node.create_callback_group(CallbackGroupKind::MutuallyExclusive);
+/// let node = context.create_node("eyes")?;
+/// let slow = node.create_callback_group(CallbackGroupType::MutuallyExclusive);
 /// let images = SubscriptionOptions::new(1)
 ///     .callback_group(&slow)
 ///     .callback(|image: Sample<Image>| println!("{} bytes", image.data.len()));
@@ -52,14 +57,14 @@ pub enum CallbackGroupKind {
 /// ```
 #[derive(Clone)]
 pub struct CallbackGroup {
-    pub(crate) core: Arc<GroupCore>,
+    pub(crate) core: Arc<CallbackGroupCore>,
     node: Arc<NodeCore>,
 }
 
 impl CallbackGroup {
-    /// What its callbacks may do.
-    pub fn kind(&self) -> CallbackGroupKind {
-        self.core.kind()
+    /// Type of the group.
+    pub fn group_type(&self) -> CallbackGroupType {
+        self.core.group_type()
     }
 
     pub(crate) fn node(&self) -> &Arc<NodeCore> {
@@ -70,68 +75,71 @@ impl CallbackGroup {
 impl fmt::Debug for CallbackGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallbackGroup")
-            .field("kind", &self.kind())
+            .field("group_type", &self.group_type())
             .finish_non_exhaustive()
     }
 }
 
 impl Node {
-    /// A group of callbacks of this node.
-    pub fn create_callback_group(&self, kind: CallbackGroupKind) -> CallbackGroup {
+    /// Creates a callback group of this node.
+    pub fn create_callback_group(&self, group_type: CallbackGroupType) -> CallbackGroup {
         CallbackGroup {
-            core: GroupCore::new(kind, self.core().key),
+            core: CallbackGroupCore::new(group_type, self.core().key),
             node: self.core().clone(),
         }
     }
 }
 
-/// A group without its node, which may own it.
-pub(crate) struct GroupCore {
+/// A callback group without a reference to its node, which may own it.
+pub(crate) struct CallbackGroupCore {
     pub(crate) node: NodeKey,
-    gate: Option<Gate>,
-    /// The executors that have the group itself, the last of which spins it; the
-    /// node's, if there is none.
-    pub(crate) homes: Mutex<Vec<Arc<Home>>>,
+    gate: Option<MutualExclusionGate>,
+    /// Executors to which the group itself was added; the last one spins it.
+    /// Without any, the node's executor does.
+    pub(crate) executor_queues: Mutex<Vec<Arc<ExecutorQueue>>>,
 }
 
-impl GroupCore {
-    pub(crate) fn new(kind: CallbackGroupKind, node: NodeKey) -> Arc<Self> {
-        let gate = match kind {
-            CallbackGroupKind::MutuallyExclusive => Some(Gate::default()),
-            CallbackGroupKind::Reentrant => None,
+impl CallbackGroupCore {
+    pub(crate) fn new(group_type: CallbackGroupType, node: NodeKey) -> Arc<Self> {
+        let gate = match group_type {
+            CallbackGroupType::MutuallyExclusive => Some(MutualExclusionGate::default()),
+            CallbackGroupType::Reentrant => None,
         };
         Arc::new(Self {
             node,
             gate,
-            homes: Mutex::default(),
+            executor_queues: Mutex::default(),
         })
     }
 
-    fn kind(&self) -> CallbackGroupKind {
+    fn group_type(&self) -> CallbackGroupType {
         match self.gate {
-            Some(_) => CallbackGroupKind::MutuallyExclusive,
-            None => CallbackGroupKind::Reentrant,
+            Some(_) => CallbackGroupType::MutuallyExclusive,
+            None => CallbackGroupType::Reentrant,
         }
     }
 
-    pub(crate) fn gate(&self) -> Option<&Gate> {
+    pub(crate) fn gate(&self) -> Option<&MutualExclusionGate> {
         self.gate.as_ref()
     }
 }
 
-/// The group of a node's part: the one asked for, or the node's own.
+/// The callback group of an entity: the requested one, or the node's default.
 ///
 /// # Panics
-/// When the group is another node's.
-pub(crate) fn group_for(node: &Arc<NodeCore>, group: Option<&CallbackGroup>) -> Arc<GroupCore> {
+/// If the group belongs to another node.
+pub(crate) fn group_for(
+    node: &Arc<NodeCore>,
+    group: Option<&CallbackGroup>,
+) -> Arc<CallbackGroupCore> {
     let Some(group) = group else {
-        return node.own_group.clone();
+        return node.default_callback_group.clone();
     };
     assert!(
         Arc::ptr_eq(group.node(), node),
         "a callback group of node {} was given to node {}",
-        group.node().path(),
-        node.path()
+        group.node().fully_qualified_name(),
+        node.fully_qualified_name()
     );
     group.core.clone()
 }

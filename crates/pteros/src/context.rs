@@ -1,4 +1,9 @@
-//! A context: one participant in the graph, shared by the nodes of a process.
+//! Context: one DDS domain participant, shared by the nodes of a process.
+//!
+//! [`Context`] opens the sockets, the shared-memory transport and discovery, and
+//! holds what nodes share: logging outputs, simulated time, known types. Options
+//! come from [`ContextOptions`], then the command line, then the environment, then
+//! defaults.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -7,18 +12,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
-use pteros_rmw::env::Env;
-use pteros_rmw::flow::FlowController;
-use pteros_rmw::links::{LinkCounts, LinkTotals};
-use pteros_rmw::names::validate_enclave;
-use pteros_rmw::rtps::id::{EntityId, Guid};
-use pteros_rmw::spin::SPIN_MAX;
-use pteros_rmw::thread::ThreadSettings;
-use pteros_rmw::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
-use pteros_rmw::udp::SystemEnv;
-use pteros_rmw::{
-    Core, CoreCounts, CoreOptions, Limits, PeerPath, SecurityOptions, SharedMemoryOptions,
+use pteros_runtime::busy_poll::BUSY_POLL_MAX;
+use pteros_runtime::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
+use pteros_runtime::flow_controller::FlowController;
+use pteros_runtime::names::validate_enclave;
+use pteros_runtime::platform::Platform;
+use pteros_runtime::rtps::id::{EntityId, Guid};
+use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
+use pteros_runtime::thread::ThreadSettings;
+use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
+use pteros_runtime::udp::SystemPlatform;
+use pteros_runtime::{
+    Core, CoreCounts, CoreOptions, Limits, PeerDelivery, SecurityOptions, SharedMemoryOptions,
     StoreOptions,
 };
 
@@ -27,14 +32,14 @@ use crate::clock::SimTime;
 use crate::error::{ContextError, NodeError};
 use crate::graph::Graph;
 use crate::log::LogFileOptions;
-use crate::logger::{ConsoleSettings, LogHub};
+use crate::logger::{ConsoleSettings, LogOutputs};
 use crate::node::{Node, NodeOptions};
 use crate::parameter::ParameterFile;
-use crate::tf::TransformEars;
-use crate::type_description::TypesInUse;
+use crate::tf::TransformReceivers;
+use crate::type_description::KnownTypes;
 
-/// How a context is set up. Every unset field takes its value from the
-/// environment if `use_environment` is true, else its default.
+/// Options of a context. An unset field takes its value from the environment if
+/// `use_environment` is true, else its default.
 ///
 /// ```no_run
 /// use pteros::config::DiscoveryRange;
@@ -53,96 +58,113 @@ use crate::type_description::TypesInUse;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ContextOptions {
-    /// What the command line says. Nothing by default.
+    /// The command line's ROS arguments. None by default.
     pub arguments: Arguments,
-    /// Whether ROS_DOMAIN_ID and its kin are read. False by default.
+    /// Whether ROS_DOMAIN_ID and the other environment variables are read. False by
+    /// default.
     pub use_environment: bool,
     /// ROS_DOMAIN_ID, 0 to 232; 0 unless set.
     pub domain_id: Option<u32>,
-    /// ROS_AUTOMATIC_DISCOVERY_RANGE; the subnet unless set. On this host alone,
-    /// without static peers, sockets are bound to 127.0.0.1.
+    /// ROS_AUTOMATIC_DISCOVERY_RANGE; the subnet unless set.
+    ///
+    /// With localhost and no static peers, sockets are bound to 127.0.0.1.
     pub discovery_range: Option<DiscoveryRange>,
-    /// Host names or IPv4 addresses beside those of ROS_STATIC_PEERS.
+    /// Host names or IPv4 addresses, in addition to those of ROS_STATIC_PEERS.
     pub static_peers: Vec<String>,
-    /// The security enclave; `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE go
-    /// before it.
+    /// The security enclave. `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE take
+    /// precedence.
     pub enclave: Option<String>,
-    /// How long peers keep us without hearing of us: after a crash they notice
-    /// that late. 20 s unless set, at least 100 ms.
-    pub lease: Option<Duration>,
-    /// What asynchronous publishers may be paced by, 64 at most; see
+    /// Participant lease duration (RTPS 2.5 §8.5.3.3.2): how long peers wait after
+    /// the last announcement before they drop this participant, for example after a
+    /// crash. 20 s unless set, at least 100 ms.
+    pub participant_lease: Option<Duration>,
+    /// Flow controllers for asynchronous publishers, 64 at most; see
     /// [`PublisherOptions::asynchronous`](crate::PublisherOptions::asynchronous).
     pub flow_controllers: Vec<FlowController>,
-    /// The folder of the stores of transient and persistent publishers. Unset:
-    /// PTEROS_STORE_DIR, else ROS_HOME/store, else pteros/store in
-    /// XDG_STATE_HOME or ~/.local/state, if the environment is read; else
-    /// there is none.
-    pub store_folder: Option<PathBuf>,
-    /// The most bytes of samples in one store, PTEROS_STORE_BYTES; 256 MiB
-    /// unless set. Beyond it a store that keeps the last samples drops its
-    /// oldest, one that keeps all takes no new one and says so.
-    pub store_bytes_max: Option<u64>,
-    /// How long the thread that serves the sockets polls them before it sleeps,
-    /// for messages that come within that time of each other: `--spin` and
-    /// PTEROS_SPIN_US, in microseconds. Never unless set, at most 100 ms.
+    /// Folder of the durability stores of transient and persistent publishers.
     ///
-    /// A message that comes meanwhile is received without a wake-up, which
-    /// spares some 10 to 50 µs, the more the deeper an idle CPU sleeps. The price
-    /// is CPU: while messages keep coming within the span, the whole of a core;
-    /// else nearly none, since polling in vain halves the span until it is over
-    /// and only a sleep shorter than the span begins it anew. On a machine with
-    /// fewer free cores than polling threads it makes everything slower.
-    pub spin: Option<Duration>,
-    /// What the thread that opens the context asks of the scheduler, and the
-    /// process of its memory: `--thread-priority`, `--thread-cpus` and
-    /// `--lock-memory`, where unset here. Applied before anything is opened, so
-    /// that the process's helper thread, and whatever the caller starts later,
-    /// inherits priority and CPUs. A thread that was started before, or is to
-    /// have others, calls [`ThreadSettings::apply`] itself.
+    /// If unset and the environment is read: PTEROS_STORE_DIR, else ROS_HOME/store,
+    /// else pteros/store in XDG_STATE_HOME or ~/.local/state. Otherwise there is
+    /// none.
+    pub store_folder: Option<PathBuf>,
+    /// The most bytes of samples in one store, PTEROS_STORE_BYTES; 256 MiB unless
+    /// set.
+    ///
+    /// When full, a keep-last store drops its oldest sample; a keep-all store
+    /// refuses new ones and reports it.
+    pub store_bytes_max: Option<u64>,
+    /// Busy polling: how long the thread that serves the sockets polls before it
+    /// sleeps.
+    ///
+    /// `--busy-poll` and PTEROS_BUSY_POLL_US, in microseconds. Off unless set, at
+    /// most 100 ms.
+    ///
+    /// A message that arrives while polling is received without a wake-up, which
+    /// saves 10 to 50 µs, more the deeper an idle CPU sleeps. The price is CPU
+    /// time. While messages keep coming within the span, polling takes a whole
+    /// core. Otherwise it takes nearly none: each fruitless poll halves the span
+    /// down to zero, and only a sleep shorter than the span restores it. On a
+    /// machine with fewer free cores than polling threads everything becomes
+    /// slower.
+    pub busy_poll: Option<Duration>,
+    /// Scheduling and memory settings of the thread that opens the context:
+    /// `--thread-priority`, `--thread-cpus` and `--lock-memory`, where unset here.
+    ///
+    /// They are applied before anything is opened, so that the background I/O
+    /// thread, and threads that the caller starts later, inherit priority and CPUs.
+    /// A thread that was started earlier, or needs other settings, calls
+    /// [`ThreadSettings::apply`] itself.
     ///
     /// ```no_run
     /// use pteros::prelude::*;
-    /// use pteros::thread::{Cpus, Priority};
+    /// use pteros::thread::{CpuList, Priority};
     /// use pteros::ThreadSettings;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let control = ThreadSettings {
     ///     priority: Some(Priority::new(80)?),
-    ///     cpus: Some(Cpus::new([2, 3])?),
+    ///     cpus: Some(CpuList::new([2, 3])?),
     ///     lock_memory: true,
     /// };
     /// let context = Context::new()?;
-    /// let node = context.node("arm")?;
+    /// let node = context.create_node("arm")?;
     /// std::thread::spawn(move || control.apply().map(|()| node.spin()));
     /// # Ok(())
     /// # }
     /// ```
     pub thread: ThreadSettings,
-    /// What the parameter `use_sim_time` of this context's nodes is unless somebody
-    /// gives it a value. False by default.
+    /// Default of the parameter `use_sim_time` of this context's nodes. False
+    /// unless set.
     pub use_sim_time: bool,
-    /// Log files of its nodes' loggers.
+    /// Log files of the loggers of its nodes.
     pub log_files: LogFileOptions,
-    /// What peers can make this context keep and do, and what happens beyond;
-    /// the defaults suit robots of some hundred participants.
+    /// Resource limits: how much peers can make this context store and do, and what
+    /// happens beyond.
+    ///
+    /// The defaults suit robots of some hundred participants.
     pub limits: Limits,
-    /// Shared memory with processes of this user and host, which are met by it
-    /// and which messages go through instead of UDP. On unless the command line says
-    /// `--shared-memory off` or, if it says nothing, PTEROS_SHARED_MEMORY=off is
-    /// read from the environment.
+    /// Shared-memory transport to processes of the same user and host.
+    ///
+    /// They are discovered through it, and messages use it instead of UDP.
+    ///
+    /// On by default. `--shared-memory off` turns it off; if the command line says
+    /// nothing, PTEROS_SHARED_MEMORY=off in the environment does.
     pub shared_memory: SharedMemoryOptions,
-    /// Whether time stamps are taken at the boundaries of the layers that messages
-    /// pass, and where they are kept; see [`crate::trace`]. Unset: in the folder that
-    /// `--trace` or, if the environment is read, PTEROS_TRACE names, with at most
-    /// PTEROS_TRACE_BYTES a context; else nothing is traced.
+    /// Tracing: whether messages are time-stamped at layer boundaries, and where
+    /// the records are kept; see [`crate::trace`].
+    ///
+    /// If unset, `--trace` or, if the environment is read, PTEROS_TRACE names the
+    /// folder, with at most PTEROS_TRACE_BYTES per context. Otherwise tracing is
+    /// off.
     pub trace: Option<TraceOptions>,
 }
 
 impl ContextOptions {
-    /// Environment and the process's `--ros-args`, as [`Context::new`] uses.
+    /// Options from the environment and the process's `--ros-args`, as used by
+    /// [`Context::new`].
     ///
     /// # Errors
-    /// When something after `--ros-args` is wrong.
+    /// When an argument after `--ros-args` is invalid.
     pub fn from_process() -> Result<Self, ContextError> {
         let (arguments, _) = Arguments::from_process()?;
         Ok(Self {
@@ -152,7 +174,7 @@ impl ContextOptions {
         })
     }
 
-    /// This host only and nothing from the environment: for demos and tests.
+    /// Options for this host only, without the environment: for demos and tests.
     pub fn local(domain_id: u32) -> Self {
         Self {
             domain_id: Some(domain_id),
@@ -162,42 +184,44 @@ impl ContextOptions {
     }
 }
 
-/// One participant of the ROS graph with its sockets. Cheap to clone,
-/// thread-safe; the participant says goodbye when the last clone, node and
-/// endpoint is gone. Usually one per process.
+/// A participant of the ROS graph with its sockets. Cheap to clone, thread-safe.
+///
+/// Usually one per process. The participant announces its departure to peers when
+/// the last clone, node and endpoint is dropped.
 #[derive(Clone)]
 pub struct Context {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<ContextCore>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct ContextCore {
     pub(crate) core: Arc<Core>,
     pub(crate) arguments: Arguments,
-    /// What those say about parameters.
+    /// Parameter overrides from the command line and its parameter files.
     pub(crate) parameters: ParameterFile,
     pub(crate) sim_time: Arc<SimTime>,
-    /// The types of its endpoints.
-    pub(crate) types: Arc<TypesInUse>,
-    /// What its nodes' loggers share.
-    pub(crate) log: Arc<LogHub>,
+    /// Types of its endpoints, for type descriptions.
+    pub(crate) known_types: Arc<KnownTypes>,
+    /// Logging outputs that its nodes' loggers share.
+    pub(crate) log_outputs: Arc<LogOutputs>,
     pub(crate) use_sim_time: bool,
-    /// What its transform listeners share.
-    pub(crate) transforms: TransformEars,
-    /// Goals that its action clients have asked for.
-    pub(crate) goals_asked: AtomicU32,
+    /// tf subscriptions that its transform listeners share.
+    pub(crate) transform_receivers: TransformReceivers,
+    /// Number of the next goal that an action client sends.
+    pub(crate) next_goal_number: AtomicU32,
 }
 
-impl Drop for Inner {
-    /// Says goodbye now, though the helper thread may hold the core a moment
-    /// longer: the process may be about to end.
+impl Drop for ContextCore {
+    /// Announces the departure now: the background I/O thread may hold the core a
+    /// moment longer, and the process may be about to end.
     fn drop(&mut self) {
         self.core.close();
     }
 }
 
 impl Context {
-    /// Opens a context as the environment and the command line say, and
-    /// installs the handler that ends spinning on Ctrl-C.
+    /// Opens a context from environment and command line.
+    ///
+    /// Also installs the Ctrl-C handler that ends spinning.
     ///
     /// # Errors
     /// See [`ContextError`].
@@ -205,36 +229,40 @@ impl Context {
         Self::with_options(ContextOptions::from_process()?)
     }
 
-    /// Opens a context. Blocks while the system resolves the names of static
-    /// peers, if there are any.
+    /// Opens a context. Blocks while the system resolves the names of static peers.
     ///
     /// # Errors
     /// See [`ContextError`].
     pub fn with_options(options: ContextOptions) -> Result<Self, ContextError> {
-        Self::with_env(Arc::new(SystemEnv::new()), options)
+        Self::with_platform(Arc::new(SystemPlatform::new()), options)
     }
 
-    /// Opens a context on another clock and network than this machine's: for
-    /// simulations, and for tests that count.
+    /// Opens a context on another platform (clock, network, random numbers).
+    ///
+    /// For simulations, and for tests that count system calls.
     ///
     /// # Errors
     /// See [`ContextError`].
-    pub fn with_env(env: Arc<dyn Env>, options: ContextOptions) -> Result<Self, ContextError> {
-        let config = match options.use_environment {
-            true => Config::from_environment()?,
-            false => Config::default(),
+    pub fn with_platform(
+        platform: Arc<dyn Platform>,
+        options: ContextOptions,
+    ) -> Result<Self, ContextError> {
+        let config = if options.use_environment {
+            Config::from_environment()?
+        } else {
+            Config::default()
         };
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
-        let parameters = ParameterFile::of_arguments(&options.arguments)?;
+        let parameters = ParameterFile::from_arguments(&options.arguments)?;
         let console = ConsoleSettings {
             format: config.console_format.clone(),
             colours: config.console_colours,
             to_stdout: config.console_to_stdout,
         };
-        let log = LogHub::new(
-            env.clone(),
+        let log = LogOutputs::new(
+            platform.clone(),
             &options.arguments.log,
             &console,
             &options.log_files,
@@ -242,64 +270,66 @@ impl Context {
         )?;
         let core_options = core_options(&options, config)?;
         thread_settings(&options).apply()?;
-        let core = Core::open(env, core_options)?;
+        let core = Core::open(platform, core_options)?;
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ContextCore {
                 core,
                 arguments: options.arguments,
                 parameters,
                 sim_time: Arc::default(),
-                types: Arc::default(),
-                log,
+                known_types: Arc::default(),
+                log_outputs: log,
                 use_sim_time: options.use_sim_time,
-                transforms: TransformEars::default(),
-                goals_asked: AtomicU32::new(1),
+                transform_receivers: TransformReceivers::default(),
+                next_goal_number: AtomicU32::new(1),
             }),
         })
     }
 
-    /// A node in the root namespace, remapped as the command line says.
+    /// Creates a node in the root namespace, remapped by the command line.
     ///
     /// # Errors
     /// See [`NodeError`].
-    pub fn node(&self, name: &str) -> Result<Node, NodeError> {
-        self.node_with(NodeOptions::new(name))
+    pub fn create_node(&self, name: &str) -> Result<Node, NodeError> {
+        self.create_node_with(NodeOptions::new(name))
     }
 
-    /// A node with options.
+    /// Creates a node with options.
     ///
     /// # Errors
     /// See [`NodeError`].
-    pub fn node_with(&self, options: NodeOptions) -> Result<Node, NodeError> {
+    pub fn create_node_with(&self, options: NodeOptions) -> Result<Node, NodeError> {
         Node::new(self, options)
     }
 
-    /// What is known of the graph.
+    /// The graph cache: nodes, topics and endpoints discovered so far.
     pub fn graph(&self) -> Graph {
         Graph::new(self.clone())
     }
 
-    /// The domain it is in.
+    /// Its DDS domain id.
     pub fn domain_id(&self) -> u32 {
         self.inner.core.options().domain_id
     }
 
-    /// Runs `work` on a thread of its own, which is called `name`. In a simulation it
-    /// takes turns with the others there, so whoever wants to be simulated starts its
-    /// threads here.
+    /// Runs `work` on a new thread with that name.
+    ///
+    /// In a simulation, the simulation schedules the thread with all others. Code
+    /// that is to be simulated starts its threads here.
     ///
     /// # Errors
-    /// The operating system's, when it has no thread to give.
+    /// The operating system's, when it cannot create a thread.
     pub fn spawn_thread(
         &self,
         name: &str,
         work: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<()> {
-        self.core().env.spawn(name, Box::new(work))
+        self.core().platform.spawn(name, Box::new(work))
     }
 
-    /// Ends every spin and every wait of this context, for good; publishing goes
-    /// on. Thread-safe; returns at once.
+    /// Ends every spin and every wait of this context, permanently.
+    ///
+    /// Publishing goes on. Thread-safe; returns at once.
     pub fn shutdown(&self) {
         self.inner.core.request_shutdown();
     }
@@ -309,46 +339,52 @@ impl Context {
         self.inner.core.is_shut_down()
     }
 
-    /// What keeps the sockets below what was asked for, each with the setting
-    /// that mends it.
-    pub fn advice(&self) -> &[String] {
+    /// Socket buffers that are smaller than requested, as warnings.
+    ///
+    /// Each names the system setting that helps.
+    pub fn socket_buffer_warnings(&self) -> &[String] {
         self.inner.core.advice()
     }
 
-    /// Datagrams sent and received since the start.
+    /// Datagrams sent and received since the context was opened.
     pub fn counts(&self) -> CoreCounts {
         self.inner.core.counts()
     }
 
-    /// What links of shared memory have carried and refused; `None` where this
-    /// context has none.
-    pub fn link_counts(&self) -> Option<LinkCounts> {
-        self.inner.core.link_counts()
+    /// Counters of its shared-memory connections: carried and refused messages.
+    ///
+    /// `None` without a shared-memory transport.
+    pub fn connection_counts(&self) -> Option<ConnectionCounts> {
+        self.inner.core.connection_counts()
     }
 
-    /// What the links of another process have carried and refused, as it says
-    /// itself, up to four seconds ago; `None` unless it is a process of this user
-    /// and host, of this stack, with shared memory on both sides.
-    pub fn link_totals(&self, participant: Guid) -> Option<LinkTotals> {
-        self.inner.core.link_totals(participant.prefix)
+    /// Counters of another process's shared-memory connections.
+    ///
+    /// They are those that the process publishes itself, up to four seconds old.
+    ///
+    /// `None` unless it is a Pteros process of this user and host, with shared
+    /// memory on both sides.
+    pub fn connection_totals(&self, participant: Guid) -> Option<ConnectionTotals> {
+        self.inner.core.connection_totals(participant.prefix)
     }
 
-    /// What has been recorded of its messages, as far as it is still there; `None`
-    /// if it is not [traced](ContextOptions::trace). Copies the whole trace;
-    /// recording goes on meanwhile.
-    pub fn recording(&self) -> Option<Recording> {
+    /// Copy of the trace recorded so far, without overwritten records.
+    ///
+    /// `None` if the context is not [traced](ContextOptions::trace). Copies the
+    /// whole trace; recording goes on meanwhile.
+    pub fn trace_recording(&self) -> Option<Recording> {
         self.inner.core.tracer().map(Tracer::recording)
     }
 
-    /// The identity of its participant.
+    /// The GUID of its participant.
     pub fn guid(&self) -> Guid {
         self.inner.core.prefix().with(EntityId::PARTICIPANT)
     }
 
-    /// How messages travel between this context and the one of an endpoint, and
-    /// why not by shared memory.
-    pub fn path_to(&self, endpoint: Guid) -> PeerPath {
-        self.inner.core.path_to(endpoint.prefix)
+    /// How messages travel between this context and that of an endpoint, and why
+    /// not through shared memory.
+    pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
+        self.inner.core.delivery_path_to(endpoint.prefix)
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -371,7 +407,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     if domain_id > DOMAIN_ID_MAX {
         return Err(ContextError::DomainId(domain_id));
     }
-    if let Some(lease) = options.lease.filter(|lease| *lease < LEASE_MIN) {
+    if let Some(lease) = options.participant_lease.filter(|lease| *lease < LEASE_MIN) {
         return Err(ContextError::Lease(lease));
     }
     let range = options.discovery_range.unwrap_or(config.discovery_range);
@@ -390,11 +426,16 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         .unwrap_or_else(|| "/".into());
     validate_enclave(&enclave)?;
     let security = match &config.security {
-        Some(settings) => SecurityOptions::of_environment(settings, &enclave)?,
+        Some(settings) => SecurityOptions::from_environment(settings, &enclave)?,
         None => None,
     };
-    let spin = options.spin.or(options.arguments.spin).or(config.spin);
-    if let Some(spin) = spin.filter(|spin| pteros_rmw::env::Duration::from(*spin) > SPIN_MAX) {
+    let spin = options
+        .busy_poll
+        .or(options.arguments.busy_poll)
+        .or(config.busy_poll);
+    if let Some(spin) =
+        spin.filter(|spin| pteros_runtime::platform::Duration::from(*spin) > BUSY_POLL_MAX)
+    {
         return Err(ContextError::Spin(spin));
     }
     FlowController::validate(&options.flow_controllers)?;
@@ -435,12 +476,12 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .fragment_bytes
             .unwrap_or(default.fragment_bytes_network),
         enclave,
-        lease: options.lease.map_or(default.lease, Into::into),
+        lease: options.participant_lease.map_or(default.lease, Into::into),
         flow_controllers: options.flow_controllers.clone(),
         limits: options.limits,
-        spin: spin.map_or(default.spin, Into::into),
+        busy_poll: spin.map_or(default.busy_poll, Into::into),
         shared_memory: SharedMemoryOptions {
-            on: options.shared_memory.on
+            enabled: options.shared_memory.enabled
                 && options
                     .arguments
                     .shared_memory
@@ -462,7 +503,7 @@ fn thread_settings(options: &ContextOptions) -> ThreadSettings {
     }
 }
 
-/// The IPv4 addresses of a peer. Blocks while the system's resolver works.
+/// Resolves a peer to IPv4 addresses. Blocks while the system's resolver works.
 fn resolve(peer: &str) -> Result<Vec<Ipv4Addr>, ContextError> {
     let failed = |reason: String| ContextError::StaticPeer {
         peer: peer.into(),

@@ -1,4 +1,8 @@
-//! Publishers and subscriptions whose type is known at run time only.
+//! Dynamic types: publishers and subscriptions whose type is known at run time
+//! only.
+//!
+//! They encode and decode by a [`DynamicType`]. A message of another type is
+//! refused before anything is sent.
 
 use std::any::TypeId;
 use std::fmt;
@@ -9,33 +13,35 @@ use bytes::Bytes;
 use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::key::{KeyHash, KeyReader};
-use pteros_rmw::error::PublishError;
-use pteros_rmw::links::Chunk;
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::sample::{Body, SharedValue};
-use pteros_rmw::writer::{Outgoing, WriterCounts};
+use pteros_runtime::error::PublishError;
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::sample::{SampleBody, SharedValue};
+use pteros_runtime::shm_transport::Chunk;
+use pteros_runtime::writer::{OutboundMessage, WriterCounts};
 
 use crate::payload::Payload;
-use crate::publisher::RawPublisher;
-use crate::subscription::{Decoded, Decoder, KeyDecoder, downcast};
+use crate::publisher::PublisherCore;
+use crate::subscription::{BodyDecoder, Decoded, KeyDecoder, downcast};
 
-/// Publishes messages of a type known at run time, or bytes as they are. Cheap
-/// to clone, thread-safe; waits for room as [`Publisher`](crate::Publisher)
-/// does.
+/// Publishes messages of a type known at run time, or serialized messages.
 ///
-/// Dynamic subscriptions of the same context share the publisher's value. For
-/// typed and raw ones it is serialized once, and they decode it: bytes are what
-/// they have in common.
+/// Cheap to clone, thread-safe.
+///
+/// Back-pressure is that of [`Publisher`](crate::Publisher). Dynamic subscriptions
+/// of the same context share the publisher's value. For typed and raw subscriptions
+/// it is serialized once, and they decode it.
 #[derive(Clone)]
 pub struct DynamicPublisher {
-    pub(crate) raw: Arc<RawPublisher>,
+    pub(crate) raw: Arc<PublisherCore>,
     pub(crate) ty: DynamicType,
 }
 
 impl DynamicPublisher {
-    /// Publishes a copy. The message is cloned once if a dynamic subscription of
-    /// this context is matched, or late joiners may come (transient local), and
-    /// serialized once if others read it.
+    /// Publishes a copy of the message.
+    ///
+    /// It is cloned once if an intra-process dynamic subscription is matched, or if
+    /// late joiners may come (transient local). It is serialized once if others
+    /// read it.
     ///
     /// # Errors
     /// See [`PublishError`]; a message of another type is
@@ -44,8 +50,8 @@ impl DynamicPublisher {
         self.send(message, None)
     }
 
-    /// Publishes a message that is given away: no copy within the process, one
-    /// allocation for its [`Arc`].
+    /// Publishes a message by move: no copy within the process, one allocation for
+    /// its [`Arc`].
     ///
     /// # Errors
     /// As [`Self::publish`]; the message is lost then.
@@ -70,7 +76,7 @@ impl DynamicPublisher {
         if let Err(error) = message.check_bounds() {
             return Err(self.invalid(error.to_string()));
         }
-        self.raw.send(&mut Outbound {
+        self.raw.send(&mut OutboundDynamicMessage {
             message,
             shared,
             payload: self.raw.payload(),
@@ -82,8 +88,8 @@ impl DynamicPublisher {
             return Ok(());
         }
         Err(self.invalid(format!(
-            "the message is of type {} ({}), the publisher of type {} ({}); make the message \
-             from the type that the publisher was created with",
+            "the message is of type {} ({}), the publisher of type {} ({}); create the message \
+             from the publisher's type",
             message.ty().name(),
             message.ty().hash(),
             self.ty.name(),
@@ -98,13 +104,15 @@ impl DynamicPublisher {
         }
     }
 
-    /// Publishes CDR with its encapsulation header, not looked into beyond its
-    /// key: whether it is of the announced type is the caller's business.
+    /// Publishes a serialized message: CDR with its encapsulation header.
+    ///
+    /// Only its key is read. The caller must ensure that it is of the announced
+    /// type.
     ///
     /// # Errors
     /// See [`PublishError`].
     pub fn publish_serialized(&self, payload: Bytes) -> Result<(), PublishError> {
-        self.raw.send(&mut Ready(payload))
+        self.raw.send(&mut SerializedMessage(payload))
     }
 
     /// The topic's fully qualified name, after remapping.
@@ -117,7 +125,7 @@ impl DynamicPublisher {
         self.raw.endpoint.guid()
     }
 
-    /// Subscriptions matched now.
+    /// Number of matched subscriptions.
     pub fn matched_count(&self) -> usize {
         self.raw.endpoint.matched_count()
     }
@@ -142,7 +150,7 @@ impl DynamicPublisher {
         self.raw.endpoint.unsent_count()
     }
 
-    /// Totals since it was created.
+    /// Counters since it was created.
     pub fn counts(&self) -> WriterCounts {
         self.raw.endpoint.counts()
     }
@@ -157,13 +165,13 @@ impl fmt::Debug for DynamicPublisher {
     }
 }
 
-pub(crate) struct Outbound<'m> {
+pub(crate) struct OutboundDynamicMessage<'m> {
     pub(crate) message: &'m DynamicMessage,
     pub(crate) shared: Option<Arc<DynamicMessage>>,
     pub(crate) payload: Payload<'m>,
 }
 
-impl Outgoing for Outbound<'_> {
+impl OutboundMessage for OutboundDynamicMessage<'_> {
     fn message_type(&self) -> TypeId {
         TypeId::of::<DynamicMessage>()
     }
@@ -192,10 +200,10 @@ impl Outgoing for Outbound<'_> {
     }
 }
 
-/// Bytes that are ready to go.
-pub(crate) struct Ready(pub(crate) Bytes);
+/// A message that is already serialized.
+pub(crate) struct SerializedMessage(pub(crate) Bytes);
 
-impl Outgoing for Ready {
+impl OutboundMessage for SerializedMessage {
     fn message_type(&self) -> TypeId {
         TypeId::of::<Bytes>()
     }
@@ -208,7 +216,7 @@ impl Outgoing for Ready {
         self.0.clone()
     }
 
-    fn offer_memory(&mut self, mut memory: Chunk) {
+    fn offer_buffer(&mut self, mut memory: Chunk) {
         if memory.len() == self.0.len() {
             memory.copy_from_slice(&self.0);
             self.0 = memory.freeze();
@@ -220,18 +228,21 @@ impl Outgoing for Ready {
     }
 }
 
-pub(crate) fn dynamic_decoder(ty: &DynamicType) -> Decoder<DynamicMessage> {
+pub(crate) fn dynamic_decoder(ty: &DynamicType) -> BodyDecoder<DynamicMessage> {
     let ty = ty.clone();
     Box::new(move |body| match body {
-        Body::Serialized(bytes) => DynamicMessage::from_payload(&ty, &bytes).map(Decoded::Owned),
-        Body::Shared(value) => match downcast::<DynamicMessage>(value) {
+        SampleBody::Serialized(bytes) => {
+            DynamicMessage::from_payload(&ty, &bytes).map(Decoded::Owned)
+        }
+        SampleBody::Shared(value) => match downcast::<DynamicMessage>(value) {
             Ok(message) if *message.ty() == ty => Ok(Decoded::Shared(message)),
-            // The same type to the network, here another: read as from there.
+            // The same type on the network, another one in this process: decode it
+            // as received.
             Ok(message) => {
                 let bytes = message.to_payload(Representation::Xcdr2);
                 DynamicMessage::from_payload(&ty, &bytes).map(Decoded::Owned)
             }
-            // Routes are made by type, so this is our bug; not the user's.
+            // Routes are created by type, so this is a bug here, not in user code.
             Err(_) => unreachable!("a typed value reached a dynamic subscription"),
         },
     })
@@ -242,14 +253,16 @@ pub(crate) fn dynamic_key_decoder(ty: &DynamicType) -> KeyDecoder<DynamicMessage
     Box::new(move |key| DynamicMessage::from_key_payload(&ty, key))
 }
 
-pub(crate) fn raw_decoder() -> Decoder<Bytes> {
+pub(crate) fn raw_decoder() -> BodyDecoder<Bytes> {
     Box::new(|body| Ok::<_, DecodeError>(Decoded::Owned(bytes_of(body))))
 }
 
-/// Such subscriptions ask for bytes, so bytes they get.
-fn bytes_of(body: Body) -> Bytes {
+/// The serialized bytes: such subscriptions request the serialized form.
+fn bytes_of(body: SampleBody) -> Bytes {
     match body {
-        Body::Serialized(bytes) => bytes,
-        Body::Shared(_) => unreachable!("a shared sample reached a subscription that wants bytes"),
+        SampleBody::Serialized(bytes) => bytes,
+        SampleBody::Shared(_) => {
+            unreachable!("a shared sample reached a subscription that requests serialized ones")
+        }
     }
 }

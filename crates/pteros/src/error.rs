@@ -1,37 +1,37 @@
-//! What can go wrong when a context, a node or an endpoint is made.
+//! Errors of creating a context, a node or an endpoint.
 
 use std::time::Duration;
 
-use pteros_rmw::config::{ConfigError, DOMAIN_ID_MAX, LEASE_MIN};
-use pteros_rmw::error::{EndpointError, OpenError};
-use pteros_rmw::flow::FlowError;
-use pteros_rmw::limits::LimitError;
-use pteros_rmw::links::ShmError;
-use pteros_rmw::names::NameError;
-use pteros_rmw::qos::QosError;
-use pteros_rmw::thread::ThreadError;
+use pteros_runtime::config::{ConfigError, DOMAIN_ID_MAX, LEASE_MIN};
+use pteros_runtime::error::{EndpointError, OpenError};
+use pteros_runtime::flow_controller::FlowControllerError;
+use pteros_runtime::limits::LimitError;
+use pteros_runtime::names::NameError;
+use pteros_runtime::qos::QosError;
+use pteros_runtime::shm_transport::ShmError;
+use pteros_runtime::thread::ThreadError;
 use thiserror::Error;
 
 use crate::args::ArgumentsError;
 use crate::log::LogFileError;
 use crate::parameter::{ParameterError, ParameterFileError};
 
-/// Why there is no context.
+/// Why a context could not be opened.
 #[derive(Debug, Error)]
 pub enum ContextError {
-    /// Something after `--ros-args` is wrong.
+    /// An argument after `--ros-args` is invalid.
     #[error(transparent)]
     Arguments(#[from] ArgumentsError),
-    /// A parameter after `--ros-args`, or in a file named there, is wrong.
+    /// A parameter after `--ros-args`, or in a parameter file, is invalid.
     #[error(transparent)]
     Parameters(#[from] ParameterFileError),
-    /// An environment variable is wrong.
+    /// An environment variable is invalid.
     #[error(transparent)]
     Environment(#[from] ConfigError),
-    /// Log files cannot be as somebody wants them.
+    /// The log file options are invalid.
     #[error(transparent)]
     LogFiles(#[from] LogFileError),
-    /// The enclave's name is wrong.
+    /// The enclave's name is invalid.
     #[error(transparent)]
     Enclave(#[from] NameError),
     /// A static peer has no address.
@@ -39,9 +39,9 @@ pub enum ContextError {
         "static peer \"{peer}\" cannot be resolved ({reason}); use an IPv4 address or a name that resolves to one, separated by ';' in ROS_STATIC_PEERS"
     )]
     StaticPeer {
-        /// As it was given.
+        /// The peer, as it was given.
         peer: String,
-        /// The resolver's word.
+        /// The resolver's error.
         reason: String,
     },
     /// [`ContextOptions::domain_id`](crate::ContextOptions::domain_id) is too
@@ -50,25 +50,26 @@ pub enum ContextError {
         "domain {0}: its UDP ports would lie above 65535; use 0 to {DOMAIN_ID_MAX} (0 to 101 is always safe)"
     )]
     DomainId(u32),
-    /// [`ContextOptions::lease`](crate::ContextOptions::lease) is too short.
+    /// [`ContextOptions::participant_lease`](crate::ContextOptions::participant_lease)
+    /// is too short.
     #[error(
-        "lease of {0:?}: peers would forget this context between two announcements; use at least {LEASE_MIN:?}"
+        "participant lease of {0:?}: peers would drop this participant between two announcements; use at least {LEASE_MIN:?}"
     )]
     Lease(Duration),
-    /// [`ContextOptions::spin`](crate::ContextOptions::spin) is too long.
+    /// [`ContextOptions::busy_poll`](crate::ContextOptions::busy_poll) is too long.
     #[error(
-        "spin of {0:?}: a thread that polls for longer before it sleeps is busy for good; use at most 100 ms"
+        "busy poll of {0:?}: a thread that polls for longer before it sleeps is always busy; use at most 100 ms"
     )]
     Spin(Duration),
-    /// The kernel refuses what
-    /// [`ContextOptions::thread`](crate::ContextOptions::thread) asks for.
+    /// The kernel refused the settings of
+    /// [`ContextOptions::thread`](crate::ContextOptions::thread).
     #[error(transparent)]
     Thread(#[from] ThreadError),
-    /// The flow controllers do not go together.
+    /// The flow controllers are invalid.
     #[error(transparent)]
-    Flow(#[from] FlowError),
-    /// [`ContextOptions::limits`](crate::ContextOptions::limits) has a limit that
-    /// cannot be kept.
+    Flow(#[from] FlowControllerError),
+    /// [`ContextOptions::limits`](crate::ContextOptions::limits) has a limit out of
+    /// its range.
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory) has
@@ -80,22 +81,22 @@ pub enum ContextError {
     Open(#[from] OpenError),
 }
 
-/// Why there is no node.
+/// Why a node could not be created.
 #[derive(Debug, Error)]
 pub enum NodeError {
-    /// Its name or namespace is wrong, after remapping.
+    /// Its name or namespace is invalid, after remapping.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A parameter of the node's own arguments is wrong.
+    /// A parameter in the node's own arguments is invalid.
     #[error(transparent)]
     ParameterArguments(#[from] ParameterFileError),
-    /// A parameter that every node has cannot begin with the value it is given.
+    /// A parameter that every node has refused its initial value.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// Its parameters cannot be served.
+    /// Its parameter services could not be created.
     #[error("the node's parameter services: {0}")]
     ParameterServices(#[from] CreateError),
-    /// Another node has its name, which is to be its own
+    /// Another node has the name that this node requires for itself
     /// ([`NodeOptions::unique_name`](crate::NodeOptions::unique_name)).
     #[error(
         "node \"{node}\": the name is taken by {holder}; start one of them with --ros-args -r __node:=another_name, or -r __ns:=/another_place"
@@ -103,13 +104,13 @@ pub enum NodeError {
     NameTaken {
         /// The name.
         node: String,
-        /// Who has it, and where.
+        /// The node that has it, and where it runs.
         holder: String,
     },
     /// The context has been shut down.
     #[error("node \"{0}\": the context is shut down; create a new one")]
     ShutDown(String),
-    /// A part of it that is made with it cannot be made.
+    /// A service or timer that is created with the node failed.
     #[error("node \"{node}\": {source}")]
     Part {
         /// The node.
@@ -120,11 +121,10 @@ pub enum NodeError {
     },
 }
 
-/// Why there is no publisher, subscription or timer.
+/// Why a publisher, subscription, service, client or timer could not be created.
 #[derive(Debug, Error)]
 pub enum CreateError {
-    /// The library that a service's types come from does not have the type of its
-    /// events.
+    /// The library of a service's types does not define introspection events.
     #[error(
         "service \"{service}\": type {service_type} has no event type: service_msgs/msg/ServiceEventInfo is not among the definitions; load the package service_msgs, or merge pteros::interfaces::library()"
     )]
@@ -134,10 +134,10 @@ pub enum CreateError {
         /// Its type.
         service_type: String,
     },
-    /// The topic's name is wrong, after remapping.
+    /// The topic's name is invalid, after remapping.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The profile contradicts itself.
+    /// The QoS profile contradicts itself.
     #[error("topic \"{topic}\": {source}")]
     Qos {
         /// The topic.
@@ -146,7 +146,7 @@ pub enum CreateError {
         #[source]
         source: QosError,
     },
-    /// A parameter for its QoS, or the profile that comes of them, is refused.
+    /// A QoS override parameter, or the resulting profile, was refused.
     #[error("topic \"{topic}\": QoS overrides: {reason}")]
     QosOverrides {
         /// The topic.
@@ -154,7 +154,7 @@ pub enum CreateError {
         /// Which parameter, and why.
         reason: String,
     },
-    /// The runtime refused.
+    /// The runtime refused the endpoint.
     #[error("topic \"{topic}\": {source}")]
     Endpoint {
         /// The topic.
@@ -172,16 +172,15 @@ pub enum CreateError {
         #[source]
         source: Box<EndpointError>,
     },
-    /// A type's name is neither of the form `package/msg/Name` nor, without
-    /// slashes, one of DDS's.
+    /// A type's name is neither `package/msg/Name` nor a DDS name without slashes.
     #[error(
-        "type \"{0}\" is not of the form package/msg/Name; for example std_msgs/msg/String, or a name of DDS's without slashes"
+        "type \"{0}\" is not of the form package/msg/Name; use for example std_msgs/msg/String, or a DDS type name without slashes"
     )]
     TypeName(String),
-    /// An async callback of a member of a
-    /// [`SubscriptionGroup`](crate::SubscriptionGroup).
+    /// A member of a [`SubscriptionGroup`](crate::SubscriptionGroup) has an async
+    /// callback.
     #[error(
-        "topic \"{topic}\": a subscription group calls its members in order and waits for none; give it a plain callback, which may spawn a future"
+        "topic \"{topic}\": a subscription group runs its callbacks in order and awaits none; give it a plain callback, which may spawn a future"
     )]
     AsyncInGroup {
         /// The topic.

@@ -1,58 +1,59 @@
-//! The callback for what happens to an endpoint besides data.
+//! Event callbacks: DDS status changes of an endpoint (matched, deadline,
+//! liveliness, QoS).
 
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use pteros_rmw::event::{EndpointEvent, Events};
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::ready::Task;
+use pteros_runtime::event::{EndpointEvent, EndpointEvents};
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::ready_queue::Task;
 
-use crate::callback_group::GroupCore;
-use crate::executor::Home;
+use crate::callback_group::CallbackGroupCore;
+use crate::executor::ExecutorQueue;
 
-/// What is called for each event.
+/// Callback for each event.
 pub(crate) type EventCallback = Box<dyn FnMut(&EndpointEvent) + Send>;
 
-/// Hands an endpoint's events to its callback, one per run.
+/// Task that passes the events of an endpoint to its callback, one per run.
 pub(crate) struct EventTask {
-    events: Arc<Events>,
+    events: Arc<EndpointEvents>,
     callback: Mutex<EventCallback>,
-    callback_group: Arc<GroupCore>,
-    /// Of which entity.
-    what: String,
+    callback_group: Arc<CallbackGroupCore>,
+    /// Description of the entity.
+    entity: String,
 }
 
 impl EventTask {
     pub(crate) fn new(
-        events: &Arc<Events>,
+        events: &Arc<EndpointEvents>,
         callback: EventCallback,
-        callback_group: &Arc<GroupCore>,
-        what: String,
+        callback_group: &Arc<CallbackGroupCore>,
+        entity: String,
     ) -> Arc<Self> {
         let task = Arc::new(Self {
             events: events.clone(),
             callback: Mutex::new(callback),
             callback_group: callback_group.clone(),
-            what,
+            entity,
         });
         let weak: Weak<Self> = Arc::downgrade(&task);
         events.slot.set_task(weak);
         task
     }
 
-    /// Moves to the executor that spins the node now, or to none.
-    pub(crate) fn attach(&self, home: Option<&Arc<Home>>) {
-        let queue = home.map(|home| home.queue.clone());
+    /// Moves to the executor that spins the group now, or to none.
+    pub(crate) fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
         self.events.slot.attach(queue, || !self.events.is_empty());
     }
 }
 
 impl Task for EventTask {
     fn run(&self) {
-        self.events.slot.taken();
-        // Locked when the callback itself spins, or runs on the executor that
-        // had the node before: whoever holds it looks for more afterwards.
+        self.events.slot.begin_take();
+        // Locked if the callback itself spins, or still runs on the node's previous
+        // executor. The holder checks for more work afterwards.
         let Some(mut callback) = self.callback.try_lock() else {
             return;
         };
@@ -61,11 +62,11 @@ impl Task for EventTask {
         }
         drop(callback);
         if !self.events.is_empty() {
-            self.events.slot.ready();
+            self.events.slot.mark_ready();
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&MutualExclusionGate> {
         self.callback_group.gate()
     }
 
@@ -74,6 +75,6 @@ impl Task for EventTask {
     }
 
     fn describe(&self) -> String {
-        format!("event callback of {}", self.what)
+        format!("event callback of {}", self.entity)
     }
 }

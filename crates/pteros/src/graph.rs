@@ -1,10 +1,13 @@
-//! The graph as users see it: nodes, topics, endpoints, and why two endpoints
-//! do or do not talk.
+//! Graph cache API: nodes, topics, services and endpoints, and endpoint matching.
+//!
+//! [`Graph`] reads what SPDP, SEDP and `ros_discovery_info` have announced so far,
+//! and explains per pair whether it matches (QoS compatibility of request/offered,
+//! type compatibility, security). It sends nothing and never asks peers.
 
-mod announced;
+mod announced_type;
 mod participants;
 
-pub use announced::TypeNotTold;
+pub use announced_type::AnnouncedTypeError;
 pub use participants::ParticipantInfo;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,20 +16,23 @@ use std::time::Duration;
 
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::ros_type_name;
-use pteros_rmw::graph::{GraphEndpoint, GraphNode, enclave_of, free_user_data, user_data_value};
-use pteros_rmw::names::{DdsTopic, from_dds_topic};
-use pteros_rmw::qos::report::mismatches;
-use pteros_rmw::ready::ReadyQueue;
-use pteros_rmw::rtps::content_filter::ContentFilterProperty;
-use pteros_rmw::rtps::discovery::data::EndpointData;
-use pteros_rmw::rtps::id::{Guid, VendorId};
+use pteros_runtime::graph::{
+    GraphEndpoint, GraphNode, enclave_of, free_user_data, user_data_value,
+};
+use pteros_runtime::names::{DdsTopic, from_dds_topic};
+use pteros_runtime::qos::report::mismatches;
+use pteros_runtime::ready_queue::ReadyQueue;
+use pteros_runtime::rtps::content_filter::ContentFilterProperty;
+use pteros_runtime::rtps::discovery::data::EndpointData;
+use pteros_runtime::rtps::id::{Guid, VendorId};
 
 use crate::context::Context;
 use crate::qos::QosProfile;
 
-/// A view of the graph of a context's domain. Thread-safe. Answers are copies of
-/// what is known at the moment and allocate; nothing is asked of peers. What a
-/// new context knows grows for a few milliseconds: see
+/// The ROS graph of a context's domain. Thread-safe.
+///
+/// Results are copies of the graph cache at the moment; they allocate. No peer is
+/// asked. The graph of a new context fills within a few milliseconds: see
 /// [`Graph::wait_for_change`].
 ///
 /// ```no_run
@@ -40,8 +46,8 @@ use crate::qos::QosProfile;
 /// for topic in graph.topics() {
 ///     println!("{}: {}", topic.name, topic.types.join(", "));
 /// }
-/// for pair in graph.why("/scan") {
-///     println!("{} and {}: {:?}", pair.publisher.gid, pair.subscription.gid, pair.verdicts);
+/// for pair in graph.match_reports("/scan") {
+///     println!("{} and {}: {:?}", pair.publisher.gid, pair.subscription.gid, pair.outcomes);
 /// }
 /// # Ok(())
 /// # }
@@ -58,16 +64,16 @@ pub struct NodeInfo {
     pub namespace: String,
     /// Its name without namespace.
     pub name: String,
-    /// Its enclave, if its participant told.
+    /// Its enclave, if its participant announces one.
     pub enclave: Option<String>,
-    /// The participant it lives in.
+    /// The GUID of its participant.
     pub participant: Guid,
 }
 
 impl NodeInfo {
     /// `/namespace/name`.
     pub fn fully_qualified_name(&self) -> String {
-        pteros_rmw::names::node_path(&self.namespace, &self.name)
+        pteros_runtime::names::node_path(&self.namespace, &self.name)
     }
 }
 
@@ -76,90 +82,91 @@ impl NodeInfo {
 pub struct TopicInfo {
     /// Fully qualified name.
     pub name: String,
-    /// Type names, as `std_msgs/msg/String`; more than one means that its
+    /// Type names, for example `std_msgs/msg/String`; more than one means that its
     /// endpoints disagree.
     pub types: Vec<String>,
 }
 
-/// Which side of a topic an endpoint is on.
+/// The kind of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndpointKind {
-    /// It publishes.
+    /// A publisher (DataWriter).
     Publisher,
-    /// It subscribes.
+    /// A subscription (DataReader).
     Subscription,
 }
 
-/// An endpoint of the graph.
+/// A publisher or subscription of the graph.
 #[derive(Clone, Debug)]
 pub struct EndpointInfo {
-    /// Its node's name; `None` while (or because) its participant has not told.
+    /// Its node's name; `None` if its participant has not announced one.
     pub node_name: Option<String>,
     /// Its node's namespace.
     pub node_namespace: Option<String>,
-    /// `std_msgs/msg/String`, or the DDS name of a type that is not ROS's.
+    /// The type name, `std_msgs/msg/String`, or the DDS name of a type outside ROS.
     pub topic_type: String,
-    /// The type hash, if announced.
+    /// The RIHS01 type hash, if announced.
     pub type_hash: Option<TypeHash>,
     /// Publisher or subscription.
     pub kind: EndpointKind,
     /// Its gid.
     pub gid: Guid,
-    /// Its QoS. History and lifespan are not announced by every stack and
-    /// then read as defaults.
+    /// Its QoS. Not every implementation announces history and lifespan, which then
+    /// have default values.
     pub qos: QosProfile,
-    /// Whose stack it is.
+    /// The vendor id of its DDS implementation.
     pub vendor: VendorId,
     /// Its participant's enclave, if announced.
     pub enclave: Option<String>,
-    /// What a subscription wants of the topic, as it announces it: expression
-    /// and parameters, [`ContentFilterProperty::class`] being its language.
+    /// A subscription's content filter as announced: expression and parameters.
+    ///
+    /// [`ContentFilterProperty::class`] names the filter language.
     pub content_filter: Option<ContentFilterProperty>,
-    /// Whether it lives in this context.
+    /// Whether it belongs to this context.
     pub local: bool,
     data: Arc<EndpointData>,
 }
 
-/// Whether a publisher and a subscription talk.
+/// Endpoint matching between a publisher and a subscription, and why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// They do.
+pub enum MatchOutcome {
+    /// They are matched.
     Matched {
-        /// By which path.
+        /// How messages travel.
         path: String,
     },
-    /// They do not, and will not until something is changed.
-    Blocked {
-        /// Which policy, or "type".
+    /// They are incompatible until something is changed.
+    Incompatible {
+        /// The incompatible policy, or "type".
         policy: String,
-        /// What the publisher offers.
+        /// The offered value.
         offered: String,
-        /// What the subscription asks for.
+        /// The requested value.
         requested: String,
-        /// What to change.
-        advice: String,
+        /// The remedy.
+        hint: String,
     },
-    /// They may not: security does not allow it.
+    /// Access control denies the match.
     Denied {
-        /// The rule that says so, with its file and line.
+        /// The denying rule, with its file and line.
         reason: String,
     },
-    /// They may yet.
+    /// They may still match.
     Pending {
-        /// What is missing.
+        /// The missing part.
         reason: String,
     },
 }
 
-/// One publisher and one subscription of a topic, and what is between them.
+/// Matching report of one publisher and one subscription of a topic.
 #[derive(Clone, Debug)]
-pub struct PairReport {
+pub struct MatchReport {
     /// The publisher.
     pub publisher: EndpointInfo,
     /// The subscription.
     pub subscription: EndpointInfo,
-    /// Every reason found; a single [`Verdict::Matched`] when they talk.
-    pub verdicts: Vec<Verdict>,
+    /// Every reason found; a single [`MatchOutcome::Matched`] if they are matched.
+    pub outcomes: Vec<MatchOutcome>,
 }
 
 impl Graph {
@@ -167,35 +174,41 @@ impl Graph {
         Self { context }
     }
 
-    fn raw(&self) -> &pteros_rmw::graph::Graph {
+    fn runtime_graph(&self) -> &pteros_runtime::graph::Graph {
         self.context.core().graph()
     }
 
     /// All nodes, sorted by full name.
     pub fn nodes(&self) -> Vec<NodeInfo> {
-        let mut nodes: Vec<NodeInfo> = self.raw().nodes().into_iter().map(node_info).collect();
+        let mut nodes: Vec<NodeInfo> = self
+            .runtime_graph()
+            .nodes()
+            .into_iter()
+            .map(node_info)
+            .collect();
         nodes.sort_by_key(NodeInfo::fully_qualified_name);
         nodes
     }
 
-    /// All ROS topics with their types, sorted by name. Services are left out.
+    /// All ROS topics with their types, sorted by name, without services.
     pub fn topics(&self) -> Vec<TopicInfo> {
-        self.named(|name| match name {
+        self.topics_selected_by(|name| match name {
             DdsTopic::Topic(name) => Some(name),
             _ => None,
         })
     }
 
-    /// All topics as DDS names them, sorted: those of ROS with their prefix
-    /// (`rt/chatter`), those of services, and those outside ROS's conventions
-    /// (`Square`).
+    /// All DDS topics, sorted by name.
+    ///
+    /// Those of ROS have their prefix (`rt/chatter`), as do those of services;
+    /// topics outside ROS conventions are included (`Square`).
     pub fn dds_topics(&self) -> Vec<TopicInfo> {
-        self.grouped(|dds| Some(dds.to_owned()))
+        self.grouped_by_name(|dds| Some(dds.to_owned()))
     }
 
     /// All services with their types, sorted by name.
     pub fn services(&self) -> Vec<TopicInfo> {
-        let mut services = self.named(|name| match name {
+        let mut services = self.topics_selected_by(|name| match name {
             DdsTopic::ServiceRequest(name) | DdsTopic::ServiceReply(name) => Some(name),
             _ => None,
         });
@@ -206,13 +219,13 @@ impl Graph {
         services
     }
 
-    fn named(&self, select: impl Fn(DdsTopic) -> Option<String>) -> Vec<TopicInfo> {
-        self.grouped(|dds| select(from_dds_topic(dds)))
+    fn topics_selected_by(&self, select: impl Fn(DdsTopic) -> Option<String>) -> Vec<TopicInfo> {
+        self.grouped_by_name(|dds| select(from_dds_topic(dds)))
     }
 
-    fn grouped(&self, select: impl Fn(&str) -> Option<String>) -> Vec<TopicInfo> {
+    fn grouped_by_name(&self, select: impl Fn(&str) -> Option<String>) -> Vec<TopicInfo> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        self.raw().each_topic(|dds, ty| {
+        self.runtime_graph().for_each_topic(|dds, ty| {
             if let Some(name) = select(dds) {
                 found.entry(name).or_default().insert(type_of(ty));
             }
@@ -226,22 +239,25 @@ impl Graph {
             .collect()
     }
 
-    /// The publishers of a topic, given by its fully qualified name (`/scan`)
-    /// or the name that DDS has for it (`rt/scan`, `Square`); none where nobody
-    /// publishes or the name is neither.
+    /// The publishers of a topic.
+    ///
+    /// The topic is given by its fully qualified name (`/scan`) or DDS name
+    /// (`rt/scan`, `Square`). Empty if there are none or the name is neither.
+    ///
+    /// Empty if there are none or the name is neither.
     pub fn publishers(&self, topic: &str) -> Vec<EndpointInfo> {
-        self.of_topic(topic, EndpointKind::Publisher)
+        self.endpoints_of_topic(topic, EndpointKind::Publisher)
     }
 
-    /// The subscriptions of a topic, given as for [`Graph::publishers`].
+    /// The subscriptions of a topic, named as for [`Graph::publishers`].
     pub fn subscriptions(&self, topic: &str) -> Vec<EndpointInfo> {
-        self.of_topic(topic, EndpointKind::Subscription)
+        self.endpoints_of_topic(topic, EndpointKind::Subscription)
     }
 
-    fn of_topic(&self, topic: &str, kind: EndpointKind) -> Vec<EndpointInfo> {
-        let nodes = self.raw().nodes();
+    fn endpoints_of_topic(&self, topic: &str, kind: EndpointKind) -> Vec<EndpointInfo> {
+        let nodes = self.runtime_graph().nodes();
         let mut found: Vec<EndpointInfo> = self
-            .raw()
+            .runtime_graph()
             .endpoints_if(|guid, name| {
                 kind_of(guid) == kind && (name == topic || ros_topic(name) == topic)
             })
@@ -252,9 +268,9 @@ impl Graph {
         found
     }
 
-    /// All endpoints of a node: topics' and services', with their ROS names.
-    pub fn endpoints_of(&self, node: &NodeInfo) -> Vec<(DdsTopic, EndpointInfo)> {
-        let nodes = self.raw().nodes();
+    /// All endpoints of a node, of topics and services, with their ROS names.
+    pub fn endpoints_of_node(&self, node: &NodeInfo) -> Vec<(DdsTopic, EndpointInfo)> {
+        let nodes = self.runtime_graph().nodes();
         let Some(found) = nodes.iter().find(|n| {
             n.name == node.name
                 && n.namespace == node.namespace
@@ -264,7 +280,7 @@ impl Graph {
         };
         let own = |guid: &Guid| found.readers.contains(guid) || found.writers.contains(guid);
         let mut list: Vec<_> = self
-            .raw()
+            .runtime_graph()
             .endpoints_if(|guid, _| own(&guid))
             .into_iter()
             .map(|e| {
@@ -279,22 +295,21 @@ impl Graph {
     fn endpoint_info(&self, endpoint: GraphEndpoint, nodes: &[GraphNode]) -> EndpointInfo {
         let data = endpoint.data;
         let owner = nodes.iter().find(|n| {
-            let list = match data.guid.entity.is_writer() {
-                true => &n.writers,
-                false => &n.readers,
+            let list = if data.guid.entity.is_writer() {
+                &n.writers
+            } else {
+                &n.readers
             };
             n.participant == data.guid.prefix && list.contains(&data.guid)
         });
-        let (vendor, enclave) = match endpoint.local {
-            true => {
-                let own = &self.context.core().options().enclave;
-                (VendorId::PTEROS, Some(own.clone()))
-            }
-            false => self
-                .raw()
+        let (vendor, enclave) = if endpoint.local {
+            let own = &self.context.core().options().enclave;
+            (VendorId::PTEROS, Some(own.clone()))
+        } else {
+            self.runtime_graph()
                 .participant(data.guid.prefix)
                 .map(|p| (p.vendor, enclave_of(&p)))
-                .unwrap_or_default(),
+                .unwrap_or_default()
         };
         let hash = user_data_value(&data.qos.user_data, "typehash");
         EndpointInfo {
@@ -316,91 +331,102 @@ impl Graph {
 
     /// A number that grows with every change of the graph.
     pub fn revision(&self) -> u64 {
-        self.raw().revision()
+        self.runtime_graph().revision()
     }
 
-    /// Waits until the revision differs from `since`; returns the one then, or
-    /// `since` when nothing changed. Blocks, at most `timeout` or until the
-    /// context shuts down; drives the network itself and runs no callbacks.
+    /// Waits for a change of the graph.
+    ///
+    /// Returns when the revision differs from `since`, with the current one, or
+    /// with `since` if nothing changed.
+    ///
+    /// Blocks, at most `timeout` or until the context shuts down. Drives the
+    /// network itself and runs no callbacks.
     pub fn wait_for_change(&self, since: u64, timeout: Duration) -> u64 {
         self.wait_until(timeout, || self.revision() != since);
         self.revision()
     }
 
-    /// Waits until `done` says so; returns its last word. It is asked after every
-    /// change and should be quick. Blocks, at most `timeout` or until the context
-    /// shuts down; drives the network itself and runs no callbacks.
+    /// Waits until `done` returns true; returns its last result.
+    ///
+    /// `done` runs after every change and should be quick. Blocks, at most
+    /// `timeout` or until the context shuts down. Drives the network itself and
+    /// runs no callbacks.
     pub fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
         let core = self.context.core();
         let queue: Arc<ReadyQueue> = core.ready_queue();
-        let until = core.env.now().after(timeout.into());
+        let until = core.platform.now().after(timeout.into());
         core.drive_until(&queue, until, done)
     }
 
-    /// For each publisher and subscription of a topic: do they talk, by which
-    /// path, and if not, why.
-    pub fn why(&self, topic: &str) -> Vec<PairReport> {
+    /// Reports for each pair of a topic whether it matches.
+    ///
+    /// Includes how messages travel, and if the pair does not match, why.
+    pub fn match_reports(&self, topic: &str) -> Vec<MatchReport> {
         let publishers = self.publishers(topic);
         let subscriptions = self.subscriptions(topic);
         let pairs = publishers
             .iter()
             .flat_map(|p| subscriptions.iter().map(move |s| (p, s)));
         pairs
-            .map(|(publisher, subscription)| PairReport {
-                verdicts: self.verdicts(publisher, subscription),
+            .map(|(publisher, subscription)| MatchReport {
+                outcomes: self.match_outcomes(publisher, subscription),
                 publisher: publisher.clone(),
                 subscription: subscription.clone(),
             })
             .collect()
     }
 
-    fn verdicts(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> Vec<Verdict> {
+    fn match_outcomes(
+        &self,
+        publisher: &EndpointInfo,
+        subscription: &EndpointInfo,
+    ) -> Vec<MatchOutcome> {
         if publisher.topic_type != subscription.topic_type {
-            return vec![Verdict::Blocked {
+            return vec![MatchOutcome::Incompatible {
                 policy: "type".into(),
                 offered: publisher.topic_type.clone(),
                 requested: subscription.topic_type.clone(),
-                advice: "give both the same type, or one of the topics another name".into(),
+                hint: "give both the same type, or one of the topics another name".into(),
             }];
         }
-        let blocked: Vec<Verdict> = mismatches(&publisher.data.qos, &subscription.data.qos)
+        let blocked: Vec<MatchOutcome> = mismatches(&publisher.data.qos, &subscription.data.qos)
             .into_iter()
-            .map(|m| Verdict::Blocked {
+            .map(|m| MatchOutcome::Incompatible {
                 policy: m.policy.name().into(),
                 offered: m.offered,
                 requested: m.requested,
-                advice: m.advice,
+                hint: m.advice,
             })
             .collect();
         if !blocked.is_empty() {
             return blocked;
         }
-        let mut verdicts = vec![self.match_verdict(publisher, subscription)];
+        let mut outcomes = vec![self.match_outcome(publisher, subscription)];
         if let (Some(ours), Some(theirs)) = (publisher.type_hash, subscription.type_hash)
             && ours != theirs
         {
-            verdicts.push(Verdict::Pending {
+            outcomes.push(MatchOutcome::Pending {
                     reason: format!(
                         "the type hashes differ ({ours} and {theirs}): the two were built from different definitions of {}",
                         publisher.topic_type
                     ),
                 });
         }
-        verdicts
+        outcomes
     }
 
-    fn match_verdict(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> Verdict {
+    fn match_outcome(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> MatchOutcome {
         for endpoint in [publisher, subscription] {
             let prefix = endpoint.gid.prefix;
-            if !endpoint.local && self.raw().participant(prefix).is_none() {
-                return Verdict::Pending {
+            if !endpoint.local && self.runtime_graph().participant(prefix).is_none() {
+                return MatchOutcome::Pending {
                     reason: format!("participant {prefix} has not announced itself yet"),
                 };
             }
         }
         let core = self.context.core();
         if let Some(reason) = core.why_denied(&publisher.data, &subscription.data) {
-            return Verdict::Denied { reason };
+            return MatchOutcome::Denied { reason };
         }
         let same = publisher.gid.prefix == subscription.gid.prefix;
         let path = match same {
@@ -408,18 +434,18 @@ impl Graph {
             true => "within one participant".to_owned(),
             false => self.path_between(publisher, subscription),
         };
-        Verdict::Matched { path }
+        MatchOutcome::Matched { path }
     }
 
-    /// The path between two processes. What this context is part of is known,
-    /// the rest follows from what both announce.
+    /// The path between two processes. It is known if this context is one of them,
+    /// else derived from what both announce.
     fn path_between(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> String {
         let core = self.context.core();
         let (ours, theirs) = (publisher.gid.prefix, subscription.gid.prefix);
         let reason = match core.prefix() {
-            own if own == ours => core.path_to(theirs).reason,
-            own if own == theirs => core.path_to(ours).reason,
-            _ => core.apart(ours, theirs),
+            own if own == ours => core.delivery_path_to(theirs).reason,
+            own if own == theirs => core.delivery_path_to(ours).reason,
+            _ => core.why_no_shared_memory(ours, theirs),
         };
         match reason {
             None => "shared memory".into(),
@@ -430,7 +456,7 @@ impl Graph {
         }
     }
 
-    /// Where the publisher's datagrams for this subscription go, as announced.
+    /// Where the publisher sends datagrams for this subscription, as announced.
     fn udp_path(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> String {
         let announced = |e: &EndpointInfo| {
             if !e.data.unicast.is_empty() {
@@ -439,7 +465,7 @@ impl Graph {
             if e.local {
                 return None;
             }
-            let participant = self.raw().participant(e.gid.prefix)?;
+            let participant = self.runtime_graph().participant(e.gid.prefix)?;
             participant.default_unicast.first().copied()
         };
         let shown = |e: &EndpointInfo| {
@@ -453,7 +479,7 @@ fn node_info(node: GraphNode) -> NodeInfo {
     NodeInfo {
         participant: node
             .participant
-            .with(pteros_rmw::rtps::id::EntityId::PARTICIPANT),
+            .with(pteros_runtime::rtps::id::EntityId::PARTICIPANT),
         namespace: node.namespace,
         name: node.name,
         enclave: node.enclave,
@@ -461,13 +487,14 @@ fn node_info(node: GraphNode) -> NodeInfo {
 }
 
 fn kind_of(guid: Guid) -> EndpointKind {
-    match guid.entity.is_writer() {
-        true => EndpointKind::Publisher,
-        false => EndpointKind::Subscription,
+    if guid.entity.is_writer() {
+        EndpointKind::Publisher
+    } else {
+        EndpointKind::Subscription
     }
 }
 
-/// The ROS name of a topic; names outside ROS's conventions as they are.
+/// The ROS name of a topic; names outside ROS conventions stay as they are.
 fn ros_topic(dds: &str) -> String {
     match from_dds_topic(dds) {
         DdsTopic::Topic(name) => name,
@@ -479,7 +506,7 @@ fn type_of(dds: &str) -> String {
     ros_type_name(dds).unwrap_or_else(|| dds.to_owned())
 }
 
-/// `pkg/srv/Name` of a request's or reply's type.
+/// `pkg/srv/Name` from the type name of a request or response.
 fn service_type(name: String) -> String {
     ["_Request", "_Response"]
         .iter()

@@ -1,37 +1,38 @@
-//! Instances of keyed topics, as users meet them: what a publisher says about
-//! one, and how a subscription hears of its end.
+//! Instances of keyed topics: register, dispose, unregister, and the end of an
+//! instance at a subscription (DDS 1.4 §2.2.2.4.2, §2.2.2.5.1).
+//!
+//! Instance states and their bookkeeping are the runtime's.
 
 use std::fmt;
 
-use bytes::Bytes;
 use pteros_msg::dynamic::DynamicMessage;
-use pteros_msg::key::{KeyHash, key_hash, key_payload};
+use pteros_msg::key::{key_hash, key_payload};
 use pteros_msg::message::Message;
-use pteros_rmw::error::PublishError;
-use pteros_rmw::instance::{Ending, InstanceInfo, InstanceState};
+use pteros_runtime::error::PublishError;
+use pteros_runtime::instance::{InstanceEnd, InstanceIdentity, InstanceInfo, InstanceState};
 
 use crate::dynamic::DynamicPublisher;
-use crate::publisher::{Publisher, RawPublisher};
+use crate::publisher::{Publisher, PublisherCore};
 use crate::sample::{Sample, SampleInfo};
 
-/// What a subscription hears, in order.
+/// A change received by a subscription: a message or the end of an instance.
 #[derive(Clone, Debug)]
-pub enum Change<T> {
+pub enum ReceivedChange<T> {
     /// A message.
     Sample(Sample<T>),
-    /// An instance ended. Only types with a key have instances.
-    End(InstanceEnd<T>),
+    /// The end of an instance. Only types with a key have instances.
+    End(EndedInstance<T>),
 }
 
-/// The end of an instance: it was disposed of, or nobody writes it any more.
+/// The end of an instance: disposed of, or no publisher writes it any more.
 #[derive(Clone)]
-pub struct InstanceEnd<T> {
+pub struct EndedInstance<T> {
     key: T,
     info: SampleInfo,
     instance: InstanceInfo,
 }
 
-impl<T> InstanceEnd<T> {
+impl<T> EndedInstance<T> {
     pub(crate) fn new(key: T, info: SampleInfo, instance: InstanceInfo) -> Self {
         Self {
             key,
@@ -40,30 +41,33 @@ impl<T> InstanceEnd<T> {
         }
     }
 
-    /// Which instance: its key fields are filled in, all others have their
-    /// default. Raw subscriptions get the serialized key.
+    /// The instance's key: key fields are set, all others have default values.
+    ///
+    /// Raw subscriptions get the serialized key.
     pub fn key(&self) -> &T {
         &self.key
     }
 
-    /// How it ended; [`InstanceState::Alive`] never.
+    /// Disposed or no writers; never [`InstanceState::Alive`].
     pub fn state(&self) -> InstanceState {
         self.instance.state
     }
 
-    /// The instance when it ended.
+    /// The instance at its end.
     pub fn instance(&self) -> &InstanceInfo {
         &self.instance
     }
 
-    /// Who ended it, and when. Of one whose last publisher left or fell silent:
-    /// that publisher, without a source time and with number 0.
+    /// The writer that ended it, and the time.
+    ///
+    /// If the last publisher left or lost its liveliness: that publisher, without a
+    /// source timestamp and with sequence number 0.
     pub fn info(&self) -> &SampleInfo {
         &self.info
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for InstanceEnd<T> {
+impl<T: fmt::Debug> fmt::Debug for EndedInstance<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InstanceEnd")
             .field("key", &self.key)
@@ -73,56 +77,65 @@ impl<T: fmt::Debug> fmt::Debug for InstanceEnd<T> {
     }
 }
 
-/// For types with a key. Only the key fields of the message given are looked at.
+/// For types with a key. Only the key fields of the given message are read.
 impl<T: Message> Publisher<T> {
-    /// Says that this publisher will write an instance, without publishing
-    /// anything: it counts among the publisher's from now on. Publishing
-    /// registers by itself. Never blocks.
+    /// Registers an instance without publishing anything. Never blocks.
+    ///
+    /// It counts among the publisher's instances from now on. Publishing registers
+    /// an instance implicitly.
     ///
     /// # Errors
     /// [`PublishError::NoKey`], [`PublishError::TooManyInstances`].
     pub fn register(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.register(self.identity(message))
+        self.raw.register(self.key_identity(message))
     }
 
-    /// Says that an instance is gone. Subscriptions hear of it in order with
-    /// the messages, late joiners too where the publisher is transient local.
-    /// Publishing the instance again brings it back. Blocks as
-    /// [`Publisher::publish`] does.
+    /// Disposes of an instance. Blocks as [`Publisher::publish`] does.
+    ///
+    /// Subscriptions receive the dispose in order with the messages; late joiners
+    /// also do if the publisher is transient local. Publishing the instance again
+    /// makes it alive.
     ///
     /// # Errors
     /// [`PublishError::NoKey`], and those of [`Publisher::publish`].
     pub fn dispose(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.end(Ending::Dispose, self.identity(message))
+        self.raw
+            .end_instance(InstanceEnd::Dispose, self.key_identity(message))
     }
 
-    /// Says that this publisher no longer writes an instance. With
-    /// [`QosProfile::autodispose_unregistered_instances`](crate::QosProfile), as
-    /// by default, it is gone with that; else it has one writer less, and ends
-    /// when that was the last. Late joiners hear nothing of it any more. Blocks
-    /// as [`Publisher::publish`] does.
+    /// Unregisters an instance: this publisher no longer writes it.
+    ///
+    /// Blocks as [`Publisher::publish`] does.
+    ///
+    /// With [`QosProfile::autodispose_unregistered_instances`](crate::QosProfile),
+    /// the default, this also disposes of it. Otherwise the instance has one writer
+    /// less, and ends when that was the last. Late joiners no longer receive it.
     ///
     /// # Errors
     /// [`PublishError::NoKey`], [`PublishError::UnknownInstance`], and those of
     /// [`Publisher::publish`].
     pub fn unregister(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.end(Ending::Unregister, self.identity(message))
+        self.raw
+            .end_instance(InstanceEnd::Unregister, self.key_identity(message))
     }
 
-    fn identity(&self, message: &T) -> (KeyHash, Bytes) {
+    fn key_identity(&self, message: &T) -> InstanceIdentity {
         let key = key_payload(message, self.raw.representation);
-        (key_hash(message), key.into())
+        InstanceIdentity {
+            hash: key_hash(message),
+            key: key.into(),
+        }
     }
 }
 
-/// As for [`Publisher`]: only the key fields of the message given are looked at.
+/// As for [`Publisher`]: only the key fields of the given message are read.
 impl DynamicPublisher {
     /// As [`Publisher::register`].
     ///
     /// # Errors
     /// As there; a message of another type is [`PublishError::Invalid`].
     pub fn register(&self, message: &DynamicMessage) -> Result<(), PublishError> {
-        self.raw.register(self.identity(message)?)
+        self.raw.register(self.key_identity(message)?)
     }
 
     /// As [`Publisher::dispose`].
@@ -130,7 +143,8 @@ impl DynamicPublisher {
     /// # Errors
     /// As there; a message of another type is [`PublishError::Invalid`].
     pub fn dispose(&self, message: &DynamicMessage) -> Result<(), PublishError> {
-        self.raw.end(Ending::Dispose, self.identity(message)?)
+        self.raw
+            .end_instance(InstanceEnd::Dispose, self.key_identity(message)?)
     }
 
     /// As [`Publisher::unregister`].
@@ -138,31 +152,35 @@ impl DynamicPublisher {
     /// # Errors
     /// As there; a message of another type is [`PublishError::Invalid`].
     pub fn unregister(&self, message: &DynamicMessage) -> Result<(), PublishError> {
-        self.raw.end(Ending::Unregister, self.identity(message)?)
+        self.raw
+            .end_instance(InstanceEnd::Unregister, self.key_identity(message)?)
     }
 
-    fn identity(&self, message: &DynamicMessage) -> Result<(KeyHash, Bytes), PublishError> {
+    fn key_identity(&self, message: &DynamicMessage) -> Result<InstanceIdentity, PublishError> {
         self.check_type(message)?;
         let key = message.key_payload(self.raw.representation);
-        Ok((message.key_hash(), key.into()))
+        Ok(InstanceIdentity {
+            hash: message.key_hash(),
+            key: key.into(),
+        })
     }
 }
 
-impl RawPublisher {
-    pub(crate) fn register(&self, identity: (KeyHash, Bytes)) -> Result<(), PublishError> {
+impl PublisherCore {
+    pub(crate) fn register(&self, identity: InstanceIdentity) -> Result<(), PublishError> {
         let core = self.node.core();
         core.register_instance(&self.endpoint, identity)
-            .map_err(|error| self.named(error))
+            .map_err(|error| self.with_ros_topic(error))
     }
 
-    pub(crate) fn end(
+    pub(crate) fn end_instance(
         &self,
-        ending: Ending,
-        identity: (KeyHash, Bytes),
+        ending: InstanceEnd,
+        identity: InstanceIdentity,
     ) -> Result<(), PublishError> {
         let core = self.node.core();
-        let source = core.env.wall();
+        let source = core.platform.wall_clock();
         core.end_instance(&self.endpoint, ending, identity, source)
-            .map_err(|error| self.named(error))
+            .map_err(|error| self.with_ros_topic(error))
     }
 }

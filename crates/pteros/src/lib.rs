@@ -1,4 +1,4 @@
-//! ROS 2 without the weight: nodes, publishers, subscriptions, executors.
+//! ROS 2 client library: nodes, publishers, subscriptions, services, executors.
 //!
 //! A node in ten lines:
 //!
@@ -8,7 +8,7 @@
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let context = Context::new()?;
-//!     let node = context.node("talker")?;
+//!     let node = context.create_node("talker")?;
 //!     let publisher = node.create_publisher::<Text>("chatter", QosProfile::default())?;
 //!     let mut count = 0;
 //!     let _timer = node.create_timer(std::time::Duration::from_secs(1), move || {
@@ -20,9 +20,16 @@
 //! }
 //! ```
 //!
-//! The thread that spins is the receive loop: it polls the sockets, runs the
-//! protocol and calls the callbacks. Within a process messages travel as
-//! shared pointers, elsewhere as RTPS over UDP, compatible with ROS 2.
+//! The thread that spins is also the receive loop: it polls the sockets, runs the
+//! RTPS protocol and calls the callbacks. While no thread spins, the process's
+//! background I/O thread serves the sockets. Intra-process messages travel as
+//! shared pointers, messages of the same host through a shared-memory transport,
+//! all others as RTPS over UDP. Every path is compatible with ROS 2's QoS and wire
+//! format.
+//!
+//! Start with [`Context`] (the DDS participant), [`Node`] and [`QosProfile`].
+//! [`Graph`] is the graph cache, [`SubscriptionOptions`] holds content filter and
+//! callback group, [`executor`] runs callbacks, [`tf`] is the tf buffer.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -37,7 +44,7 @@ mod error;
 mod event;
 pub mod executor;
 mod graph;
-mod guard;
+mod guard_condition;
 mod instance;
 mod lifecycle;
 mod loan;
@@ -49,10 +56,10 @@ mod payload;
 mod payload_memory;
 mod publisher;
 mod publisher_group;
+mod publisher_store;
 mod sample;
 mod service;
 mod set_qos;
-mod stored;
 mod subscription;
 mod subscription_group;
 pub mod suggest;
@@ -67,76 +74,77 @@ mod wait_set;
 
 pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
-pub use pteros_rmw::content_filter::FilterSpec as ContentFilter;
-pub use pteros_rmw::error::{
-    EndpointError, FilterProblem, GroupError, OpenError, PublishError, QosChangeError,
+pub use pteros_runtime::content_filter::FilterSpec as ContentFilter;
+pub use pteros_runtime::error::{
+    ContentFilterError, EndpointError, GroupError, OpenError, PublishError, QosChangeError,
 };
-pub use pteros_rmw::event::EndpointEvent;
-pub use pteros_rmw::flow::{FlowController, FlowError, Pace};
-pub use pteros_rmw::limits::{LimitError, Limits};
-pub use pteros_rmw::links::{LinkCounts, LinkTotals, ShmError};
-pub use pteros_rmw::reader::ReaderCounts;
-pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
-pub use pteros_rmw::rtps::discovery::data::ProductVersion;
+pub use pteros_runtime::event::EndpointEvent;
+pub use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController, FlowControllerError};
+pub use pteros_runtime::limits::{LimitError, Limits};
+pub use pteros_runtime::reader::ReaderCounts;
+pub use pteros_runtime::rtps::content_filter::ContentFilterProperty;
+pub use pteros_runtime::rtps::discovery::data::ProductVersion;
 #[doc(hidden)]
-pub use pteros_rmw::rtps::fault;
-pub use pteros_rmw::rtps::id::{Guid, VendorId};
-pub use pteros_rmw::rtps::qos::PolicyId;
-pub use pteros_rmw::sample::Path;
-pub use pteros_rmw::service::ServerCounts;
-pub use pteros_rmw::thread::{self, ThreadSettings};
-pub use pteros_rmw::writer::WriterCounts;
-pub use pteros_rmw::{PeerPath, SharedMemoryOptions};
-pub use pteros_rmw::{config, env, names, qos, store};
+pub use pteros_runtime::rtps::fault;
+pub use pteros_runtime::rtps::id::{Guid, VendorId};
+pub use pteros_runtime::rtps::qos::PolicyId;
+pub use pteros_runtime::sample::DeliveryPath;
+pub use pteros_runtime::service::ServiceServerCounts;
+pub use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals, ShmError};
+pub use pteros_runtime::thread::{self, ThreadSettings};
+pub use pteros_runtime::writer::WriterCounts;
+pub use pteros_runtime::{PeerDelivery, SharedMemoryOptions};
+pub use pteros_runtime::{config, names, platform, qos, store};
 
 pub use action::{
-    ActionClient, ActionError, ActionServer, ActionServerOptions, ClientGoal, DynamicActionClient,
-    DynamicActionServer, DynamicActionServerOptions, DynamicActionType, DynamicClientGoal,
-    DynamicServerGoal, GoalEnd, GoalError, GoalResponse, GoalStatus, ServerGoal,
+    ActionClient, ActionError, ActionServer, ActionServerOptions, ClientGoalHandle,
+    DynamicActionClient, DynamicActionServer, DynamicActionServerOptions, DynamicActionType,
+    DynamicClientGoalHandle, DynamicServerGoalHandle, GoalError, GoalResponse, GoalStatus,
+    ServerGoalHandle, WrappedResult,
 };
-pub use callback_group::{CallbackGroup, CallbackGroupKind};
+pub use callback_group::{CallbackGroup, CallbackGroupType};
 pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;
 pub use error::{ContextError, CreateError, NodeError};
 pub use executor::{
     Chain, ChainError, ChainExecutor, ChainGraph, ChainReport, ChainReports, DataSemantics,
-    ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, Output, PanicPolicy,
-    PolledExecutor, Readiness, SingleThreadedExecutor, StaticExecutor, StaticExecutorHandle,
-    StepKey, Trigger,
+    ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy,
+    PolledExecutor, Readiness, RoundOutput, SingleThreadedExecutor, StaticExecutor,
+    StaticExecutorHandle, StepKey, Trigger,
 };
 pub use graph::{
-    EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, ParticipantInfo, TopicInfo,
-    TypeNotTold, Verdict,
+    AnnouncedTypeError, EndpointInfo, EndpointKind, Graph, MatchOutcome, MatchReport, NodeInfo,
+    ParticipantInfo, TopicInfo,
 };
-pub use guard::{GuardCondition, GuardConditionOptions, TriggerHandle};
-pub use instance::{Change, InstanceEnd};
+pub use guard_condition::{GuardCondition, GuardConditionOptions, TriggerHandle};
+pub use instance::{EndedInstance, ReceivedChange};
 pub use lifecycle::{
-    CallbackReturn, Condition, Later, LaterAnswer, LifecycleCallbacks, LifecycleNode,
+    CallbackReturn, CallbackReturnSender, DeferredReturn, LifecycleCallbacks, LifecycleNode,
     LifecyclePublisher, LifecycleState, LifecycleSupervisor, LifecycleTransition, LossPolicy,
-    NodeReport, SupervisedNode, SupervisorError, SupervisorEvent, SupervisorReport,
+    NodeCondition, NodeReport, SupervisedNode, SupervisorError, SupervisorEvent, SupervisorReport,
     TransitionError,
 };
-pub use loan::Loan;
-#[doc(hidden)]
-pub use logger::At as LoggerAt;
+pub use loan::LoanedMessage;
 pub use logger::Logger;
+#[doc(hidden)]
+pub use logger::SourceLocation as LoggerSourceLocation;
 pub use node::{Node, NodeOptions};
-pub use pteros_rmw::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};
+pub use pteros_runtime::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};
 pub use publisher::{Publisher, PublisherOptions};
-pub use publisher_group::{CoherentChanges, PublisherGroup};
+pub use publisher_group::{CoherentSet, PublisherGroup};
 pub use qos::QosProfile;
 pub use sample::{Sample, SampleInfo};
 pub use service::{
-    Call, CallError, Client, DynamicClient, DynamicService, DynamicServiceType, Service,
-    ServiceCall, ServiceIntrospection, ServiceOptions, ServiceTypeError,
+    CallError, Client, DynamicClient, DynamicService, DynamicServiceType, PendingRequest,
+    ResponseFuture, Service, ServiceIntrospectionState, ServiceOptions, ServiceTypeError,
 };
 pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};
-pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
-pub use task::{Next, Sleep, SpawnError, TaskHandle};
+pub use subscription_group::{GroupAccess, GroupChange, SubscriptionGroup};
+pub use task::{NextMessage, Sleep, SpawnError, TaskHandle};
 pub use timer::{Timer, TimerOptions};
-pub use type_description::{AskTypeError, ToldType};
-pub use view::{InPlace, View};
+pub use type_description::{RemoteTypeDescription, TypeDescriptionError};
+pub use view::{InPlaceMessage, MessageView};
 pub use wait_set::{WaitKey, WaitSet, WaitSetError, Waitable};
 
 /// The README's program compiles.
@@ -144,47 +152,7 @@ pub use wait_set::{WaitKey, WaitSet, WaitSetError, Waitable};
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The example of docs/executors.md compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/executors.md")]
-struct Executors;
-
-/// The example of docs/copies.md runs.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/copies.md")]
-struct Copies;
-
-/// The examples of docs/actions.md compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/actions.md")]
-struct Actions;
-
-/// The example of docs/lifecycle.md compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/lifecycle.md")]
-struct Lifecycle;
-
-/// The example of docs/time.md compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/time.md")]
-struct Time;
-
-/// The example of docs/logging.md compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/logging.md")]
-struct Logging;
-
-/// The example of docs/parameters.md compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/parameters.md")]
-struct Parameters;
-
-/// The example of docs/components.md compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/components.md")]
-struct Components;
-
-/// What a program usually needs.
+/// The types that most programs need.
 pub mod prelude {
     pub use crate::{
         Client, Context, ContextOptions, Node, NodeOptions, Publisher, QosProfile, Sample, Service,

@@ -1,4 +1,8 @@
-//! Loans: messages written where they will be read.
+//! Loaned messages: zero-copy publishing.
+//!
+//! A loaned message lies in a chunk of the shared-memory transport (or in this
+//! process's memory), is written in place and published without a copy. Layout
+//! rules are those of [`FixedLayout`]; the chunk pool is the runtime's.
 
 use std::any::TypeId;
 use std::fmt;
@@ -8,62 +12,66 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_msg::cdr::{
-    HEADER_BYTES, Representation, Room, fixed_header, payload_len, payload_len_with_room,
-    to_payload_slice, to_payload_with_room,
+    HEADER_BYTES, Representation, ReservedSequence, fixed_header, payload_len,
+    payload_len_reserving, to_payload_reserving, to_payload_slice,
 };
 use pteros_msg::message::Message;
 use pteros_msg::plain::{FixedLayout, bytes_of, values_in, values_in_mut};
 use pteros_msg::view::{Viewable, view_payload};
-use pteros_rmw::error::PublishError;
-use pteros_rmw::links::Chunk;
-use pteros_rmw::sample::SharedValue;
-use pteros_rmw::writer::Outgoing;
+use pteros_runtime::error::PublishError;
+use pteros_runtime::sample::SharedValue;
+use pteros_runtime::shm_transport::Chunk;
+use pteros_runtime::writer::OutboundMessage;
 
 use crate::payload_memory::PayloadMemory;
-use crate::publisher::{Publisher, RawPublisher};
+use crate::publisher::{Publisher, PublisherCore};
 
-/// A message, or the large sequence of one, to be written where its readers
-/// will read it, and then [published](Publisher::publish_loaned).
+/// A loaned message, or the large sequence of one: zero-copy.
 ///
-/// Dereferences to what is to be written: the message itself
-/// ([`Publisher::loan`]), or the elements of the sequence
-/// ([`Publisher::loan_sequence`]). Dropped, nothing is published and its memory
-/// is free again. It may outlive its publisher, and counts as in use meanwhile:
-/// who holds many exhausts the pool.
+/// It is written in place and then [published](Publisher::publish_loaned).
 ///
-/// Its memory is shared with other processes if the publisher has subscriptions
-/// there that are reached by shared memory and the message has more than 512
-/// bytes, and of this process otherwise. That is decided when it is made; what
-/// becomes of it afterwards costs a copy at most.
-pub struct Loan<T, V: ?Sized = T> {
-    memory: Memory,
-    /// Where in the payload the value lies.
-    place: Range<usize>,
-    /// The value, where it cannot lie in the payload.
-    beside: Option<Beside<V>>,
+/// It dereferences to what is to be written: the message itself
+/// ([`Publisher::borrow_loaned_message`]), or the elements of the sequence
+/// ([`Publisher::borrow_loaned_sequence`]). Dropping it publishes nothing and
+/// returns its memory. It may outlive its publisher. It counts as in use meanwhile,
+/// so many loans exhaust the chunk pool.
+///
+/// The memory is shared with other processes if the publisher has subscriptions
+/// there that are connected by shared memory and the message exceeds 512 bytes.
+/// Otherwise it belongs to this process. That is decided at creation; if it changes
+/// later, a copy at most is needed.
+pub struct LoanedMessage<T, V: ?Sized = T> {
+    memory: LoanMemory,
+    /// Where the value lies in the payload.
+    body_range: Range<usize>,
+    /// The value, if it cannot lie in the payload itself.
+    unaligned: Option<UnalignedValue<V>>,
     representation: Representation,
     message: PhantomData<fn() -> T>,
 }
 
-/// A value that is written into the payload in the end.
-struct Beside<V: ?Sized> {
+/// A value that is copied into the payload when it is published.
+struct UnalignedValue<V: ?Sized> {
     value: Box<V>,
     write: fn(&V, &mut [u8], Range<usize>, Representation),
 }
 
 impl<T: Message> Publisher<T> {
-    /// A message to be written in place, with its default values at first, as
-    /// rclcpp's `borrow_loaned_message`. For types of nothing but numbers, without gaps between them
-    /// ([`FixedLayout`]): the compiler says which are.
+    /// Borrows a message to be written in place: zero-copy.
+    ///
+    /// It has default values. As rclcpp's `borrow_loaned_message`.
+    ///
+    /// Only for types of numbers without gaps between them ([`FixedLayout`]); the
+    /// compiler checks it.
     ///
     /// ```no_run
     /// use pteros::interfaces::geometry_msgs::msg::Pose;
     /// use pteros::prelude::*;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let node = Context::new()?.node("tracker")?;
+    /// let node = Context::new()?.create_node("tracker")?;
     /// let publisher = node.create_publisher::<Pose>("pose", 10)?;
-    /// let mut pose = publisher.loan()?;
+    /// let mut pose = publisher.borrow_loaned_message()?;
     /// pose.position.x = 1.5;
     /// publisher.publish_loaned(pose)?;
     /// # Ok(())
@@ -73,65 +81,70 @@ impl<T: Message> Publisher<T> {
     /// Waits for memory as [`Publisher::publish`] does.
     ///
     /// # Errors
-    /// [`PublishError::NoSharedMemory`] when a reliable publisher's pool is
-    /// exhausted (a best-effort one gets memory of its own, which is lost to
-    /// subscriptions by shared memory, and counted, if there is still no chunk
-    /// when it is published), [`PublishError::TooLarge`],
-    /// [`PublishError::ShutDown`].
-    pub fn loan(&self) -> Result<Loan<T>, PublishError>
+    /// - [`PublishError::NoSharedMemory`] when a reliable publisher's chunk pool is
+    ///   exhausted. A best-effort publisher gets memory of this process instead.
+    ///   Such a message is lost to shared-memory subscriptions, and counted, if
+    ///   there is still no chunk when it is published.
+    /// - [`PublishError::TooLarge`], [`PublishError::ShutDown`].
+    pub fn borrow_loaned_message(&self) -> Result<LoanedMessage<T>, PublishError>
     where
         T: FixedLayout,
     {
-        let mut loan = self.loan_unset()?;
+        let mut loan = self.borrow_loaned_message_uninitialized()?;
         *loan = T::default();
         Ok(loan)
     }
 
-    /// As [`Publisher::loan`], without writing the default values: its numbers
-    /// are those that the memory held, of an earlier message of this process
-    /// perhaps. For large types all of which is written anyway.
+    /// As [`Publisher::borrow_loaned_message`], without writing default values.
+    ///
+    /// The numbers are those that the memory held, perhaps of an earlier message of
+    /// this process. For large types that the caller overwrites completely.
     ///
     /// # Errors
-    /// As [`Publisher::loan`].
-    pub fn loan_unset(&self) -> Result<Loan<T>, PublishError>
+    /// As [`Publisher::borrow_loaned_message`].
+    pub fn borrow_loaned_message_uninitialized(&self) -> Result<LoanedMessage<T>, PublishError>
     where
         T: FixedLayout,
     {
         let representation = self.raw.representation;
         let begin = HEADER_BYTES;
         let end = begin + size_of::<T>();
-        let lies_there = representation == Representation::Xcdr1;
-        let len = match lies_there {
-            true => end.next_multiple_of(4),
-            false => payload_len(&T::default(), representation),
+        let in_memory_layout = representation == Representation::Xcdr1;
+        let len = if in_memory_layout {
+            end.next_multiple_of(4)
+        } else {
+            payload_len(&T::default(), representation)
         };
-        let mut memory = self.raw.lend(len)?;
+        let mut memory = self.raw.loan_memory(len)?;
         let bytes = memory.bytes_mut();
         bytes[..begin].copy_from_slice(&fixed_header::<T>());
-        if lies_there {
+        if in_memory_layout {
             bytes[end..].fill(0);
         }
-        let is_beside = !lies_there || values_in_mut::<T>(&mut bytes[begin..end]).is_none();
-        let beside = || Beside {
+        let is_unaligned =
+            !in_memory_layout || values_in_mut::<T>(&mut bytes[begin..end]).is_none();
+        let unaligned = || UnalignedValue {
             value: Box::new(T::default()),
             write: |value: &T, bytes, _, representation| {
                 let written = to_payload_slice(value, representation, bytes);
                 debug_assert_eq!(written, Ok(bytes.len()), "its size is fixed");
             },
         };
-        Ok(Loan {
-            beside: is_beside.then(beside),
+        Ok(LoanedMessage {
+            unaligned: is_unaligned.then(unaligned),
             memory,
-            place: begin..end,
+            body_range: begin..end,
             representation,
             message: PhantomData,
         })
     }
 
-    /// The elements of a message's large sequence, `count` of them, to be written
-    /// in place. All other fields are taken from `message` now; what it has in
-    /// the sequence itself does not matter and stays there. The elements are
-    /// those that the memory held: write them all.
+    /// Borrows the elements of a message's large sequence, `count` of them, to be
+    /// written in place.
+    ///
+    /// All other fields are copied from `message` now. The contents of its sequence
+    /// are ignored and left unchanged. The elements hold what the memory held:
+    /// write them all.
     ///
     /// ```no_run
     /// use pteros::interfaces::sensor_msgs::msg::Image;
@@ -141,7 +154,7 @@ impl<T: Message> Publisher<T> {
     /// # struct Camera;
     /// # impl Camera { fn read(&mut self, pixels: &mut [u8]) { pixels.fill(7) } }
     /// # let mut camera = Camera;
-    /// let node = Context::new()?.node("camera")?;
+    /// let node = Context::new()?.create_node("camera")?;
     /// let publisher = node.create_publisher::<Image>("image", 2)?;
     /// let mut image = Image {
     ///     width: 640,
@@ -150,82 +163,86 @@ impl<T: Message> Publisher<T> {
     ///     step: 640,
     ///     ..Image::default()
     /// };
-    /// let mut pixels = publisher.loan_sequence(&mut image, |image| &mut image.data, 640 * 480)?;
+    /// let mut pixels = publisher.borrow_loaned_sequence(&mut image, |image| &mut image.data, 640 * 480)?;
     /// camera.read(&mut pixels);
     /// publisher.publish_loaned(pixels)?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// The sequence is of numbers, or of messages of [`FixedLayout`] such as
+    /// The sequence consists of numbers, or of messages of [`FixedLayout`] such as
     /// points. Waits for memory as [`Publisher::publish`] does.
     ///
     /// # Errors
-    /// As [`Publisher::loan`]; [`PublishError::Invalid`] when the sequence is not
-    /// one of the message's, is longer than its type allows, or its elements do
-    /// not lie as in memory (of messages in XCDR2).
-    pub fn loan_sequence<E: FixedLayout + Default>(
+    /// As [`Publisher::borrow_loaned_message`]. [`PublishError::Invalid`] when the
+    /// sequence is not a field of the message, exceeds the bound of its type, or
+    /// its elements are not laid out as in memory (of messages in XCDR2).
+    pub fn borrow_loaned_sequence<E: FixedLayout + Default>(
         &self,
         message: &mut T,
         sequence: impl Fn(&mut T) -> &mut Vec<E>,
         count: usize,
-    ) -> Result<Loan<T, [E]>, PublishError>
+    ) -> Result<LoanedMessage<T, [E]>, PublishError>
     where
         T: Viewable,
     {
         let least = count.saturating_mul(size_of::<E>());
         let fits = self.raw.endpoint.check_size(least);
-        fits.map_err(|error| self.raw.named(error))?;
-        let own = std::mem::take(sequence(message));
-        let mut room = Room::in_place_of(sequence(message), count);
-        let drafted = self.draft(message, &mut room);
-        *sequence(message) = own;
+        fits.map_err(|error| self.raw.with_ros_topic(error))?;
+        let original = std::mem::take(sequence(message));
+        let mut room = ReservedSequence::for_sequence(sequence(message), count);
+        let drafted = self.write_around_sequence(message, &mut room);
+        *sequence(message) = original;
         let mut memory = drafted?;
-        let place = room.place().map_err(|error| self.invalid(&error))?;
-        // A sequence that is longer than its type allows, above all.
+        let place = room.byte_range().map_err(|error| self.invalid(&error))?;
+        // Fails above all for a sequence longer than its bound.
         view_payload::<T>(memory.bytes()).map_err(|error| self.invalid(&error))?;
-        let is_beside = values_in_mut::<E>(&mut memory.bytes_mut()[place.clone()]).is_none();
-        let beside = || Beside {
+        let is_unaligned = values_in_mut::<E>(&mut memory.bytes_mut()[place.clone()]).is_none();
+        let unaligned = || UnalignedValue {
             value: vec![E::default(); count].into(),
             write: |values: &[E], bytes: &mut [u8], place: Range<usize>, _| {
                 bytes[place].copy_from_slice(bytes_of(values));
             },
         };
-        Ok(Loan {
-            beside: is_beside.then(beside),
+        Ok(LoanedMessage {
+            unaligned: is_unaligned.then(unaligned),
             memory,
-            place,
+            body_range: place,
             representation: self.raw.representation,
             message: PhantomData,
         })
     }
 
-    /// Memory with all of the message but for the elements.
-    fn draft(&self, message: &T, room: &mut Room) -> Result<Memory, PublishError> {
+    /// Serializes the message into loaned memory, leaving out the elements.
+    fn write_around_sequence(
+        &self,
+        message: &T,
+        room: &mut ReservedSequence,
+    ) -> Result<LoanMemory, PublishError> {
         let representation = self.raw.representation;
-        let len = payload_len_with_room(message, representation, room);
-        room.place().map_err(|error| self.invalid(&error))?;
-        let mut memory = self.raw.lend(len)?;
-        let written = to_payload_with_room(message, representation, memory.bytes_mut(), room);
+        let len = payload_len_reserving(message, representation, room);
+        room.byte_range().map_err(|error| self.invalid(&error))?;
+        let mut memory = self.raw.loan_memory(len)?;
+        let written = to_payload_reserving(message, representation, memory.bytes_mut(), room);
         debug_assert_eq!(written, Ok(len), "counted and written alike");
         Ok(memory)
     }
 
-    /// Publishes what was written into a loan, without copying it for
-    /// subscriptions that are reached by shared memory. Views of this process
-    /// read it in place as well; its typed subscriptions decode it, the network
-    /// gets its datagrams from it.
+    /// Publishes a loaned message, without a copy for shared-memory subscriptions.
+    ///
+    /// Views of this process read it in place as well. Typed subscriptions of this
+    /// process decode it. Datagrams for the network are built from it.
     ///
     /// # Errors
-    /// See [`PublishError`]; nothing was sent then, and the loan is over.
-    /// [`PublishError::Invalid`] for the loan of a publisher whose profile names
+    /// See [`PublishError`]; nothing was sent then, and the loan is returned.
+    /// [`PublishError::Invalid`] for a loan of a publisher whose profile has
     /// another [representation](crate::QosProfile::representation).
-    pub fn publish_loaned<V: ?Sized>(&self, loan: Loan<T, V>) -> Result<(), PublishError> {
+    pub fn publish_loaned<V: ?Sized>(&self, loan: LoanedMessage<T, V>) -> Result<(), PublishError> {
         if loan.representation != self.raw.representation {
             return Err(self.invalid(&"the loan is of a publisher with another representation"));
         }
-        let (payload, is_shared) = loan.freeze(&self.raw.memory);
-        self.raw.send(&mut Loaned {
+        let (payload, is_shared) = loan.into_payload(&self.raw.memory);
+        self.raw.send(&mut LoanedPayload {
             message_type: TypeId::of::<T>(),
             payload,
             is_shared,
@@ -240,106 +257,108 @@ impl<T: Message> Publisher<T> {
     }
 }
 
-impl RawPublisher {
-    /// Memory for a payload of just that size.
-    fn lend(&self, len: usize) -> Result<Memory, PublishError> {
-        let chunk = self.node.core().lend(&self.endpoint, len);
-        match chunk.map_err(|error| self.named(error))? {
-            Some(chunk) => Ok(Memory::Chunk(chunk)),
-            None => Ok(Memory::own(&self.memory, len)),
+impl PublisherCore {
+    /// Memory for a payload of exactly that size.
+    fn loan_memory(&self, len: usize) -> Result<LoanMemory, PublishError> {
+        let chunk = self.node.core().loan(&self.endpoint, len);
+        match chunk.map_err(|error| self.with_ros_topic(error))? {
+            Some(chunk) => Ok(LoanMemory::Chunk(chunk)),
+            None => Ok(LoanMemory::heap(&self.memory, len)),
         }
     }
 }
 
-impl<T, V: ?Sized> Loan<T, V> {
+impl<T, V: ?Sized> LoanedMessage<T, V> {
     /// Whether it lies in memory that other processes can read.
     pub fn is_shared(&self) -> bool {
-        matches!(self.memory, Memory::Chunk(Chunk::Shared(_)))
+        matches!(self.memory, LoanMemory::Chunk(Chunk::Shared(_)))
     }
 
-    fn freeze(mut self, memory: &PayloadMemory) -> (Bytes, bool) {
-        if let Some(Beside { value, write }) = &self.beside {
+    fn into_payload(mut self, memory: &PayloadMemory) -> (Bytes, bool) {
+        if let Some(UnalignedValue { value, write }) = &self.unaligned {
             let bytes = self.memory.bytes_mut();
-            write(value, bytes, self.place, self.representation);
+            write(value, bytes, self.body_range, self.representation);
         }
-        self.memory.freeze(memory)
+        self.memory.into_payload(memory)
     }
 }
 
-/// A loan is aligned when it is made, or beside.
-const LIES_THERE: &str = "a loan's memory does not move";
+/// Alignment is checked at creation; an unaligned value is kept separately.
+const MEMORY_IS_STABLE: &str = "a loan's memory does not move";
 
-impl<T: FixedLayout> Deref for Loan<T, T> {
+impl<T: FixedLayout> Deref for LoanedMessage<T, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        match &self.beside {
-            Some(beside) => &beside.value,
+        match &self.unaligned {
+            Some(unaligned) => &unaligned.value,
             None => {
-                let values = values_in(&self.memory.bytes()[self.place.clone()]);
-                &values.expect(LIES_THERE)[0]
+                let values = values_in(&self.memory.bytes()[self.body_range.clone()]);
+                &values.expect(MEMORY_IS_STABLE)[0]
             }
         }
     }
 }
 
-impl<T: FixedLayout> DerefMut for Loan<T, T> {
+impl<T: FixedLayout> DerefMut for LoanedMessage<T, T> {
     fn deref_mut(&mut self) -> &mut T {
-        match &mut self.beside {
-            Some(beside) => &mut beside.value,
+        match &mut self.unaligned {
+            Some(unaligned) => &mut unaligned.value,
             None => {
-                let values = values_in_mut(&mut self.memory.bytes_mut()[self.place.clone()]);
-                &mut values.expect(LIES_THERE)[0]
+                let values = values_in_mut(&mut self.memory.bytes_mut()[self.body_range.clone()]);
+                &mut values.expect(MEMORY_IS_STABLE)[0]
             }
         }
     }
 }
 
-impl<T, E: FixedLayout> Deref for Loan<T, [E]> {
+impl<T, E: FixedLayout> Deref for LoanedMessage<T, [E]> {
     type Target = [E];
 
     fn deref(&self) -> &[E] {
-        match &self.beside {
-            Some(beside) => &beside.value,
-            None => values_in(&self.memory.bytes()[self.place.clone()]).expect(LIES_THERE),
-        }
-    }
-}
-
-impl<T, E: FixedLayout> DerefMut for Loan<T, [E]> {
-    fn deref_mut(&mut self) -> &mut [E] {
-        match &mut self.beside {
-            Some(beside) => &mut beside.value,
+        match &self.unaligned {
+            Some(unaligned) => &unaligned.value,
             None => {
-                let bytes = &mut self.memory.bytes_mut()[self.place.clone()];
-                values_in_mut(bytes).expect(LIES_THERE)
+                values_in(&self.memory.bytes()[self.body_range.clone()]).expect(MEMORY_IS_STABLE)
             }
         }
     }
 }
 
-impl<T, V: ?Sized> fmt::Debug for Loan<T, V> {
+impl<T, E: FixedLayout> DerefMut for LoanedMessage<T, [E]> {
+    fn deref_mut(&mut self) -> &mut [E] {
+        match &mut self.unaligned {
+            Some(unaligned) => &mut unaligned.value,
+            None => {
+                let bytes = &mut self.memory.bytes_mut()[self.body_range.clone()];
+                values_in_mut(bytes).expect(MEMORY_IS_STABLE)
+            }
+        }
+    }
+}
+
+impl<T, V: ?Sized> fmt::Debug for LoanedMessage<T, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loan")
-            .field("bytes", &self.place.len())
+            .field("bytes", &self.body_range.len())
             .field("is_shared", &self.is_shared())
             .finish()
     }
 }
 
-/// A payload that is being written, header included.
-enum Memory {
-    /// Made by the links.
+/// A payload that is being written, including its encapsulation header.
+enum LoanMemory {
+    /// A chunk of the shared-memory transport.
     Chunk(Chunk),
-    /// Of this process alone, from `begin` on.
+    /// Memory of this process, from `begin` on.
     Own { bytes: Vec<u8>, begin: usize },
 }
 
-/// What follows a payload's header is aligned as in a chunk of shared memory.
+/// The payload body is aligned as in a shared-memory chunk.
 const BODY_ALIGN: usize = 64;
 
-impl Memory {
-    fn own(memory: &PayloadMemory, len: usize) -> Self {
+impl LoanMemory {
+    fn heap(memory: &PayloadMemory, len: usize) -> Self {
         let mut bytes = memory.take(len + BODY_ALIGN);
         bytes.resize(len + BODY_ALIGN, 0);
         let body = bytes.as_ptr() as usize + HEADER_BYTES;
@@ -362,8 +381,8 @@ impl Memory {
         }
     }
 
-    /// The payload, and whether the links made its memory.
-    fn freeze(self, memory: &PayloadMemory) -> (Bytes, bool) {
+    /// The payload, and whether it is a shared-memory chunk.
+    fn into_payload(self, memory: &PayloadMemory) -> (Bytes, bool) {
         match self {
             Self::Chunk(chunk) => (chunk.freeze(), true),
             Self::Own { bytes, begin } => {
@@ -375,14 +394,14 @@ impl Memory {
     }
 }
 
-/// A loan on its way out.
-struct Loaned {
+/// A loaned message as an outbound message.
+struct LoanedPayload {
     message_type: TypeId,
     payload: Bytes,
     is_shared: bool,
 }
 
-impl Outgoing for Loaned {
+impl OutboundMessage for LoanedPayload {
     fn message_type(&self) -> TypeId {
         self.message_type
     }
@@ -395,11 +414,11 @@ impl Outgoing for Loaned {
         self.payload.clone()
     }
 
-    fn wants_memory(&self) -> bool {
+    fn wants_buffer(&self) -> bool {
         !self.is_shared
     }
 
-    fn offer_memory(&mut self, mut memory: Chunk) {
+    fn offer_buffer(&mut self, mut memory: Chunk) {
         if memory.len() == self.payload.len() {
             memory.copy_from_slice(&self.payload);
             self.payload = memory.freeze();

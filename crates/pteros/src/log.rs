@@ -1,9 +1,9 @@
-//! What `--ros-args` says about logging, and how it reads as filter
-//! directives for `tracing`, which is where Pteros itself reports.
+//! Log settings of `--ros-args`, and their form as filter directives for `tracing`,
+//! to which Pteros itself reports.
 //!
-//! Loggers of nodes are [`crate::Logger`]. Nothing is printed here: whoever owns the process (a user's `main`, the
-//! command line tool) installs the subscriber it likes and hands it
-//! [`LogSettings::filter`].
+//! Loggers of nodes are [`crate::Logger`]. Nothing is printed here. The owner of
+//! the process, a user's `main` or the command line tool, installs a subscriber and
+//! passes it [`LogSettings::filter`].
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub use crate::logger::{LogFileError, LogFileFormat, LogFileOptions};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub enum Severity {
-    /// For us.
+    /// For developers.
     Debug = 10,
     /// For the operator, when all is well.
     Info = 20,
@@ -27,17 +27,17 @@ pub enum Severity {
     Fatal = 50,
 }
 
-/// A word that is no log level.
+/// An unknown log level.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "log level {0:?} is not known; use debug, info, warn, error or fatal, as a number 10, 20, 30, 40 or 50"
+    "log level {0:?} is unknown; use debug, info, warn, error or fatal, as a number 10, 20, 30, 40 or 50"
 )]
 pub struct SeverityError(pub String);
 
 impl FromStr for Severity {
     type Err = SeverityError;
 
-    /// Reads a level's name in any case; `unset` is none here.
+    /// Parses a level's name in any case; `unset` is not accepted here.
     fn from_str(word: &str) -> Result<Self, SeverityError> {
         Ok(match word.to_ascii_lowercase().as_str() {
             "debug" => Self::Debug,
@@ -53,7 +53,7 @@ impl FromStr for Severity {
 impl TryFrom<u8> for Severity {
     type Error = SeverityError;
 
-    /// Reads a level as messages have it (`rcl_interfaces/msg/Log`).
+    /// Parses the number of a level, as in `rcl_interfaces/msg/Log`.
     fn try_from(number: u8) -> Result<Self, SeverityError> {
         Ok(match number {
             10 => Self::Debug,
@@ -90,16 +90,16 @@ impl Severity {
     }
 }
 
-/// What the command line says about logging. `None` means not said.
+/// Log settings of the command line. `None` means not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSettings {
-    /// The level of every logger that is not named.
+    /// The default level of loggers.
     pub level: Option<Severity>,
-    /// Levels of single loggers; a logger is a node's dotted name or a crate.
+    /// Levels of single loggers. A logger is a node's dotted name or a crate.
     pub loggers: Vec<(String, Severity)>,
-    /// How log files are written: a file with the keys of [`LogFileOptions`].
+    /// A file with log file options, in the keys of [`LogFileOptions`].
     pub config_file: Option<PathBuf>,
-    /// What log files are named by, in place of the program.
+    /// Prefix of log file names, instead of the program's name.
     pub file_name: Option<String>,
     /// Whether messages are published on `/rosout`.
     pub rosout: Option<bool>,
@@ -110,9 +110,10 @@ pub struct LogSettings {
 }
 
 impl LogSettings {
-    /// Directives for a `tracing` filter, such as `info,pteros_rmw=debug`.
-    /// `default` holds where no level is given. A logger's dots become `::`,
-    /// since targets are written so. With the console off it is `off`.
+    /// Directives for a `tracing` filter, such as `info,pteros_runtime=debug`.
+    ///
+    /// `default` applies where no level is given. A logger's dots become `::`, the
+    /// form of targets. With the console off the result is `off`.
     pub fn filter(&self, default: Severity) -> String {
         if self.console == Some(false) {
             return "off".into();

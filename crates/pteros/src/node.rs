@@ -1,6 +1,10 @@
-//! Nodes: named parts of a robot's software with publishers, subscriptions
-//! and timers.
+//! Node: a named set of publishers, subscriptions, services and timers.
+//!
+//! [`Node`] resolves names (expansion and remapping), creates endpoints and assigns
+//! them to executors. It owns no socket and no thread: the [`Context`] does. Names
+//! follow the ROS 2 design page "Topic and Service name mapping to DDS".
 
+mod message_type_info;
 mod options;
 
 use std::fmt;
@@ -12,62 +16,63 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::hash::TypeHash;
-use pteros_msg::key::key_reader;
 use pteros_msg::message::{Message, dds_type_name};
-use pteros_rmw::content_filter::MessageType;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::instance::Keying;
-use pteros_rmw::names::{NameKind, dds_topic, node_path, validate_dds_topic};
-use pteros_rmw::reader::Wants;
-use pteros_rmw::rtps::discovery::data::EndpointData;
-use pteros_rmw::store::default_name;
-use pteros_rmw::thread::ThreadSettings;
-use pteros_rmw::{Core, EndpointSpec};
+use pteros_runtime::Core;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::instance::TopicKey;
+use pteros_runtime::names::{NameKind, dds_topic, node_path, validate_dds_topic};
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::rtps::discovery::data::EndpointData;
+use pteros_runtime::store::default_name;
+use pteros_runtime::thread::ThreadSettings;
 
 use crate::args::{Arguments, node_identity, resolve_name};
-use crate::callback_group::{CallbackGroupKind, GroupCore, group_for};
+use crate::callback_group::{CallbackGroupCore, CallbackGroupType, group_for};
 use crate::clock::NodeTime;
 use crate::context::Context;
 use crate::dynamic::{DynamicPublisher, dynamic_decoder, dynamic_key_decoder, raw_decoder};
 use crate::error::{CreateError, NodeError};
 use crate::event::EventTask;
-use crate::executor::{Home, SingleThreadedExecutor};
+use crate::executor::{ExecutorQueue, SingleThreadedExecutor};
 use crate::logger::LoggerServices;
 use crate::parameter::{ParameterFile, ParameterServices, ParameterStore};
 use crate::payload_memory::PayloadMemory;
-use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
+use crate::publisher::{Publisher, PublisherCore, PublisherOptions};
 use crate::qos::{DurabilityPolicy, QosProfile};
 use crate::sample::Sample;
-use crate::set_qos::InForce;
+use crate::set_qos::CurrentQos;
 use crate::subscription::{
-    Decoder, KeyDecoder, Subscription, SubscriptionCore, SubscriptionOptions, starting,
+    Subscription, SubscriptionCore, SubscriptionDecoders, SubscriptionOptions, async_callback,
     typed_decoder, typed_key_decoder,
 };
-use crate::task::{Lanes, Spawned, Watch};
-use crate::timer::{Timer, TimerCore, TimerOptions};
-use crate::type_description::{Definitions, Described, TypeDescriptionService, TypesInUse};
-use crate::unique_name::{Rival, refuse_twin};
+use crate::task::{AsyncSlots, MessageWaiters, SpawnedTasks};
+use crate::timer::{Timer, TimerCore, TimerOptions, TimerSettings};
+use crate::type_description::TypeDescriptionService;
+use crate::unique_name::{NameConflict, ensure_unique_name};
 
+pub(crate) use message_type_info::{MessageTypeInfo, endpoint_spec};
 pub use options::NodeOptions;
 
-/// A node. Cheap to clone; it leaves the graph when the last clone and the
-/// last of its publishers, subscriptions and timers is gone.
+/// A node of the ROS graph. Cheap to clone, thread-safe.
+///
+/// It leaves the graph when the last clone and the last of its publishers,
+/// subscriptions, services and timers is dropped.
 #[derive(Clone)]
 pub struct Node {
     core: Arc<NodeCore>,
-    /// Not of the core, which endpoints keep.
+    /// Held here, not in the core: endpoints keep the core alive.
     _parameter_services: Arc<ParameterServices>,
     _logger_services: Option<Arc<LoggerServices>>,
     _type_descriptions: Option<Arc<TypeDescriptionService>>,
 }
 
-/// Something that works in a node's executor.
-pub(crate) trait Attach: Send + Sync {
-    /// Moves to the executor that spins its group now, or to none.
-    fn attach(&self, home: Option<&Arc<Home>>);
+/// An entity of a node whose callbacks an executor runs.
+pub(crate) trait NodeEntity: Send + Sync {
+    /// Moves to the executor that now spins its callback group, or to none.
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>);
 
-    /// The group its callback is in.
-    fn callback_group(&self) -> &Arc<GroupCore>;
+    /// The callback group of its callbacks.
+    fn callback_group(&self) -> &Arc<CallbackGroupCore>;
 }
 
 pub(crate) struct NodeCore {
@@ -77,31 +82,32 @@ pub(crate) struct NodeCore {
     arguments: Arguments,
     use_global_arguments: bool,
     pub(crate) key: NodeKey,
-    /// Its endpoints neither share values nor take any.
+    /// Intra-process sharing is off: its endpoints only send and take serialized
+    /// data.
     pub(crate) as_bytes: bool,
     pub(crate) parameters: Arc<ParameterStore>,
-    /// What its parameters say of the thread that spins it.
+    /// Thread settings from the node's parameters, for the thread that spins it.
     pub(crate) thread: Option<Box<ThreadSettings>>,
-    /// Of the callbacks that were made without one.
-    pub(crate) own_group: Arc<GroupCore>,
-    pub(crate) spawned: Spawned,
-    /// Its ROS time.
+    /// The group of callbacks that were created without a group.
+    pub(crate) default_callback_group: Arc<CallbackGroupCore>,
+    pub(crate) spawned: SpawnedTasks,
+    /// The node's ROS time.
     pub(crate) time: Arc<NodeTime>,
-    /// It is named as one of those whose words `/rosout` has.
-    pub(crate) is_on_rosout: AtomicBool,
-    /// Of [`Node::spin_once`], whose executors live for one callback.
-    timer_was_last: AtomicBool,
-    place: Mutex<Place>,
+    /// The graph lists the node as an owner of the process's `/rosout` publisher.
+    pub(crate) has_rosout_publisher: AtomicBool,
+    /// For [`Node::spin_once`], whose executor exists for one callback only.
+    timer_ran_last: AtomicBool,
+    assignment: Mutex<ExecutorAssignment>,
 }
 
 #[derive(Default)]
-struct Place {
-    /// The executors that have the node, the last of which spins it: those
-    /// before get it back.
-    homes: Vec<Arc<Home>>,
-    parts: Vec<Weak<dyn Attach>>,
-    /// Parts in wait sets, by their addresses.
-    apart: Vec<(usize, Arc<Home>)>,
+struct ExecutorAssignment {
+    /// Executors that the node was added to. The last one spins it; when that one
+    /// is removed, the one before takes over.
+    executor_queues: Vec<Arc<ExecutorQueue>>,
+    entities: Vec<Weak<dyn NodeEntity>>,
+    /// Entities in wait sets, by address.
+    in_wait_sets: Vec<(usize, Arc<ExecutorQueue>)>,
 }
 
 impl NodeCore {
@@ -113,129 +119,155 @@ impl NodeCore {
         self.context.core()
     }
 
-    /// Moves the node to an executor.
-    pub(crate) fn move_to(&self, home: &Arc<Home>) {
-        let mut place = self.place.lock();
-        place.homes.push(home.clone());
-        let _parts = place.attach();
-        drop(place);
+    /// Adds the node to an executor.
+    pub(crate) fn add_to_executor(&self, executor_queue: &Arc<ExecutorQueue>) {
+        let mut assignment = self.assignment.lock();
+        assignment.executor_queues.push(executor_queue.clone());
+        let _parts = assignment.attach_all();
+        drop(assignment);
     }
 
-    /// Takes the node from an executor; the one that had it before gets it
-    /// back, unless another has taken it meanwhile.
-    pub(crate) fn leave(&self, home: &Arc<Home>) {
-        let mut place = self.place.lock();
-        place.homes.retain(|h| !Arc::ptr_eq(h, home));
-        let _parts = place.attach();
-        drop(place);
+    /// Removes the node from an executor. The previous executor spins it again,
+    /// unless another one has been added meanwhile.
+    pub(crate) fn remove_from_executor(&self, executor_queue: &Arc<ExecutorQueue>) {
+        let mut assignment = self.assignment.lock();
+        assignment
+            .executor_queues
+            .retain(|h| !Arc::ptr_eq(h, executor_queue));
+        let _parts = assignment.attach_all();
+        drop(assignment);
     }
 
-    pub(crate) fn add(&self, part: Weak<dyn Attach>) {
-        let mut place = self.place.lock();
+    pub(crate) fn add_entity(&self, part: Weak<dyn NodeEntity>) {
+        let mut assignment = self.assignment.lock();
         if let Some(part) = part.upgrade() {
-            place.attach_one(&*part);
+            assignment.attach_entity(&*part);
         }
-        place.parts.retain(|part| part.strong_count() > 0);
-        place.parts.push(part);
+        assignment.entities.retain(|part| part.strong_count() > 0);
+        assignment.entities.push(part);
     }
 
-    /// Moves one of its groups to an executor.
-    pub(crate) fn move_group_to(&self, group: &GroupCore, home: &Arc<Home>) {
-        let mut place = self.place.lock();
-        group.homes.lock().push(home.clone());
-        let _parts = place.attach();
-        drop(place);
+    /// Adds one of its callback groups to an executor.
+    pub(crate) fn add_group_to_executor(
+        &self,
+        group: &CallbackGroupCore,
+        executor_queue: &Arc<ExecutorQueue>,
+    ) {
+        let mut assignment = self.assignment.lock();
+        group.executor_queues.lock().push(executor_queue.clone());
+        let _parts = assignment.attach_all();
+        drop(assignment);
     }
 
-    /// Takes one of its groups from an executor.
-    pub(crate) fn take_group_from(&self, group: &GroupCore, home: &Arc<Home>) {
-        let mut place = self.place.lock();
-        group.homes.lock().retain(|h| !Arc::ptr_eq(h, home));
-        let _parts = place.attach();
-        drop(place);
+    /// Removes one of its callback groups from an executor.
+    pub(crate) fn remove_group_from_executor(
+        &self,
+        group: &CallbackGroupCore,
+        executor_queue: &Arc<ExecutorQueue>,
+    ) {
+        let mut assignment = self.assignment.lock();
+        group
+            .executor_queues
+            .lock()
+            .retain(|h| !Arc::ptr_eq(h, executor_queue));
+        let _parts = assignment.attach_all();
+        drop(assignment);
     }
 
-    /// Moves one of its parts to a wait set. False if it is in one.
-    pub(crate) fn set_apart(&self, address: usize, part: &dyn Attach, home: &Arc<Home>) -> bool {
-        let mut place = self.place.lock();
-        if place.apart.iter().any(|(apart, _)| *apart == address) {
+    /// Moves one of its entities to a wait set. False if it is in one already.
+    pub(crate) fn add_to_wait_set(
+        &self,
+        address: usize,
+        part: &dyn NodeEntity,
+        executor_queue: &Arc<ExecutorQueue>,
+    ) -> bool {
+        let mut assignment = self.assignment.lock();
+        if assignment
+            .in_wait_sets
+            .iter()
+            .any(|(in_wait_sets, _)| *in_wait_sets == address)
+        {
             return false;
         }
-        place.apart.push((address, home.clone()));
-        place.attach_one(part);
+        assignment
+            .in_wait_sets
+            .push((address, executor_queue.clone()));
+        assignment.attach_entity(part);
         true
     }
 
-    /// Takes one of its parts from a wait set.
-    pub(crate) fn end_apart(&self, address: usize, part: &dyn Attach) {
-        let mut place = self.place.lock();
-        place.apart.retain(|(apart, _)| *apart != address);
-        place.attach_one(part);
+    /// Removes one of its entities from a wait set.
+    pub(crate) fn remove_from_wait_set(&self, address: usize, part: &dyn NodeEntity) {
+        let mut assignment = self.assignment.lock();
+        assignment
+            .in_wait_sets
+            .retain(|(in_wait_sets, _)| *in_wait_sets != address);
+        assignment.attach_entity(part);
     }
 
     /// `/namespace/name`.
-    pub(crate) fn path(&self) -> String {
+    pub(crate) fn fully_qualified_name(&self) -> String {
         node_path(&self.namespace, &self.name)
     }
 
-    /// Drives the network until `done` says so or `timeout` has passed.
+    /// Drives the network until `done` returns true or `timeout` has passed.
     pub(crate) fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
         let core = self.core();
-        let until = core.env.now().after(timeout.into());
+        let until = core.platform.now().after(timeout.into());
         core.wait_until(until, done)
     }
 
-    /// Says that an endpoint is the node's.
+    /// Records in the graph that the endpoint belongs to this node.
     pub(crate) fn attach_endpoint(&self, data: &Arc<EndpointData>) {
         self.core().attach_endpoint(self.key, data);
     }
 
-    fn sources(&self) -> Vec<&Arguments> {
-        let mut sources = vec![&self.arguments];
+    fn argument_sources(&self) -> Vec<&Arguments> {
+        let mut argument_sources = vec![&self.arguments];
         if self.use_global_arguments {
-            sources.push(&self.context.inner.arguments);
+            argument_sources.push(&self.context.inner.arguments);
         }
-        sources
+        argument_sources
     }
 
-    /// The full name after remapping; as it is given where the profile avoids
-    /// ROS's conventions.
-    fn resolve(&self, topic: &str, qos: &QosProfile) -> Result<String, CreateError> {
+    /// The topic's full name after remapping. Unchanged if the profile avoids ROS
+    /// namespace conventions.
+    fn resolve_topic(&self, topic: &str, qos: &QosProfile) -> Result<String, CreateError> {
         if qos.avoid_ros_namespace_conventions {
             validate_dds_topic(topic)?;
             return Ok(topic.into());
         }
-        self.resolve_as(NameKind::Topic, topic)
+        self.resolve_name(NameKind::Topic, topic)
     }
 
-    /// The full name of something of that kind after remapping.
-    pub(crate) fn resolve_as(&self, kind: NameKind, name: &str) -> Result<String, CreateError> {
-        let sources = self.sources();
-        let full = resolve_name(&sources, kind, name, &self.name, &self.namespace)?;
+    /// The full name after expansion and remapping, for that kind of name.
+    pub(crate) fn resolve_name(&self, kind: NameKind, name: &str) -> Result<String, CreateError> {
+        let argument_sources = self.argument_sources();
+        let full = resolve_name(&argument_sources, kind, name, &self.name, &self.namespace)?;
         Ok(full)
     }
 }
 
 impl NodeCore {
-    pub(crate) fn raw_publisher(
+    pub(crate) fn create_publisher_core(
         self: &Arc<Self>,
         topic: &str,
-        ty: TypeFacts<'_>,
+        ty: MessageTypeInfo<'_>,
         mut options: PublisherOptions,
-    ) -> Result<Arc<RawPublisher>, CreateError> {
-        let topic = self.resolve(topic, &options.qos)?;
+    ) -> Result<Arc<PublisherCore>, CreateError> {
+        let topic = self.resolve_topic(topic, &options.qos)?;
         if let Some(overrides) = &options.qos_overrides {
             let store = &self.parameters;
-            overrides.apply(store, (&topic, "publisher"), &mut options.qos)?;
+            overrides.apply(store, &topic, "publisher", &mut options.qos)?;
         }
-        ty.note_in(&self.context().inner.types);
-        let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
+        ty.register_in(&self.context().inner.known_types);
+        let mut spec = endpoint_spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         spec.group = options.group;
-        spec.as_bytes = self.as_bytes;
+        spec.serialize_only = self.as_bytes;
         let runtime = self.core();
         let own_name = || {
             let domain_id = runtime.options().domain_id;
-            default_name(domain_id, &self.path(), &topic)
+            default_name(domain_id, &self.fully_qualified_name(), &topic)
         };
         spec.store = match options.qos.durability {
             DurabilityPolicy::Transient | DurabilityPolicy::Persistent => {
@@ -243,8 +275,8 @@ impl NodeCore {
             }
             _ => None,
         };
-        let created = match &options.pace {
-            Some(pace) => runtime.create_paced_writer(spec, pace),
+        let created = match &options.flow_control {
+            Some(pace) => runtime.create_flow_controlled_writer(spec, pace),
             None => runtime.create_writer(spec),
         };
         let endpoint = created.map_err(|source| CreateError::Endpoint {
@@ -253,46 +285,52 @@ impl NodeCore {
         })?;
         self.attach_endpoint(&endpoint.data);
         let callback_group = group_for(self, options.callback_group.as_ref());
-        let what = format!("publisher \"{topic}\" of node \"{}\"", self.path());
-        let raw = Arc::new(RawPublisher {
+        let description = format!(
+            "publisher \"{topic}\" of node \"{}\"",
+            self.fully_qualified_name()
+        );
+        let raw = Arc::new(PublisherCore {
             node: self.clone(),
             endpoint: endpoint.clone(),
             topic,
             representation: options.qos.representation.unwrap_or_default(),
-            qos: InForce::new(options.qos),
-            on_event: options
-                .on_event
-                .map(|callback| EventTask::new(&endpoint.events, callback, &callback_group, what)),
+            qos: CurrentQos::new(options.qos),
+            on_event: options.on_event.map(|callback| {
+                EventTask::new(&endpoint.events, callback, &callback_group, description)
+            }),
             callback_group,
             memory: PayloadMemory::default(),
         });
-        let part: Weak<RawPublisher> = Arc::downgrade(&raw);
-        self.add(part);
+        let part: Weak<PublisherCore> = Arc::downgrade(&raw);
+        self.add_entity(part);
         Ok(raw)
     }
 }
 
-impl Place {
-    /// The parts are handed out so that none is dropped, which may run user
-    /// code, before the lock is released.
+impl ExecutorAssignment {
+    /// Returns the upgraded entities. The caller drops them after it has released
+    /// the lock, since dropping one may run user code.
     #[must_use]
-    fn attach(&mut self) -> Vec<Arc<dyn Attach>> {
-        self.parts.retain(|part| part.strong_count() > 0);
-        let parts: Vec<_> = self.parts.iter().filter_map(Weak::upgrade).collect();
-        for part in &parts {
-            self.attach_one(&**part);
+    fn attach_all(&mut self) -> Vec<Arc<dyn NodeEntity>> {
+        self.entities.retain(|part| part.strong_count() > 0);
+        let entities: Vec<_> = self.entities.iter().filter_map(Weak::upgrade).collect();
+        for part in &entities {
+            self.attach_entity(&**part);
         }
-        parts
+        entities
     }
 
-    fn attach_one(&self, part: &dyn Attach) {
+    fn attach_entity(&self, part: &dyn NodeEntity) {
         let address = std::ptr::from_ref(part).cast::<()>().addr();
-        let apart = self.apart.iter().find(|(apart, _)| *apart == address);
-        if let Some((_, home)) = apart {
-            return part.attach(Some(home));
+        let in_wait_sets = self
+            .in_wait_sets
+            .iter()
+            .find(|(in_wait_sets, _)| *in_wait_sets == address);
+        if let Some((_, executor_queue)) = in_wait_sets {
+            return part.attach(Some(executor_queue));
         }
-        let of_group = part.callback_group().homes.lock().last().cloned();
-        part.attach(of_group.as_ref().or(self.homes.last()));
+        let of_group = part.callback_group().executor_queues.lock().last().cloned();
+        part.attach(of_group.as_ref().or(self.executor_queues.last()));
     }
 }
 
@@ -307,24 +345,26 @@ impl Node {
         if context.is_shut_down() {
             return Err(NodeError::ShutDown(options.name));
         }
-        let mut sources = vec![&options.arguments];
+        let mut argument_sources = vec![&options.arguments];
         if options.use_global_arguments {
-            sources.push(&context.inner.arguments);
+            argument_sources.push(&context.inner.arguments);
         }
-        let (name, namespace) = node_identity(&sources, &options.name, &options.namespace)?;
-        let own = ParameterFile::of_arguments(&options.arguments)?;
-        let said = match options.use_global_arguments {
-            true => vec![&context.inner.parameters, &own],
-            false => vec![&own],
+        let (name, namespace) =
+            node_identity(&argument_sources, &options.name, &options.namespace)?;
+        let node_parameters = ParameterFile::from_arguments(&options.arguments)?;
+        let global_parameters = if options.use_global_arguments {
+            vec![&context.inner.parameters, &node_parameters]
+        } else {
+            vec![&node_parameters]
         };
         let parameters = options.parameters;
-        let store = parameters.store(node_path(&namespace, &name), &said);
+        let store = parameters.store(node_path(&namespace, &name), &global_parameters);
         let unique = options.unique_within;
         let refuse = |name: &str, namespace: &str, rival| match unique {
-            Some(span) => refuse_twin(context, name, namespace, span, rival),
+            Some(span) => ensure_unique_name(context, name, namespace, span, rival),
             None => Ok(()),
         };
-        refuse(&name, &namespace, Rival::Any)?;
+        refuse(&name, &namespace, NameConflict::Any)?;
         let thread = store.declare_thread()?;
         let key = context.core().add_node(&name, &namespace);
         let mut node = Self {
@@ -338,18 +378,21 @@ impl Node {
                 as_bytes: !options.use_intra_process_comms,
                 parameters: store,
                 thread,
-                own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
-                spawned: Spawned::new(options.tasks_max),
-                is_on_rosout: AtomicBool::new(false),
-                timer_was_last: AtomicBool::new(false),
+                default_callback_group: CallbackGroupCore::new(
+                    CallbackGroupType::MutuallyExclusive,
+                    key,
+                ),
+                spawned: SpawnedTasks::new(options.tasks_max),
+                has_rosout_publisher: AtomicBool::new(false),
+                timer_ran_last: AtomicBool::new(false),
                 time: NodeTime::new(context.core(), key, &context.inner.sim_time),
-                place: Mutex::default(),
+                assignment: Mutex::default(),
             }),
             _parameter_services: Arc::default(),
             _logger_services: None,
             _type_descriptions: None,
         };
-        refuse(node.name(), node.namespace(), Rival::Elder)?;
+        refuse(node.name(), node.namespace(), NameConflict::Elder)?;
         node.core.declare_sim_time(context.inner.use_sim_time)?;
         let services = ParameterServices::start(&node, parameters.services, parameters.events)?;
         node._parameter_services = Arc::new(services);
@@ -384,35 +427,37 @@ impl Node {
 
     /// `/namespace/name`.
     pub fn fully_qualified_name(&self) -> String {
-        self.core.path()
+        self.core.fully_qualified_name()
     }
 
-    /// The name its log lines carry: `namespace.name`.
+    /// The node's logger name: `namespace.name`.
     pub fn logger_name(&self) -> String {
         self.fully_qualified_name()
             .trim_start_matches('/')
             .replace('/', ".")
     }
 
-    /// What its parameters `thread.priority`, `thread.cpus` and `thread.lock_memory`
-    /// ask for; nothing unless they are given. The executor's thread asks the kernel
-    /// for it when it begins to spin, for all its nodes: the highest priority and all
-    /// their CPUs. What the kernel refuses is an error of
+    /// Thread settings that the node's parameters request.
+    ///
+    /// The parameters are `thread.priority`, `thread.cpus` and
+    /// `thread.lock_memory`; without them nothing is requested. The executor's
+    /// thread applies them when it begins to spin: the highest priority and all
+    /// CPUs of its nodes. If the kernel refuses,
     /// [`IsolatedExecutor::spin`](crate::IsolatedExecutor::spin) and
-    /// [`MultiThreadedExecutor::spin`](crate::MultiThreadedExecutor::spin), and a
-    /// warning where spinning returns none.
+    /// [`MultiThreadedExecutor::spin`](crate::MultiThreadedExecutor::spin) return
+    /// an error; executors whose `spin` returns nothing log a warning.
     pub fn thread_settings(&self) -> ThreadSettings {
         self.core.thread.as_deref().cloned().unwrap_or_default()
     }
 
-    /// The context it was made in.
+    /// The context that created it.
     pub fn context(&self) -> &Context {
         &self.core.context
     }
 
     // --- publishers ---
 
-    /// A publisher on `topic`, remapped as the arguments say.
+    /// Creates a publisher on `topic`, which is expanded and remapped.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -424,7 +469,7 @@ impl Node {
         self.create_publisher_with(topic, PublisherOptions::new(qos))
     }
 
-    /// A publisher with options.
+    /// Creates a publisher with options.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -433,11 +478,11 @@ impl Node {
         topic: &str,
         options: PublisherOptions,
     ) -> Result<Publisher<T>, CreateError> {
-        let raw = self.raw_publisher(topic, TypeFacts::of::<T>(), options)?;
+        let raw = self.create_untyped_publisher(topic, MessageTypeInfo::of::<T>(), options)?;
         Ok(Publisher::new(raw))
     }
 
-    /// A publisher whose type is known at run time.
+    /// Creates a publisher whose type is known at run time only.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -450,7 +495,7 @@ impl Node {
         self.create_dynamic_publisher_with(topic, ty, PublisherOptions::new(qos))
     }
 
-    /// A publisher whose type is known at run time, with options.
+    /// Creates a publisher with options whose type is known at run time only.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -460,25 +505,25 @@ impl Node {
         ty: &DynamicType,
         options: PublisherOptions,
     ) -> Result<DynamicPublisher, CreateError> {
-        let raw = self.raw_publisher(topic, TypeFacts::of_dynamic(ty), options)?;
+        let raw = self.create_untyped_publisher(topic, MessageTypeInfo::of_dynamic(ty), options)?;
         Ok(DynamicPublisher {
             raw,
             ty: ty.clone(),
         })
     }
 
-    fn raw_publisher(
+    fn create_untyped_publisher(
         &self,
         topic: &str,
-        ty: TypeFacts<'_>,
+        ty: MessageTypeInfo<'_>,
         options: PublisherOptions,
-    ) -> Result<Arc<RawPublisher>, CreateError> {
-        self.core.raw_publisher(topic, ty, options)
+    ) -> Result<Arc<PublisherCore>, CreateError> {
+        self.core.create_publisher_core(topic, ty, options)
     }
 
     // --- subscriptions ---
 
-    /// A subscription whose callback runs in the node's executor.
+    /// Creates a subscription whose callback runs in the node's executor.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -491,7 +536,7 @@ impl Node {
         self.create_subscription_with(topic, SubscriptionOptions::new(qos).callback(callback))
     }
 
-    /// A subscription that is polled with [`Subscription::take`].
+    /// Creates a subscription without callback, read with [`Subscription::take`].
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -503,7 +548,7 @@ impl Node {
         self.create_subscription_with(topic, SubscriptionOptions::new(qos))
     }
 
-    /// A subscription with options.
+    /// Creates a subscription with options.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -512,21 +557,29 @@ impl Node {
         topic: &str,
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
-        self.typed_subscription::<T, T>(topic, (typed_decoder(), typed_key_decoder()), options)
+        self.create_typed_subscription::<T, T>(
+            topic,
+            SubscriptionDecoders {
+                message: typed_decoder(),
+                key: typed_key_decoder(),
+            },
+            options,
+        )
     }
 
-    /// A subscription to messages of type `M`, handed over as `T`.
-    pub(crate) fn typed_subscription<M: Message, T: Send + 'static>(
+    /// Creates a subscription to messages of type `M` that yields values of type
+    /// `T`.
+    pub(crate) fn create_typed_subscription<M: Message, T: Send + 'static>(
         &self,
         topic: &str,
-        decoders: (Decoder<T>, KeyDecoder<T>),
+        decoders: SubscriptionDecoders<T>,
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
-        let wants = Wants::Type(std::any::TypeId::of::<M>());
-        self.subscription(topic, TypeFacts::of::<M>(), wants, decoders, options)
+        let form = DeliveryForm::Type(std::any::TypeId::of::<M>());
+        self.create_subscription_core(topic, MessageTypeInfo::of::<M>(), form, decoders, options)
     }
 
-    /// A subscription whose type is known at run time.
+    /// Creates a subscription whose type is known at run time only.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -536,21 +589,26 @@ impl Node {
         ty: &DynamicType,
         options: SubscriptionOptions<DynamicMessage>,
     ) -> Result<Subscription<DynamicMessage>, CreateError> {
-        let decoders = (dynamic_decoder(ty), dynamic_key_decoder(ty));
-        let facts = TypeFacts::of_dynamic(ty);
-        let wants = Wants::Type(std::any::TypeId::of::<DynamicMessage>());
-        self.subscription(topic, facts, wants, decoders, options)
+        let decoders = SubscriptionDecoders {
+            message: dynamic_decoder(ty),
+            key: dynamic_key_decoder(ty),
+        };
+        let type_info = MessageTypeInfo::of_dynamic(ty);
+        let form = DeliveryForm::Type(std::any::TypeId::of::<DynamicMessage>());
+        self.create_subscription_core(topic, type_info, form, decoders, options)
     }
 
-    /// A subscription to serialized messages, which are never decoded. The
-    /// type need not be known beyond its name: ROS's, or DDS's, which has no
-    /// slashes. Types with a `@dds_name` are met by that name alone
-    /// ([`DynamicType::dds_type_name`]). Of an instance's end it gets the
-    /// serialized key if its options have a
-    /// [`key_reader`](SubscriptionOptions::key_reader). Without one the topic's
-    /// publishers of this moment say whether it has a key; other DDS
-    /// implementations' publishers that come later and have one do not match a
-    /// subscription without, which is warned of.
+    /// Creates a subscription to serialized messages, which it never decodes.
+    ///
+    /// The type needs only a name: the ROS name, or the DDS name, which has no
+    /// slashes. Types with a `@dds_name` match by that name alone
+    /// ([`DynamicType::dds_type_name`]).
+    ///
+    /// If the topic has a key, the end of an instance carries the serialized key,
+    /// provided the options have a [`key_reader`](SubscriptionOptions::key_reader).
+    /// Without one, the publishers discovered so far decide whether the topic has a
+    /// key. Publishers of other DDS implementations that appear later and have a
+    /// key do not match such a subscription; a warning names them.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -562,36 +620,40 @@ impl Node {
         options: SubscriptionOptions<Bytes>,
     ) -> Result<Subscription<Bytes>, CreateError> {
         let keying = match &options.key_reader {
-            Some(reader) => Keying::Keyed(reader.clone()),
-            None => Keying::Keyless,
+            Some(reader) => TopicKey::WithKey(reader.clone()),
+            None => TopicKey::NoKey,
         };
-        let facts = TypeFacts {
+        let type_info = MessageTypeInfo {
             name: type_name,
-            dds_name: match type_name.contains('/') {
-                true => dds_type_name(type_name),
-                false => type_name.into(),
+            dds_name: if type_name.contains('/') {
+                dds_type_name(type_name)
+            } else {
+                type_name.into()
             },
             hash,
             keying,
             message_type: options.message_type.clone(),
             definitions: || None,
         };
-        let decoders: (_, KeyDecoder<Bytes>) = (raw_decoder(), Box::new(|key| Ok(key.clone())));
-        self.subscription(topic, facts, Wants::Bytes, decoders, options)
+        let decoders = SubscriptionDecoders {
+            message: raw_decoder(),
+            key: Box::new(|key: &Bytes| Ok(key.clone())),
+        };
+        self.create_subscription_core(topic, type_info, DeliveryForm::Bytes, decoders, options)
     }
 
-    fn subscription<T: Send + 'static>(
+    fn create_subscription_core<T: Send + 'static>(
         &self,
         topic: &str,
-        mut ty: TypeFacts<'_>,
-        wants: Wants,
-        (decode, decode_key): (Decoder<T>, KeyDecoder<T>),
+        mut ty: MessageTypeInfo<'_>,
+        form: DeliveryForm,
+        decoders: SubscriptionDecoders<T>,
         mut options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
-        let topic = self.core.resolve(topic, &options.qos)?;
+        let topic = self.core.resolve_topic(topic, &options.qos)?;
         if let Some(overrides) = &options.qos_overrides {
             let store = &self.core.parameters;
-            overrides.apply(store, (&topic, "subscription"), &mut options.qos)?;
+            overrides.apply(store, &topic, "subscription", &mut options.qos)?;
         }
         if options.on_async.is_some() && options.group.is_some() {
             return Err(CreateError::AsyncInGroup { topic });
@@ -601,75 +663,83 @@ impl Node {
         let known = runtime.graph().endpoints_on(&dds);
         let publishers: Vec<_> = known.iter().filter(|e| e.data.is_writer()).collect();
         let has_key = publishers.iter().any(|e| e.data.guid.entity.is_keyed());
-        if has_key && matches!(ty.keying, Keying::Keyless) {
-            // Other stacks match endpoints only if both have a key.
-            ty.keying = Keying::Unread;
+        if has_key && matches!(ty.keying, TopicKey::NoKey) {
+            // Other DDS implementations match endpoints only if both have a key.
+            ty.keying = TopicKey::Unreadable;
         }
         let qos = options
             .qos
-            .for_publishers(publishers.iter().map(|publisher| &*publisher.data.qos));
-        ty.note_in(&self.context().inner.types);
-        let mut spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
+            .resolved_for_publishers(publishers.iter().map(|publisher| &*publisher.data.qos));
+        ty.register_in(&self.context().inner.known_types);
+        let mut spec = endpoint_spec(&topic, ty, &qos, |qos| qos.to_reader())?;
         spec.content_filter = options.content_filter;
-        spec.as_bytes = self.core.as_bytes;
+        spec.serialize_only = self.core.as_bytes;
         spec.subscription_group = options.group.as_ref().map(|group| group.group.clone());
         let endpoint = runtime
-            .create_reader(spec, wants, options.ignore_local_publications)
+            .create_reader(spec, form, options.ignore_local_publications)
             .map_err(|source| CreateError::Endpoint {
                 topic: topic.clone(),
                 source,
             })?;
         self.core.attach_endpoint(&endpoint.announced());
         let callback_group = group_for(&self.core, options.callback_group.as_ref());
-        let what = format!("subscription \"{topic}\" of node \"{}\"", self.core.path());
-        let on_event = options
-            .on_event
-            .map(|callback| EventTask::new(&endpoint.events, callback, &callback_group, what));
-        let lanes = options.on_async.is_some().then(|| {
-            let what = format!(
+        let description = format!(
+            "subscription \"{topic}\" of node \"{}\"",
+            self.core.fully_qualified_name()
+        );
+        let on_event = options.on_event.map(|callback| {
+            EventTask::new(&endpoint.events, callback, &callback_group, description)
+        });
+        let async_slots = options.on_async.is_some().then(|| {
+            let description = format!(
                 "async subscription \"{topic}\" of node \"{}\"",
-                self.core.path()
+                self.core.fully_qualified_name()
             );
             let (group, most) = (options.callback_group.as_ref(), options.pending_max);
-            Lanes::new(&self.core, group, what, most)
+            AsyncSlots::new(&self.core, group, description, most)
         });
-        let callback = match (options.on_async, &lanes) {
-            (Some(callback), Some(lanes)) => Some(starting(callback, lanes, &endpoint)),
+        let callback = match (options.on_async, &async_slots) {
+            (Some(callback), Some(async_slots)) => {
+                Some(async_callback(callback, async_slots, &endpoint))
+            }
             _ => options.callback,
         };
         let core = Arc::new(SubscriptionCore {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
             topic,
-            qos: InForce::new(qos),
-            decode,
-            decode_key,
+            qos: CurrentQos::new(qos),
+            decode: decoders.message,
+            decode_key: decoders.key,
             callback: callback.map(Mutex::new),
-            lanes,
+            async_slots,
             on_event,
             callback_group,
-            own_queue: runtime.ready_queue(),
-            bed: Mutex::new(()),
-            watch: Mutex::new(Watch::default()),
+            wait_queue: runtime.ready_queue(),
+            wait_lock: Mutex::new(()),
+            waiters: Mutex::new(MessageWaiters::default()),
             undecodable: AtomicU64::new(0),
             group: options.group,
         });
         if let Some(group) = &core.group {
             let member: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
-            group.note(endpoint.data.guid, member);
+            group.add_member(endpoint.data.guid, member);
         }
         let weak: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
         endpoint.slot.set_task(weak.clone());
         if core.callback.is_none() {
-            endpoint.slot.attach(Some(core.own_queue.clone()), || false);
+            endpoint
+                .slot
+                .attach(Some(core.wait_queue.clone()), || false);
         }
-        self.core.add(weak);
+        self.core.add_entity(weak);
         Ok(Subscription::new(core))
     }
 
     // --- timers ---
 
-    /// A timer that calls `callback` every `period`, first after one period.
+    /// Creates a timer that calls `callback` every `period`, first after one
+    /// period.
     ///
     /// # Errors
     /// [`CreateError::ZeroPeriod`].
@@ -681,7 +751,7 @@ impl Node {
         self.create_timer_with(TimerOptions::new(period), callback)
     }
 
-    /// A timer that calls `callback` once, after `delay`.
+    /// Creates a timer that calls `callback` once, after `delay`.
     ///
     /// # Errors
     /// [`CreateError::ZeroPeriod`].
@@ -693,7 +763,7 @@ impl Node {
         self.create_timer_with(TimerOptions::new(delay).one_shot(), callback)
     }
 
-    /// A timer with options.
+    /// Creates a timer with options.
     ///
     /// # Errors
     /// [`CreateError::ZeroPeriod`].
@@ -713,16 +783,20 @@ impl Node {
         }
         let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         let group = group_for(&self.core, callback_group.as_ref());
-        let pace = (period_nanos, repeats, on_ros_time);
+        let settings = TimerSettings {
+            period_nanos,
+            repeats,
+            on_ros_time,
+        };
         let callback = Box::new(callback);
-        Ok(TimerCore::start(&self.core, pace, &group, callback))
+        Ok(TimerCore::start(&self.core, settings, &group, callback))
     }
 
     // --- spinning ---
 
     fn executor(&self) -> SingleThreadedExecutor {
         let executor = SingleThreadedExecutor::new(&self.core.context);
-        // A new executor of the node's own context.
+        // Cannot fail: the executor is new and of the node's own context.
         let added = executor.add_node(self);
         debug_assert!(added.is_ok(), "{added:?}");
         executor
@@ -733,15 +807,19 @@ impl Node {
         self.executor().spin();
     }
 
-    /// Runs at most one callback, waiting for it at most `timeout`; returns
-    /// whether one ran. In a loop an executor of your own is cheaper.
+    /// Runs at most one callback, waiting for it at most `timeout`; true if one
+    /// ran.
+    ///
+    /// In a loop, an executor of your own costs less.
     pub fn spin_once(&self, timeout: Duration) -> bool {
-        let timer_was_last = &self.core.timer_was_last;
-        self.executor().spin_once_after(timeout, timer_was_last)
+        let timer_ran_last = &self.core.timer_ran_last;
+        self.executor().spin_once_after(timeout, timer_ran_last)
     }
 
-    /// Runs callbacks until `done` says so, `timeout` has passed or the
-    /// context shuts down. Returns `done`'s last word. Blocks.
+    /// Runs callbacks until `done` returns true, `timeout` passes or the context
+    /// shuts down.
+    ///
+    /// Returns the last result of `done`. Blocks.
     pub fn spin_until(&self, done: impl FnMut() -> bool, timeout: Duration) -> bool {
         self.executor().spin_until(done, timeout)
     }
@@ -753,88 +831,4 @@ impl fmt::Debug for Node {
             .field(&self.fully_qualified_name())
             .finish()
     }
-}
-
-/// What an endpoint must know of its type.
-pub(crate) struct TypeFacts<'a> {
-    name: &'a str,
-    /// As it is announced.
-    dds_name: String,
-    hash: Option<TypeHash>,
-    keying: Keying,
-    message_type: MessageType,
-    definitions: Definitions,
-}
-
-impl<'a> TypeFacts<'a> {
-    pub(crate) fn of<T: Message>() -> Self {
-        Self {
-            name: T::TYPE_NAME,
-            dds_name: T::dds_type_name(),
-            hash: Some(T::TYPE_HASH),
-            keying: key_reader::<T>().map_or(Keying::Keyless, Keying::Keyed),
-            message_type: MessageType::Described {
-                describe: T::type_description,
-                announced: T::TYPE_INFORMATION,
-            },
-            definitions: T::definitions,
-        }
-    }
-
-    pub(crate) fn of_dynamic(ty: &'a DynamicType) -> Self {
-        Self {
-            name: ty.name(),
-            dds_name: match ty.name().contains('/') {
-                true => ty.dds_type_name(),
-                false => ty.dds_name().unwrap_or(ty.name()).into(),
-            },
-            hash: Some(ty.hash()),
-            keying: ty.key_reader().map_or(Keying::Keyless, Keying::Keyed),
-            message_type: MessageType::Dynamic(ty.clone()),
-            definitions: || None,
-        }
-    }
-
-    /// Lets the context describe it to whoever asks.
-    pub(crate) fn note_in(&self, types: &TypesInUse) {
-        types.note(self.hash, || {
-            Described::Message(self.message_type.clone(), self.definitions)
-        });
-    }
-}
-
-/// What an endpoint announces: names as DDS has them, and the type's hash
-/// where ROS 2 puts it.
-pub(crate) fn spec(
-    topic: &str,
-    ty: TypeFacts<'_>,
-    qos: &QosProfile,
-    announced: impl FnOnce(&QosProfile) -> pteros_rmw::rtps::qos::EndpointQos,
-) -> Result<EndpointSpec, CreateError> {
-    // Names of DDS's have no slashes and are taken as they are.
-    if ty.name.is_empty() || !matches!(ty.name.split('/').count(), 1 | 3) {
-        return Err(CreateError::TypeName(ty.name.into()));
-    }
-    qos.validate().map_err(|source| CreateError::Qos {
-        topic: topic.into(),
-        source,
-    })?;
-    let mut endpoint_qos = announced(qos);
-    if let Some(hash) = ty.hash {
-        let entry = format!("typehash={hash};");
-        endpoint_qos.user_data.splice(0..0, entry.into_bytes());
-    }
-    Ok(EndpointSpec {
-        topic: dds_topic(topic, qos.avoid_ros_namespace_conventions),
-        type_name: ty.dds_name,
-        qos: endpoint_qos,
-        keying: ty.keying,
-        lifecycle: qos.lifecycle(),
-        group: None,
-        subscription_group: None,
-        store: None,
-        as_bytes: false,
-        message_type: ty.message_type,
-        content_filter: None,
-    })
 }

@@ -1,26 +1,27 @@
-//! A message's serialized form while it is published: counted once, written
-//! once, whoever asks and however often.
+//! Serialized payload of a message during publishing: sized once and written once,
+//! for all readers that need it.
 
 use bytes::Bytes;
 use pteros_msg::cdr::{Representation, payload_len, to_payload_in, to_payload_slice};
 use pteros_msg::message::Encode;
 
-use pteros_rmw::links::Chunk;
+use pteros_runtime::shm_transport::Chunk;
 
 use crate::payload_memory::PayloadMemory;
 
-/// The serialized form of the one message that is being published.
+/// The payload of the message that is being published.
 pub(crate) struct Payload<'m> {
     size: Option<usize>,
     bytes: Option<Bytes>,
-    /// Where to write it, if readers of other processes are to read it there.
+    /// Shared-memory chunk to write it into, if readers of other processes read it
+    /// there.
     chunk: Option<Chunk>,
     memory: &'m PayloadMemory,
     representation: Representation,
 }
 
 impl<'m> Payload<'m> {
-    /// Nothing is counted or written yet.
+    /// Sizes and writes nothing yet.
     pub(crate) fn new(memory: &'m PayloadMemory, representation: Representation) -> Self {
         Self {
             size: None,
@@ -31,23 +32,23 @@ impl<'m> Payload<'m> {
         }
     }
 
-    /// In which version of CDR.
+    /// The CDR representation.
     pub(crate) fn representation(&self) -> Representation {
         self.representation
     }
 
-    /// Its size, bytes.
+    /// Its size in bytes, encapsulation header included.
     pub(crate) fn len<M: Encode>(&mut self, message: &M) -> usize {
         let count = || payload_len(message, self.representation);
         *self.size.get_or_insert_with(count)
     }
 
-    /// Memory to write it into, of just its size.
-    pub(crate) fn offer_memory(&mut self, chunk: Chunk) {
+    /// Offers memory of exactly its size to write it into.
+    pub(crate) fn offer_buffer(&mut self, chunk: Chunk) {
         self.chunk = Some(chunk);
     }
 
-    /// The bytes, in memory of just that size.
+    /// The payload, in memory of exactly its size.
     pub(crate) fn bytes<M: Encode>(&mut self, message: &M) -> Bytes {
         if let Some(bytes) = &self.bytes {
             return bytes.clone();
@@ -72,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it is walked through.
+    /// Counts how often it is encoded.
     #[derive(Default)]
     struct Counted(Cell<usize>);
 
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_walked_twice_to_count_and_to_write() {
+    fn a_message_is_encoded_twice_to_size_and_to_write() {
         let (memory, message) = (PayloadMemory::default(), Counted::default());
         let mut payload = Payload::new(&memory, Representation::Xcdr1);
         assert_eq!(payload.len(&message), 8);

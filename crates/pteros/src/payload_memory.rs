@@ -1,9 +1,9 @@
-//! The memory of large payloads, kept by their publisher to be used again.
+//! Payload memory: buffers of large payloads, reused by their publisher.
 //!
-//! Fresh pages cost more than the copying they are for: a megabyte that the
-//! allocator gave back to the system and gets anew faults 256 times. So a
-//! publisher keeps a hand on its last payloads and writes the next one there,
-//! as soon as history and subscriptions have let go of them.
+//! Fresh pages cost more than the copy into them: a megabyte that the allocator
+//! returned to the system and maps again causes 256 page faults. So a publisher
+//! keeps its last payloads and writes the next one there, once history and
+//! subscriptions have released them.
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 /// Smaller payloads are left to the allocator, which has such memory at hand.
 const PAYLOAD_BYTES_MIN: usize = 32 << 10;
 
-/// Payloads kept per publisher: one on its way and one being filled.
+/// Payloads kept per publisher: one in transmission and one being written.
 const PAYLOADS_MAX: usize = 2;
 
 /// The last large payloads of one publisher.
@@ -21,8 +21,8 @@ pub(crate) struct PayloadMemory {
 }
 
 impl PayloadMemory {
-    /// Empty memory with room for a payload of that size: an earlier one's
-    /// that nobody reads any more, else new.
+    /// Empty memory with capacity for a payload of that size: a released buffer,
+    /// else new.
     pub(crate) fn take(&self, size: usize) -> Vec<u8> {
         if size < PAYLOAD_BYTES_MIN {
             return Vec::with_capacity(size);
@@ -32,15 +32,15 @@ impl PayloadMemory {
             .iter_mut()
             .find_map(|slot| slot.take_if(|payload| payload.is_unique()));
         drop(kept);
-        // Nobody else has it, so these are its own bytes, not a copy.
+        // The only reference, so this takes the bytes over without a copy.
         let mut memory = free.map_or_else(Vec::new, Vec::from);
         memory.clear();
         memory.reserve_exact(size);
         memory
     }
 
-    /// Remembers a payload. The older one that is still read elsewhere is
-    /// forgotten when there is no place.
+    /// Keeps a payload for reuse. If there is no place, it replaces an older one
+    /// that is still read elsewhere.
     pub(crate) fn keep(&self, payload: &Bytes) {
         if payload.len() < PAYLOAD_BYTES_MIN {
             return;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_nobody_holds_gives_its_memory_to_the_next() {
+    fn a_released_payload_buffer_is_reused() {
         let memory = PayloadMemory::default();
         let first = written(&memory, 100_000);
         let place = first.as_ptr();

@@ -1,4 +1,10 @@
-//! Publishers: from a value to every matched subscription.
+//! Publisher: sends messages of one type to every matched subscription.
+//!
+//! [`Publisher`] hands a message to the runtime in one of three forms: borrowed,
+//! owned or shared. Intra-process subscriptions get a shared pointer; all others
+//! get the serialized payload, CDR or XCDR2. Options cover flow control
+//! (asynchronous publish mode), the durability store and QoS overrides by
+//! parameters.
 
 use std::any::TypeId;
 use std::fmt;
@@ -10,80 +16,82 @@ use bytes::Bytes;
 use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_msg::key::{KeyHash, KeyReader, key_hash, key_payload};
 use pteros_msg::message::Message;
-use pteros_rmw::error::PublishError;
-use pteros_rmw::event::EndpointEvent;
-use pteros_rmw::flow::Pace;
-use pteros_rmw::links::Chunk;
-use pteros_rmw::publisher_group::PublisherGroup;
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::rtps::time::Timestamp;
-use pteros_rmw::sample::SharedValue;
-use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
+use pteros_runtime::error::PublishError;
+use pteros_runtime::event::EndpointEvent;
+use pteros_runtime::flow_controller::AsyncPublishMode;
+use pteros_runtime::publisher_group::PublisherGroup;
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::rtps::time::Timestamp;
+use pteros_runtime::sample::SharedValue;
+use pteros_runtime::shm_transport::Chunk;
+use pteros_runtime::writer::{OutboundMessage, WriterCounts, WriterEndpoint};
 
-use crate::callback_group::{CallbackGroup, GroupCore};
+use crate::callback_group::{CallbackGroup, CallbackGroupCore};
 use crate::event::{EventCallback, EventTask};
-use crate::executor::Home;
-use crate::node::{Attach, NodeCore};
-use crate::parameter::QosOverrides;
+use crate::executor::ExecutorQueue;
+use crate::node::{NodeCore, NodeEntity};
+use crate::parameter::QosOverridingOptions;
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
 use crate::qos::QosProfile;
 use crate::sample::wall_stamp;
-use crate::set_qos::InForce;
+use crate::set_qos::CurrentQos;
 
-/// What [`Node::create_publisher_with`](crate::Node::create_publisher_with)
-/// can be told.
+/// Options for [`Node::create_publisher_with`](crate::Node::create_publisher_with).
 #[derive(Default)]
 pub struct PublisherOptions {
     /// The QoS profile.
     pub qos: QosProfile,
     pub(crate) store: Option<String>,
     pub(crate) on_event: Option<EventCallback>,
-    pub(crate) pace: Option<Pace>,
-    /// The group it is made in.
+    pub(crate) flow_control: Option<AsyncPublishMode>,
+    /// The publisher group that it is created in.
     pub(crate) group: Option<Arc<PublisherGroup>>,
     pub(crate) callback_group: Option<CallbackGroup>,
-    pub(crate) qos_overrides: Option<QosOverrides>,
+    pub(crate) qos_overrides: Option<QosOverridingOptions>,
 }
 
 impl PublisherOptions {
-    /// Options with a profile.
+    /// Options with a QoS profile.
     pub fn new(qos: impl Into<QosProfile>) -> Self {
         Self {
             qos: qos.into(),
             store: None,
             on_event: None,
-            pace: None,
+            flow_control: None,
             group: None,
             callback_group: None,
             qos_overrides: None,
         }
     }
 
-    /// Which policies parameters may change, `qos_overrides./topic.publisher.depth`;
-    /// none unless given.
-    pub fn qos_overrides(mut self, overrides: QosOverrides) -> Self {
+    /// Lets parameters change these policies,
+    /// `qos_overrides./topic.publisher.depth`.
+    ///
+    /// None unless set.
+    pub fn qos_overrides(mut self, overrides: QosOverridingOptions) -> Self {
         self.qos_overrides = Some(overrides);
         self
     }
 
-    /// Publishing hands the message over and returns; whoever spins, or else
-    /// the process's helper thread, sends it at the pace of one of the
-    /// context's [flow controllers](crate::ContextOptions::flow_controllers).
-    /// Subscriptions of the same context get it at once all the same.
+    /// Asynchronous publish mode: `publish` queues the message and returns.
     ///
-    /// What is not yet sent counts as history: KEEP_LAST replaces the oldest of
-    /// it, except a message whose fragments are on their way
-    /// ([`WriterCounts::replaced_unsent`] counts), KEEP_ALL waits for room, whoever
-    /// reads; a lifespan ends before sending, too. A publisher that is dropped
-    /// takes its unsent messages with it, with a warning;
-    /// [`Publisher::wait_for_all_acked`] waits for them. One that disposes of
-    /// its instances has two seconds to send both.
+    /// The thread that spins, or else the background I/O thread, sends it as one of
+    /// the context's [flow controllers](crate::ContextOptions::flow_controllers)
+    /// allows. Subscriptions of the same context get the message at once.
+    ///
+    /// Unsent messages count as history. KEEP_LAST replaces the oldest of them,
+    /// except a message whose fragments are being sent
+    /// ([`WriterCounts::replaced_before_send`] counts). KEEP_ALL blocks until there is
+    /// room, whatever the reliability. Lifespan also expires unsent messages.
+    /// Dropping a publisher drops its unsent messages, with a warning;
+    /// [`Publisher::wait_for_all_acked`] waits for them. A publisher that disposes
+    /// of its instances when dropped has two seconds to send messages and disposes.
     ///
     /// ```no_run
     /// use pteros::interfaces::sensor_msgs::msg::Image;
     /// use pteros::prelude::*;
-    /// use pteros::{FlowController, Pace, PublisherOptions};
+    /// use pteros::{FlowController, AsyncPublishMode, PublisherOptions};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // 20 MB/s for all cameras together.
@@ -94,65 +102,71 @@ impl PublisherOptions {
     ///     flow_controllers: vec![cameras.clone()],
     ///     ..ContextOptions::from_process()?
     /// })?;
-    /// let node = context.node("cameras")?;
-    /// let front = PublisherOptions::new(2).asynchronous(Pace::new("cameras").priority(1));
+    /// let node = context.create_node("cameras")?;
+    /// let front = PublisherOptions::new(2).asynchronous(AsyncPublishMode::new("cameras").priority(1));
     /// let front = node.create_publisher_with::<Image>("front", front)?;
     /// let rear = PublisherOptions::new(2).asynchronous(&cameras);
     /// let rear = node.create_publisher_with::<Image>("rear", rear)?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn asynchronous(mut self, pace: impl Into<Pace>) -> Self {
-        self.pace = Some(pace.into());
+    pub fn asynchronous(mut self, pace: impl Into<AsyncPublishMode>) -> Self {
+        self.flow_control = Some(pace.into());
         self
     }
 
-    /// Runs the callback for events in a group of the node's callbacks.
+    /// Runs the event callback in this callback group of the node.
     pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
         self.callback_group = Some(group.clone());
         self
     }
 
-    /// Names the store of a transient or persistent publisher: whichever is
-    /// created next with that name goes on with it. Without it domain, node and
-    /// topic name the store, which suits a node that keeps its name. One store
-    /// serves one publisher at a time.
+    /// Names the durability store of a transient or persistent publisher.
+    ///
+    /// The next publisher with that store name continues it. Without a name,
+    /// domain, node and topic name the store, which suits a node that keeps its
+    /// name. One store serves one publisher at a time.
     pub fn store(mut self, name: impl Into<String>) -> Self {
         self.store = Some(name.into());
         self
     }
 
-    /// Calls `callback` from the node's executor for matches, incompatible QoS
-    /// or type, missed deadlines and lost liveliness. Without it events wait for
-    /// [`Publisher::take_event`].
+    /// Calls `callback` from the node's executor for publisher events.
+    ///
+    /// Events are matches, incompatible QoS or type, missed deadlines and lost
+    /// liveliness.
+    ///
+    /// Without a callback, events wait for [`Publisher::take_event`].
     pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
         self.on_event = Some(Box::new(callback));
         self
     }
 }
 
-/// Publishes messages of one type on one topic. Cheap to clone, thread-safe;
-/// the topic is left when the last clone is gone.
+/// Publishes messages of one type on one topic. Cheap to clone, thread-safe.
 ///
-/// Publishing sends on the caller's thread and needs no executor, except that
-/// acknowledgements are heard by whoever spins, or else by the process's helper
-/// thread. With KEEP_LAST it never waits: the oldest sample makes room, whether
-/// acknowledged or not. With KEEP_ALL a reliable publisher waits until the
-/// slowest reliable subscription has room, at most
+/// The publisher leaves the topic when its last clone is dropped. Publishing sends
+/// on the caller's thread and needs no executor. Acknowledgements (ACKNACK) are
+/// received by the thread that spins, or else by the background I/O thread.
+///
+/// Back-pressure: with KEEP_LAST, publishing never waits; a new sample replaces the
+/// oldest, acknowledged or not. With KEEP_ALL, a reliable publisher blocks until
+/// the slowest reliable subscription has room, for at most
 /// [`QosProfile::max_blocking_time`], and drives the network meanwhile.
 ///
-/// A message larger than what the network takes at once, megabytes over a slow
-/// cable, holds the publishing thread up until the socket has taken it: for
-/// `max_blocking_time` if nothing moves, for ten times that in all. The rest is
-/// sent by whoever spins, or the helper thread; meanwhile a message on its way is
-/// finished, and of those behind it history keeps the newest.
+/// A message larger than the socket's send buffer, for example megabytes over a
+/// slow cable, blocks the publishing thread until the socket has taken it. The
+/// limit is `max_blocking_time` without progress, and ten times that in total. The
+/// thread that spins, or the background I/O thread, sends the rest. Meanwhile a
+/// message in transmission is finished, and history keeps the newest of those
+/// behind it.
 ///
 /// ```no_run
 /// use pteros::interfaces::geometry_msgs::msg::Twist;
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("teleop")?;
+/// let node = Context::new()?.create_node("teleop")?;
 /// let publisher = node.create_publisher::<Twist>("cmd_vel", 10)?;
 /// publisher.wait_for_matched(1, std::time::Duration::from_secs(5));
 /// let mut command = Twist::default();
@@ -162,7 +176,7 @@ impl PublisherOptions {
 /// # }
 /// ```
 pub struct Publisher<T> {
-    pub(crate) raw: Arc<RawPublisher>,
+    pub(crate) raw: Arc<PublisherCore>,
     message: PhantomData<fn(T)>,
 }
 
@@ -176,43 +190,47 @@ impl<T> Clone for Publisher<T> {
 }
 
 impl<T: Message> Publisher<T> {
-    pub(crate) fn new(raw: Arc<RawPublisher>) -> Self {
+    pub(crate) fn new(raw: Arc<PublisherCore>) -> Self {
         Self {
             raw,
             message: PhantomData,
         }
     }
 
-    /// Publishes a copy. The value is cloned once if a subscription of this
-    /// context is matched, or late joiners may come (transient local) and nobody
-    /// reads it as bytes yet. It is serialized, once, when a subscription of another
-    /// process reads it: with transient local that may be later, with a store it is
-    /// at once. Blocks as the type says.
+    /// Publishes a copy of the message.
+    ///
+    /// The value is cloned once if an intra-process subscription is matched, or if
+    /// late joiners may come (transient local) and no reader needs it serialized
+    /// yet. It is serialized once, when a subscription of another process reads it.
+    /// With transient local that may be later; with a store it is at once. Blocks
+    /// as described for [`Publisher`].
     ///
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.
     pub fn publish(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.begin();
+        self.raw.begin_trace();
         self.check(message)?;
-        let mut outgoing = Borrowed::new(message, self.raw.payload());
+        let mut outgoing = BorrowedMessage::new(message, self.raw.payload());
         self.raw.send(&mut outgoing)
     }
 
-    /// As [`Publisher::publish`], with a source time of the caller's: of a
-    /// sensor's measurement, or of a recording. With destination order by
-    /// source a time before the last one published counts as that one.
+    /// As [`Publisher::publish`], with a source timestamp of the caller.
+    ///
+    /// Use it for the time of a sensor's measurement or of a recording. With
+    /// destination order by source timestamp, a time before the last published one
+    /// counts as that one.
     ///
     /// # Errors
     /// See [`PublishError`].
     pub fn publish_at(&self, message: &T, source: SystemTime) -> Result<(), PublishError> {
-        self.raw.begin();
+        self.raw.begin_trace();
         self.check(message)?;
-        let mut outgoing = Borrowed::new(message, self.raw.payload());
+        let mut outgoing = BorrowedMessage::new(message, self.raw.payload());
         self.raw.send_at(&mut outgoing, wall_stamp(source))
     }
 
-    /// Publishes a value that is given away: no copy within the process, one
-    /// allocation for its [`Arc`].
+    /// Publishes a value by move: no copy within the process, one allocation for
+    /// its [`Arc`].
     ///
     /// # Errors
     /// See [`PublishError`]; nothing was sent then, and the value is lost.
@@ -225,9 +243,9 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.
     pub fn publish_arc(&self, message: Arc<T>) -> Result<(), PublishError> {
-        self.raw.begin();
+        self.raw.begin_trace();
         self.check(&message)?;
-        self.raw.send(&mut Shared {
+        self.raw.send(&mut SharedMessage {
             message,
             payload: self.raw.payload(),
         })
@@ -247,59 +265,69 @@ impl<T: Message> Publisher<T> {
         &self.raw.topic
     }
 
-    /// Its gid in the graph: as in [`EndpointInfo`](crate::EndpointInfo) and
+    /// Its gid, as in [`EndpointInfo`](crate::EndpointInfo) and
     /// [`SampleInfo`](crate::SampleInfo).
     pub fn gid(&self) -> Guid {
         self.raw.endpoint.guid()
     }
 
-    /// Subscriptions matched now, those of this process included.
+    /// Number of matched subscriptions, including those of this process.
     pub fn matched_count(&self) -> usize {
         self.raw.endpoint.matched_count()
     }
 
-    /// Waits until at least `count` subscriptions are matched; returns whether
-    /// they are. Blocks, at most `timeout` or until the context shuts down;
-    /// drives the network itself and runs no callbacks.
+    /// Waits until at least `count` subscriptions are matched; true if they are.
+    ///
+    /// Blocks, at most `timeout` or until the context shuts down. Drives the
+    /// network itself and runs no callbacks.
     pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
         self.raw.wait_for_matched(count, timeout)
     }
 
-    /// Waits until every reliable subscription of another process has
-    /// acknowledged everything, and an asynchronous publisher has sent
-    /// everything; returns whether that is so. Blocks, at most
-    /// `timeout` or until the context shuts down; drives the network itself and
+    /// Waits until every sample is acknowledged; true if so.
+    ///
+    /// All reliable subscriptions of other processes must have acknowledged every
+    /// sample.
+    ///
+    /// An asynchronous publisher must also have sent every message. Blocks, at most
+    /// `timeout` or until the context shuts down. Drives the network itself and
     /// runs no callbacks.
     pub fn wait_for_all_acked(&self, timeout: Duration) -> bool {
         self.raw.wait_for_all_acked(timeout)
     }
 
-    /// Sends what the [latency budget](QosProfile::latency_budget) holds back.
-    /// Without one there is nothing. Never blocks.
+    /// Sends the batch that the [latency budget](QosProfile::latency_budget) holds
+    /// back.
+    ///
+    /// Does nothing without a latency budget. Never blocks.
     pub fn flush(&self) {
         self.raw.node.core().flush(&self.raw.endpoint);
     }
 
-    /// Messages that an asynchronous publisher's flow controller has not sent,
-    /// the one on its way included; otherwise 0. Never blocks.
+    /// Messages that the flow controller has not sent yet.
+    ///
+    /// Includes the one in transmission; 0 unless asynchronous. Never blocks.
     pub fn unsent_count(&self) -> usize {
         self.raw.endpoint.unsent_count()
     }
 
-    /// Says that the publisher is alive. Needed with manual liveliness where
-    /// pauses between messages are longer than the lease; else does nothing.
+    /// Asserts the publisher's liveliness (DDS 1.4 §2.2.3.11).
+    ///
+    /// Needed with manual liveliness where pauses between messages exceed the
+    /// liveliness lease; otherwise does nothing.
     pub fn assert_liveliness(&self) {
         self.raw.node.core().assert_liveliness(&self.raw.endpoint);
     }
 
-    /// The oldest event not yet looked at, when no callback takes them. Never
-    /// blocks. 256 are kept; then the oldest goes, totals in later ones tell
-    /// what was missed.
+    /// Takes the oldest event, when no callback takes them. Never blocks.
+    ///
+    /// The queue holds 256 events. When it is full, the oldest is dropped; the
+    /// totals in later events include it.
     pub fn take_event(&self) -> Option<EndpointEvent> {
         self.raw.endpoint.events.take()
     }
 
-    /// Totals since it was created.
+    /// Counters since it was created.
     pub fn counts(&self) -> WriterCounts {
         self.raw.endpoint.counts()
     }
@@ -315,44 +343,48 @@ impl<T> fmt::Debug for Publisher<T> {
 }
 
 /// A publisher without its message type.
-pub(crate) struct RawPublisher {
+pub(crate) struct PublisherCore {
     pub(crate) node: Arc<NodeCore>,
     pub(crate) endpoint: Arc<WriterEndpoint>,
     pub(crate) topic: String,
-    pub(crate) qos: InForce,
-    /// How its samples are written.
+    pub(crate) qos: CurrentQos,
+    /// The CDR representation (encapsulation) of its samples.
     pub(crate) representation: Representation,
     pub(crate) on_event: Option<Arc<EventTask>>,
-    pub(crate) callback_group: Arc<GroupCore>,
+    pub(crate) callback_group: Arc<CallbackGroupCore>,
     pub(crate) memory: PayloadMemory,
 }
 
-impl RawPublisher {
+impl PublisherCore {
     pub(crate) fn payload(&self) -> Payload<'_> {
         Payload::new(&self.memory, self.representation)
     }
 
-    /// A publish call begins on this thread, of which a trace is told.
+    /// Marks the beginning of a publish call on this thread in the trace.
     #[inline]
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin_trace(&self) {
         if let Some(tracer) = self.node.core().tracer() {
             tracer.begin_publish();
         }
     }
 
-    pub(crate) fn send(&self, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {
-        self.send_at(outgoing, self.node.core().env.wall())
+    pub(crate) fn send(&self, outgoing: &mut dyn OutboundMessage) -> Result<(), PublishError> {
+        self.send_at(outgoing, self.node.core().platform.wall_clock())
     }
 
-    fn send_at(&self, outgoing: &mut dyn Outgoing, source: Timestamp) -> Result<(), PublishError> {
+    fn send_at(
+        &self,
+        outgoing: &mut dyn OutboundMessage,
+        source: Timestamp,
+    ) -> Result<(), PublishError> {
         let core = self.node.core();
         core.publish(&self.endpoint, outgoing, source)
             .map(drop)
-            .map_err(|error| self.named(error))
+            .map_err(|error| self.with_ros_topic(error))
     }
 
-    /// Errors speak of the ROS topic, the runtime of DDS's.
-    pub(crate) fn named(&self, error: PublishError) -> PublishError {
+    /// Replaces the DDS topic name in the error by the ROS topic name.
+    pub(crate) fn with_ros_topic(&self, error: PublishError) -> PublishError {
         let ros = self.topic.clone();
         match error {
             PublishError::TimedOut { waited_ms, .. } => PublishError::TimedOut {
@@ -388,25 +420,25 @@ impl RawPublisher {
 
     pub(crate) fn wait_for_all_acked(&self, timeout: Duration) -> bool {
         self.node.core().flush(&self.endpoint);
-        self.node.core().hurry(&self.endpoint);
+        self.node.core().request_acknowledgement(&self.endpoint);
         self.node
             .wait_until(timeout, || self.endpoint.is_acknowledged())
     }
 }
 
-impl Attach for RawPublisher {
-    fn attach(&self, home: Option<&Arc<Home>>) {
+impl NodeEntity for PublisherCore {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
         if let Some(task) = &self.on_event {
-            task.attach(home);
+            task.attach(executor_queue);
         }
     }
 
-    fn callback_group(&self) -> &Arc<GroupCore> {
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
         &self.callback_group
     }
 }
 
-impl Drop for RawPublisher {
+impl Drop for PublisherCore {
     fn drop(&mut self) {
         let core = self.node.core();
         core.detach_endpoint(self.node.key, self.endpoint.guid());
@@ -414,13 +446,13 @@ impl Drop for RawPublisher {
     }
 }
 
-pub(crate) struct Borrowed<'m, T> {
+pub(crate) struct BorrowedMessage<'m, T> {
     message: &'m T,
     shared: Option<Arc<T>>,
     payload: Payload<'m>,
 }
 
-impl<'m, T> Borrowed<'m, T> {
+impl<'m, T> BorrowedMessage<'m, T> {
     pub(crate) fn new(message: &'m T, payload: Payload<'m>) -> Self {
         Self {
             message,
@@ -430,7 +462,7 @@ impl<'m, T> Borrowed<'m, T> {
     }
 }
 
-impl<T: Message> Outgoing for Borrowed<'_, T> {
+impl<T: Message> OutboundMessage for BorrowedMessage<'_, T> {
     fn message_type(&self) -> TypeId {
         TypeId::of::<T>()
     }
@@ -446,8 +478,8 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
         self.payload.bytes(self.message)
     }
 
-    fn offer_memory(&mut self, memory: Chunk) {
-        self.payload.offer_memory(memory);
+    fn offer_buffer(&mut self, memory: Chunk) {
+        self.payload.offer_buffer(memory);
     }
 
     fn serialized_len(&mut self) -> usize {
@@ -463,12 +495,12 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
     }
 }
 
-pub(crate) struct Shared<'m, T> {
+pub(crate) struct SharedMessage<'m, T> {
     pub(crate) message: Arc<T>,
     pub(crate) payload: Payload<'m>,
 }
 
-impl<T: Message> Outgoing for Shared<'_, T> {
+impl<T: Message> OutboundMessage for SharedMessage<'_, T> {
     fn message_type(&self) -> TypeId {
         TypeId::of::<T>()
     }
@@ -481,8 +513,8 @@ impl<T: Message> Outgoing for Shared<'_, T> {
         self.payload.bytes(&*self.message)
     }
 
-    fn offer_memory(&mut self, memory: Chunk) {
-        self.payload.offer_memory(memory);
+    fn offer_buffer(&mut self, memory: Chunk) {
+        self.payload.offer_buffer(memory);
     }
 
     fn serialized_len(&mut self) -> usize {

@@ -1,5 +1,5 @@
-//! Publishers that are presented as one whole: DDS's Publisher (DDS 1.4
-//! §2.2.2.4.1, §2.2.3.6).
+//! Publisher group: the DDS Publisher entity (DDS 1.4 §2.2.2.4.1) with presentation
+//! and coherent sets (§2.2.3.6).
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -7,33 +7,35 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use pteros_msg::dynamic::DynamicType;
 use pteros_msg::message::Message;
-use pteros_rmw::error::{GroupError, QosChangeError};
-use pteros_rmw::publisher_group as rmw;
+use pteros_runtime::error::{GroupError, QosChangeError};
+use pteros_runtime::publisher_group as runtime;
 
 use crate::dynamic::DynamicPublisher;
 use crate::error::CreateError;
 use crate::node::Node;
-use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
+use crate::publisher::{Publisher, PublisherCore, PublisherOptions};
 use crate::qos::{Presentation, QosError, QosProfile};
 use crate::set_qos::GroupPolicies;
 
-/// Publishers of one node whose samples belong together. Cheap to clone,
-/// thread-safe.
+/// Publishers of one node that share a presentation. Cheap to clone, thread-safe.
 ///
-/// With [`Presentation::coherent`], what is published between the begin and the
-/// end of a set is seen whole or not at all by subscriptions that ask for
-/// coherent access: with access scope TOPIC (1) or INSTANCE (0) all that one
-/// publisher wrote, with GROUP (2) all that the group wrote. With
-/// [`Presentation::ordered`] and scope GROUP, such subscriptions get the group's
-/// samples in the order in which they were published, whatever the topic.
-/// Other subscriptions get the samples as ever.
+/// With [`Presentation::coherent`], subscriptions that request coherent access see
+/// a coherent set as a whole or not at all. The set is everything published between
+/// its begin and end: per publisher with access scope TOPIC (1) or INSTANCE (0), of
+/// the whole group with GROUP (2). With [`Presentation::ordered`] and scope GROUP,
+/// such subscriptions get the group's samples in publishing order across topics.
+/// Other subscriptions get the samples as usual.
 ///
-/// Samples leave at once and wait where they are received. A set that does not
-/// arrive whole is dropped there and counted
-/// ([`ReaderCounts::incomplete_sets`](crate::ReaderCounts::incomplete_sets)):
-/// when a best-effort sample is lost, when KEEP_LAST or RESOURCE_LIMITS of the
-/// publisher or the subscription hold fewer samples than the set has, when the
-/// publisher dies within it, or when the subscription began in the midst of it.
+/// Samples are sent at once and wait at the receiver. A reader drops an incomplete
+/// set and counts it
+/// ([`ReaderCounts::incomplete_sets`](crate::ReaderCounts::incomplete_sets)). That
+/// happens if:
+///
+/// - a best-effort sample is lost,
+/// - KEEP_LAST or RESOURCE_LIMITS of publisher or subscription hold fewer samples
+///   than the set has,
+/// - the publisher dies within the set,
+/// - the subscription matched in the middle of it.
 ///
 /// ```no_run
 /// use pteros::interfaces::geometry_msgs::msg::{Point, Vector3};
@@ -41,7 +43,7 @@ use crate::set_qos::GroupPolicies;
 /// use pteros::qos::Presentation;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("tracker")?;
+/// let node = Context::new()?.create_node("tracker")?;
 /// let group = node.create_publisher_group(Presentation {
 ///     access_scope: 2,
 ///     coherent: true,
@@ -58,35 +60,35 @@ use crate::set_qos::GroupPolicies;
 /// ```
 #[derive(Clone)]
 pub struct PublisherGroup {
-    core: Arc<GroupCore>,
+    core: Arc<PublisherGroupCore>,
 }
 
-struct GroupCore {
+struct PublisherGroupCore {
     node: Node,
-    group: Arc<rmw::PublisherGroup>,
-    members: Mutex<Vec<Weak<RawPublisher>>>,
+    group: Arc<runtime::PublisherGroup>,
+    members: Mutex<Vec<Weak<PublisherCore>>>,
     policies: Mutex<GroupPolicies>,
     /// The members while a set is open: none leaves before its end.
-    held: Mutex<Vec<Arc<RawPublisher>>>,
+    members_of_open_set: Mutex<Vec<Arc<PublisherCore>>>,
 }
 
-/// A set of coherent changes that has been begun. It ends with
-/// [`CoherentChanges::end`] or, all the same, when it is dropped: DDS knows no
-/// way back, since samples are under way from the moment they are published.
+/// Guard of an open coherent set; ends it with [`CoherentSet::end`] or when
+/// dropped.
 ///
-/// Sets begun within one another are one set, which ends with the outermost.
-/// They may end in any order, on any thread.
-#[must_use = "the set ends when this is dropped"]
-pub struct CoherentChanges {
-    core: Arc<GroupCore>,
+/// DDS has no rollback: samples are on their way from the moment they are
+/// published. Nested sets form one set, which ends with the outermost. They may end
+/// in any order, on any thread.
+#[must_use = "the coherent set ends when this guard is dropped"]
+pub struct CoherentSet {
+    core: Arc<PublisherGroupCore>,
 }
 
 impl Node {
-    /// A group whose publishers are presented as `presentation` says; they take
-    /// it in place of their profile's.
+    /// Creates a publisher group. Its presentation replaces that of its publishers'
+    /// profiles.
     ///
     /// # Errors
-    /// When there is no such access scope.
+    /// When the access scope is invalid.
     pub fn create_publisher_group(
         &self,
         presentation: Presentation,
@@ -98,19 +100,19 @@ impl Node {
         .validate()?;
         let group = self.core().core().create_publisher_group(presentation);
         Ok(PublisherGroup {
-            core: Arc::new(GroupCore {
+            core: Arc::new(PublisherGroupCore {
                 node: self.clone(),
                 group,
                 members: Mutex::default(),
                 policies: Mutex::default(),
-                held: Mutex::default(),
+                members_of_open_set: Mutex::default(),
             }),
         })
     }
 }
 
 impl PublisherGroup {
-    /// A publisher of the group, on a topic of the node.
+    /// Creates a publisher of the group, on a topic of the node.
     ///
     /// # Errors
     /// See [`CreateError`]; [`GroupError::SetOpen`] while a set is open.
@@ -122,7 +124,7 @@ impl PublisherGroup {
         self.create_publisher_with(topic, PublisherOptions::new(qos))
     }
 
-    /// A publisher of the group with options.
+    /// Creates a publisher of the group with options.
     ///
     /// # Errors
     /// As [`PublisherGroup::create_publisher`].
@@ -131,13 +133,13 @@ impl PublisherGroup {
         topic: &str,
         options: PublisherOptions,
     ) -> Result<Publisher<T>, CreateError> {
-        let options = self.own(options);
+        let options = self.group_options(options);
         let publisher: Publisher<T> = self.core.node.create_publisher_with(topic, options)?;
-        self.note(&publisher.raw);
+        self.add_member(&publisher.raw);
         Ok(publisher)
     }
 
-    /// A publisher of the group whose type is known at run time.
+    /// Creates a publisher of the group whose type is known at run time only.
     ///
     /// # Errors
     /// As [`PublisherGroup::create_publisher`].
@@ -147,29 +149,29 @@ impl PublisherGroup {
         ty: &DynamicType,
         qos: impl Into<QosProfile>,
     ) -> Result<DynamicPublisher, CreateError> {
-        let options = self.own(PublisherOptions::new(qos));
+        let options = self.group_options(PublisherOptions::new(qos));
         let publisher = self
             .core
             .node
             .create_dynamic_publisher_with(topic, ty, options)?;
-        self.note(&publisher.raw);
+        self.add_member(&publisher.raw);
         Ok(publisher)
     }
 
-    fn own(&self, mut options: PublisherOptions) -> PublisherOptions {
+    fn group_options(&self, mut options: PublisherOptions) -> PublisherOptions {
         options.qos.presentation = self.presentation();
         self.core.policies.lock().apply(&mut options.qos);
         options.group = Some(self.core.group.clone());
         options
     }
 
-    fn note(&self, raw: &Arc<RawPublisher>) {
+    fn add_member(&self, raw: &Arc<PublisherCore>) {
         let mut members = self.core.members.lock();
         members.retain(|member| member.strong_count() > 0);
         members.push(Arc::downgrade(raw));
     }
 
-    pub(crate) fn change(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
+    pub(crate) fn set_policies(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
         changed.validate()?;
         let mut policies = self.core.policies.lock();
         let members: Vec<_> = self.core.members.lock().clone();
@@ -177,59 +179,63 @@ impl PublisherGroup {
         living
             .try_for_each(|member| member.change_qos(|qos| changed.apply(qos)))
             .map_err(|error| error.source)?;
-        policies.absorb(changed);
+        policies.merge(changed);
         Ok(())
     }
 
-    /// How the group is presented.
+    /// The group's presentation policy.
     pub fn presentation(&self) -> Presentation {
         self.core.group.presentation()
     }
 
-    /// Begins a set of coherent changes; within one that has been begun, only
-    /// counts. What any publisher of the group publishes until the end, on
-    /// whatever thread, belongs to it. Never blocks.
+    /// Begins a coherent set; within an open set it only increases the nesting
+    /// depth.
+    ///
+    /// Everything that publishers of the group publish until the end, on any
+    /// thread, belongs to the set. Never blocks.
     ///
     /// # Errors
-    /// [`GroupError::NotCoherent`], [`GroupError::TooDeep`].
-    pub fn begin_coherent_changes(&self) -> Result<CoherentChanges, GroupError> {
-        let mut held = self.core.held.lock();
+    /// [`GroupError::NotCoherent`], [`GroupError::NestedTooDeep`].
+    pub fn begin_coherent_changes(&self) -> Result<CoherentSet, GroupError> {
+        let mut held = self.core.members_of_open_set.lock();
         self.core.group.begin_coherent_changes()?;
         if held.is_empty() {
             let members = self.core.members.lock();
             *held = members.iter().filter_map(Weak::upgrade).collect();
         }
-        Ok(CoherentChanges {
+        Ok(CoherentSet {
             core: self.core.clone(),
         })
     }
 
-    /// Whether a set has been begun and not ended.
-    pub fn is_changing(&self) -> bool {
+    /// Whether a coherent set is open.
+    pub fn has_open_coherent_set(&self) -> bool {
         self.core.group.is_open()
     }
 }
 
-impl CoherentChanges {
-    /// Ends the set: subscriptions may see it. Sends on the caller's thread.
+impl CoherentSet {
+    /// Ends the set, so that subscriptions may see it. Sends on the caller's
+    /// thread.
     pub fn end(self) {
         drop(self);
     }
 }
 
-impl Drop for CoherentChanges {
+impl Drop for CoherentSet {
     fn drop(&mut self) {
-        let mut held = self.core.held.lock();
+        let mut held = self.core.members_of_open_set.lock();
         let core = self.core.node.core().core();
-        let ended = self.core.group.end_coherent_changes(core);
-        debug_assert!(ended.is_ok(), "one begin has one end: {ended:?}");
+        let result = self.core.group.end_coherent_changes(core);
+        debug_assert!(result.is_ok(), "one begin has one end: {result:?}");
         let over = !self.core.group.is_open();
-        let released = match over {
-            true => std::mem::take(&mut *held),
-            false => Vec::new(),
+        let released = if over {
+            std::mem::take(&mut *held)
+        } else {
+            Vec::new()
         };
         drop(held);
-        // Publishers that were dropped within the set leave now.
+        // Publishers that were dropped within the set leave the topic now.
         drop(released);
     }
 }
@@ -244,7 +250,7 @@ impl fmt::Debug for PublisherGroup {
     }
 }
 
-impl fmt::Debug for CoherentChanges {
+impl fmt::Debug for CoherentSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CoherentChanges").finish_non_exhaustive()
     }

@@ -1,95 +1,98 @@
-//! What a callback is handed: the message and what is known about it.
+//! Sample: a received message with its [`SampleInfo`].
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use pteros_rmw::instance::{InstanceInfo, Keyed};
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::rtps::time::Timestamp;
-use pteros_rmw::sample::{Path, SampleMeta};
+use pteros_runtime::instance::{InstanceInfo, SampleInstance};
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::rtps::time::Timestamp;
+use pteros_runtime::sample::{DeliveryPath, SampleMeta};
 
-/// One received message. Dereferences to the message.
+/// A received message. Dereferences to the message.
 ///
-/// Within a process all subscriptions share the publisher's value; nothing is
-/// copied until [`Sample::into_inner`] needs to.
+/// Intra-process subscriptions share the publisher's value. It is copied only if
+/// [`Sample::into_inner`] has to.
 #[derive(Clone)]
 pub struct Sample<T> {
-    body: Held<T>,
+    value: SampleValue<T>,
     info: SampleInfo,
 }
 
 #[derive(Clone)]
-enum Held<T> {
+enum SampleValue<T> {
     Shared(Arc<T>),
     Owned(T),
 }
 
-/// What is known about a message besides its content.
+/// Metadata of a received message (DDS SampleInfo, rclcpp's MessageInfo).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleInfo {
-    /// When the publisher stamped it, by its wall clock.
-    pub source_time: Option<SystemTime>,
-    /// When it reached this process, by our wall clock.
-    pub reception_time: SystemTime,
-    /// The publisher's number for it, from 1 on.
+    /// Source timestamp, by the publisher's wall clock.
+    pub source_timestamp: Option<SystemTime>,
+    /// When it was received, by this host's wall clock.
+    pub received_timestamp: SystemTime,
+    /// The publisher's sequence number, from 1.
     pub sequence: i64,
-    /// Who published it: the gid of the graph.
-    pub publisher: Guid,
-    /// How it came.
-    pub path: Path,
-    /// Its instance, where the type has a key.
+    /// The publisher's gid, as in the graph.
+    pub publisher_gid: Guid,
+    /// How it was delivered: intra-process, shared memory or network.
+    pub delivery_path: DeliveryPath,
+    /// Its instance, if the type has a key.
     pub instance: Option<InstanceInfo>,
 }
 
 impl SampleInfo {
-    pub(crate) fn new(meta: SampleMeta, instance: Option<&Keyed>) -> Self {
+    pub(crate) fn new(meta: SampleMeta, instance: Option<&SampleInstance>) -> Self {
         Self {
             instance: instance.map(|keyed| keyed.info),
-            source_time: meta.source.map(system_time),
-            reception_time: system_time(meta.reception),
+            source_timestamp: meta.source.map(system_time),
+            received_timestamp: system_time(meta.reception),
             sequence: meta.sequence,
-            publisher: meta.publisher,
-            path: meta.path,
+            publisher_gid: meta.publisher,
+            delivery_path: meta.path,
         }
     }
 
-    /// From source stamp to reception, both wall clocks; `None` without a
-    /// stamp or when the clocks disagree.
+    /// Time from source timestamp to reception, both wall clocks.
+    ///
+    /// `None` without a timestamp or if the clocks disagree.
     pub fn latency(&self) -> Option<Duration> {
-        self.reception_time.duration_since(self.source_time?).ok()
+        self.received_timestamp
+            .duration_since(self.source_timestamp?)
+            .ok()
     }
 }
 
 impl<T> Sample<T> {
     pub(crate) fn shared(value: Arc<T>, info: SampleInfo) -> Self {
         Self {
-            body: Held::Shared(value),
+            value: SampleValue::Shared(value),
             info,
         }
     }
 
     pub(crate) fn owned(value: T, info: SampleInfo) -> Self {
         Self {
-            body: Held::Owned(value),
+            value: SampleValue::Owned(value),
             info,
         }
     }
 
-    /// What is known about the message.
+    /// Source, timestamps and instance of the message.
     pub fn info(&self) -> &SampleInfo {
         &self.info
     }
 
-    /// The message itself; copied only if others of this process hold it too.
+    /// The message itself; copied only if others in this process hold it too.
     pub fn into_inner(self) -> T
     where
         T: Clone,
     {
-        match self.body {
-            Held::Shared(value) => Arc::unwrap_or_clone(value),
-            Held::Owned(value) => value,
+        match self.value {
+            SampleValue::Shared(value) => Arc::unwrap_or_clone(value),
+            SampleValue::Owned(value) => value,
         }
     }
 }
@@ -98,9 +101,9 @@ impl<T> Deref for Sample<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        match &self.body {
-            Held::Shared(value) => value,
-            Held::Owned(value) => value,
+        match &self.value {
+            SampleValue::Shared(value) => value,
+            SampleValue::Owned(value) => value,
         }
     }
 }
@@ -114,7 +117,7 @@ impl<T: fmt::Debug> fmt::Debug for Sample<T> {
     }
 }
 
-/// The protocol's form of a wall clock time; centuries away it saturates.
+/// Converts a wall clock time to an RTPS timestamp; out-of-range times saturate.
 pub(crate) fn wall_stamp(time: SystemTime) -> Timestamp {
     let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
     Timestamp::from_nanos(match time.duration_since(SystemTime::UNIX_EPOCH) {
@@ -126,8 +129,9 @@ pub(crate) fn wall_stamp(time: SystemTime) -> Timestamp {
 pub(crate) fn system_time(stamp: Timestamp) -> SystemTime {
     let nanos = stamp.as_nanos();
     let span = Duration::from_nanos(nanos.unsigned_abs());
-    match nanos >= 0 {
-        true => SystemTime::UNIX_EPOCH + span,
-        false => SystemTime::UNIX_EPOCH - span,
+    if nanos >= 0 {
+        SystemTime::UNIX_EPOCH + span
+    } else {
+        SystemTime::UNIX_EPOCH - span
     }
 }

@@ -1,19 +1,22 @@
-//! QoS policies of publishers and subscriptions that live: which is in force,
-//! and how it changes (DDS 1.4 §2.2.3, column "changeable").
+//! Changeable QoS of existing publishers and subscriptions (DDS 1.4 §2.2.3, column
+//! "Changeable").
+//!
+//! Reads and replaces the current profile. The runtime announces changes and
+//! matches again; here the profile is validated and recorded.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pteros_rmw::error::QosChangeError;
+use pteros_runtime::error::QosChangeError;
 
 use crate::dynamic::DynamicPublisher;
-use crate::publisher::{Publisher, RawPublisher};
+use crate::publisher::{Publisher, PublisherCore};
 use crate::publisher_group::PublisherGroup;
 use crate::qos::QosProfile;
 use crate::subscription::{Subscription, SubscriptionCore};
 use crate::subscription_group::SubscriptionGroup;
 
-/// Why a publisher or a subscription keeps the QoS that it has.
+/// Why a publisher or a subscription keeps its current QoS.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("topic \"{topic}\": {source}")]
 pub struct SetQosError {
@@ -24,10 +27,10 @@ pub struct SetQosError {
     pub source: QosChangeError,
 }
 
-/// The profile in force.
-pub(crate) struct InForce(Mutex<Arc<QosProfile>>);
+/// The current QoS profile.
+pub(crate) struct CurrentQos(Mutex<Arc<QosProfile>>);
 
-impl InForce {
+impl CurrentQos {
     pub(crate) fn new(qos: QosProfile) -> Self {
         Self(Mutex::new(Arc::new(qos)))
     }
@@ -36,7 +39,7 @@ impl InForce {
         self.0.lock().clone()
     }
 
-    /// Replaces it by what `change` makes of it, once `set` has done so.
+    /// Replaces the profile by the result of `set_policies`, after `set` has succeeded.
     fn change(
         &self,
         topic: &str,
@@ -46,7 +49,7 @@ impl InForce {
         let mut in_force = self.0.lock();
         let mut qos = (**in_force).clone();
         change(&mut qos);
-        let changed = match in_force.name_differs(&qos) {
+        let changed = match in_force.topic_naming_change(&qos) {
             Some(fixed) => Err(QosChangeError::Immutable(vec![fixed])),
             None => set(&qos),
         };
@@ -59,7 +62,7 @@ impl InForce {
     }
 }
 
-impl RawPublisher {
+impl PublisherCore {
     pub(crate) fn change_qos(
         &self,
         change: impl FnOnce(&mut QosProfile),
@@ -84,29 +87,32 @@ impl<T> SubscriptionCore<T> {
 }
 
 impl<T> Publisher<T> {
-    /// The profile in force.
+    /// The current QoS profile.
     pub fn qos(&self) -> Arc<QosProfile> {
         self.raw.qos.load()
     }
 
-    /// Gives it another profile from now on, in which the policies differ that
-    /// DDS lets a living publisher change: partition, user, topic and group
-    /// data, deadline, latency budget, ownership strength, transport priority,
-    /// lifespan, and whether it disposes of what it unregisters.
+    /// Changes the QoS profile of this publisher.
     ///
-    /// All peers hear of it. Matches are judged anew: those that no longer fit
-    /// end, with an [`IncompatibleQos`](crate::EndpointEvent::IncompatibleQos)
-    /// event if a policy does not fit rather than the partition; those that fit
-    /// now begin, and get what a transient-local publisher keeps, as any late
-    /// joiner does, even if they were matched before. A deadline counts from
-    /// now, a lifespan is that of what is published from now on. Never waits for
-    /// peers: for a moment they act by what they knew.
+    /// The new profile may differ in the policies that DDS allows to change:
+    /// partition, user, topic and group data, deadline, latency budget, ownership
+    /// strength, transport priority, lifespan, and autodispose of unregistered
+    /// instances.
+    ///
+    /// The change is announced to all peers, and endpoint matching runs again.
+    /// Matches that became incompatible end, with an
+    /// [`IncompatibleQos`](crate::EndpointEvent::IncompatibleQos) event unless the
+    /// partition is the reason. New matches begin and receive what a
+    /// transient-local publisher keeps, like any late joiner, even if they were
+    /// matched before. A new deadline counts from now. A new lifespan applies to
+    /// messages published from now on. Never waits for peers: for a moment they act
+    /// on the previous profile.
     ///
     /// ```no_run
     /// # use pteros::interfaces::std_msgs::msg::String as Text;
     /// # use pteros::prelude::*;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let node = Context::new()?.node("arm")?;
+    /// # let node = Context::new()?.create_node("arm")?;
     /// let publisher = node.create_publisher::<Text>("state", 10)?;
     /// let spare = QosProfile::clone(&publisher.qos()).partition(["spare"]);
     /// publisher.set_qos(&spare)?;
@@ -115,15 +121,15 @@ impl<T> Publisher<T> {
     /// ```
     ///
     /// # Errors
-    /// [`SetQosError`] names every policy that cannot change, or what the
-    /// profile contradicts itself in; nothing has changed then.
+    /// [`SetQosError`] names every policy that cannot change, or the contradiction
+    /// within the profile. Nothing has changed then.
     pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
         self.raw.change_qos(|now| now.clone_from(qos))
     }
 }
 
 impl DynamicPublisher {
-    /// The profile in force.
+    /// The current QoS profile.
     pub fn qos(&self) -> Arc<QosProfile> {
         self.raw.qos.load()
     }
@@ -138,32 +144,32 @@ impl DynamicPublisher {
 }
 
 impl<T: 'static> Subscription<T> {
-    /// The profile in force, "best available" settled.
+    /// The current QoS profile, with "best available" policies resolved.
     pub fn qos(&self) -> Arc<QosProfile> {
         self.core.qos.load()
     }
 
-    /// Gives it another profile from now on, in which the policies differ that
-    /// DDS lets a living subscription change: partition, user, topic and group
-    /// data, deadline, latency budget, time based filter, and when what was not
-    /// taken of ended instances is thrown away. "Best available" stays what it
-    /// became.
+    /// Changes the QoS profile of this subscription.
     ///
-    /// Matches are judged anew, see [`Publisher::set_qos`]. What waits to be
-    /// taken stays, whoever published it. Deadlines count from now; what the
-    /// time filter holds back is handed over as the new one says.
+    /// The new profile may differ in the policies that DDS allows to change:
+    /// partition, user, topic and group data, deadline, latency budget, time-based
+    /// filter, and reader data lifecycle (when untaken samples of ended instances
+    /// are purged). "Best available" policies keep what they resolved to.
+    ///
+    /// Endpoint matching runs again, see [`Publisher::set_qos`]. Waiting samples
+    /// stay, whoever published them. Deadlines count from now. Samples that
+    /// the time-based filter holds back are delivered by the new separation.
     ///
     /// # Errors
-    /// As [`Publisher::set_qos`]; a deadline shorter than the time based filter
-    /// is such a contradiction.
+    /// As [`Publisher::set_qos`]. A deadline shorter than the time-based filter is
+    /// such a contradiction.
     pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
-        let settled = qos.for_publishers([&*self.core.endpoint.data.qos]);
+        let settled = qos.resolved_for_publishers([&*self.core.endpoint.data.qos]);
         self.core.change_qos(|now| *now = settled)
     }
 }
 
-/// What belongs to a group as a whole, once it was set: members that are made
-/// later have it too.
+/// QoS policies set for a whole group; members created later get them too.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GroupPolicies {
     partition: Option<Vec<String>>,
@@ -185,20 +191,20 @@ impl GroupPolicies {
         }
     }
 
-    /// Takes over what `newer` says.
-    pub(crate) fn absorb(&mut self, newer: Self) {
+    /// Overwrites the policies that `newer` sets.
+    pub(crate) fn merge(&mut self, newer: Self) {
         self.partition = newer.partition.or(self.partition.take());
         self.group_data = newer.group_data.or(self.group_data.take());
     }
 
-    /// Whether any profile could have them.
+    /// Whether a profile with them would be valid.
     pub(crate) fn validate(&self) -> Result<(), QosChangeError> {
         let mut qos = QosProfile::default();
         self.apply(&mut qos);
         Ok(qos.validate()?)
     }
 
-    /// Puts them into a member's profile.
+    /// Writes them into a member's profile.
     pub(crate) fn apply(&self, qos: &mut QosProfile) {
         if let Some(partition) = &self.partition {
             qos.partition.clone_from(partition);
@@ -210,51 +216,53 @@ impl GroupPolicies {
 }
 
 impl PublisherGroup {
-    /// Puts all publishers of the group, those to come included, into these
-    /// partitions; see [`Publisher::set_qos`]. Peers hear of one after the other.
+    /// Puts all publishers of the group, including future ones, into these
+    /// partitions.
+    ///
+    /// See [`Publisher::set_qos`]. Peers receive the changes one publisher after
+    /// the other.
     ///
     /// # Errors
-    /// A name that is too long is a [`QosChangeError::Contradiction`]; within a
-    /// set of coherent changes it is [`QosChangeError::SetOpen`]. Nothing has
-    /// changed then.
+    /// A name that is too long is a [`QosChangeError::Contradiction`]. Within a
+    /// coherent set it is [`QosChangeError::SetOpen`]. Nothing has changed then.
     pub fn set_partition(
         &self,
         names: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<(), QosChangeError> {
-        self.change(GroupPolicies::of_partition(names))
+        self.set_policies(GroupPolicies::of_partition(names))
     }
 
-    /// Announces these bytes with all publishers of the group, those to come
-    /// included.
+    /// Sets GROUP_DATA of all publishers of the group, including future ones.
     ///
     /// # Errors
-    /// [`QosChangeError::Contradiction`]: more bytes than are announced.
+    /// [`QosChangeError::Contradiction`]: more bytes than can be announced.
     pub fn set_group_data(&self, data: impl Into<Vec<u8>>) -> Result<(), QosChangeError> {
-        self.change(GroupPolicies::of_group_data(data))
+        self.set_policies(GroupPolicies::of_group_data(data))
     }
 }
 
 impl SubscriptionGroup {
-    /// Puts all subscriptions of the group, those to come included, into these
-    /// partitions; see [`Subscription::set_qos`]. Peers hear of one after the
-    /// other.
+    /// Puts all subscriptions of the group, including future ones, into these
+    /// partitions.
+    ///
+    /// See [`Subscription::set_qos`]. Peers receive the changes one subscription
+    /// after the other.
     ///
     /// # Errors
-    /// [`QosChangeError::Contradiction`]: a name that is too long. Nothing has
-    /// changed then.
+    /// [`QosChangeError::Contradiction`]: a name that is too long. Nothing has changed
+    /// then.
     pub fn set_partition(
         &self,
         names: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<(), QosChangeError> {
-        self.change(GroupPolicies::of_partition(names))
+        self.set_policies(GroupPolicies::of_partition(names))
     }
 
-    /// Announces these bytes with all subscriptions of the group, those to come
-    /// included.
+    /// Sets GROUP_DATA of all subscriptions of the group, including future ones.
     ///
     /// # Errors
-    /// [`QosChangeError::Contradiction`]: more bytes than are announced.
+    /// [`QosChangeError::Contradiction`]: more bytes than can be announced.
     pub fn set_group_data(&self, data: impl Into<Vec<u8>>) -> Result<(), QosChangeError> {
-        self.change(GroupPolicies::of_group_data(data))
+        self.set_policies(GroupPolicies::of_group_data(data))
     }
 }

@@ -1,4 +1,10 @@
-//! Subscriptions: from the queue of samples to a callback or to `take`.
+//! Subscription: takes samples from the reader history cache to a callback or to
+//! `take`.
+//!
+//! [`Subscription`] decodes samples when they are taken, runs callbacks from the
+//! executor and reports events. [`SubscriptionOptions`] sets content filter,
+//! callback group and QoS overrides. It owns no queue of its own: samples wait in
+//! the runtime's reader history cache.
 
 use std::any::Any;
 use std::fmt;
@@ -12,76 +18,84 @@ use pteros_msg::cdr::{DecodeError, from_payload};
 use pteros_msg::dynamic::DynamicType;
 use pteros_msg::key::{KeyReader, from_key_payload};
 use pteros_msg::message::Message;
-use pteros_rmw::content_filter::{FilterSpec as ContentFilter, MessageType};
-use pteros_rmw::event::EndpointEvent;
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::reader::{ReaderCounts, ReaderEndpoint};
-use pteros_rmw::ready::{ReadyQueue, Task};
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::sample::{Body, Item, SharedValue};
+use pteros_runtime::content_filter::{FilterSpec as ContentFilter, MessageType};
+use pteros_runtime::event::EndpointEvent;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::reader::{ReaderCounts, ReaderEndpoint};
+use pteros_runtime::ready_queue::{ReadyQueue, Task};
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::sample::{QueuedSample, SampleBody, SharedValue};
 
 use crate::callback_group::{self, CallbackGroup};
 use crate::error::CreateError;
 use crate::event::{EventCallback, EventTask};
-use crate::executor::Home;
-use crate::instance::{Change, InstanceEnd};
-use crate::node::{Attach, NodeCore};
-use crate::parameter::QosOverrides;
+use crate::executor::ExecutorQueue;
+use crate::instance::{EndedInstance, ReceivedChange};
+use crate::node::{NodeCore, NodeEntity};
+use crate::parameter::QosOverridingOptions;
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
-use crate::set_qos::{GroupPolicies, InForce, SetQosError};
-use crate::subscription_group::{GroupCore, Member};
-use crate::task::{Lanes, UserFuture, Watch};
+use crate::set_qos::{CurrentQos, GroupPolicies, SetQosError};
+use crate::subscription_group::{GroupMember, SubscriptionGroupCore};
+use crate::task::{AsyncSlots, MessageWaiters, UserFuture};
 use crate::wait_set;
 
-/// What is called for each message and each end of an instance. A view's may
-/// find that the message is not of its type.
-pub(crate) type Callback<T> = Box<dyn FnMut(Change<T>) -> Result<(), Unreadable> + Send>;
+/// Callback for each message and each end of an instance. A view callback may fail
+/// to decode the message.
+pub(crate) type SubscriptionCallback<T> =
+    Box<dyn FnMut(ReceivedChange<T>) -> Result<(), UndecodableSample> + Send>;
 
-/// What is called for each message and gives a future to run.
+/// Callback for each message that returns a future to run.
 pub(crate) type AsyncCallback<T> = Box<dyn FnMut(Sample<T>) -> UserFuture + Send>;
 
-/// A message that is not of its type, and why.
-pub(crate) type Unreadable = Box<(SampleInfo, DecodeError)>;
+/// A sample that could not be decoded, and why.
+pub(crate) type UndecodableSample = Box<(SampleInfo, DecodeError)>;
 
-/// Turns what arrived into a message.
-pub(crate) type Decoder<T> = Box<dyn Fn(Body) -> Result<Decoded<T>, DecodeError> + Send + Sync>;
+/// Decodes a received sample body into a message.
+pub(crate) type BodyDecoder<T> =
+    Box<dyn Fn(SampleBody) -> Result<Decoded<T>, DecodeError> + Send + Sync>;
 
-/// Turns a serialized key into a message with nothing else filled in.
+/// Decodes a serialized key into a message in which only the key is set.
 pub(crate) type KeyDecoder<T> = Box<dyn Fn(&Bytes) -> Result<T, DecodeError> + Send + Sync>;
 
-/// A message as it came: shared with its publisher, or made from bytes.
+/// The decoders of a subscription's samples.
+pub(crate) struct SubscriptionDecoders<T> {
+    pub(crate) message: BodyDecoder<T>,
+    pub(crate) key: KeyDecoder<T>,
+}
+
+/// A decoded message: shared with its publisher, or owned.
 pub(crate) enum Decoded<T> {
     Shared(Arc<T>),
     Owned(T),
 }
 
-/// What
-/// [`Node::create_subscription_with`](crate::Node::create_subscription_with)
-/// can be told.
+/// Options for
+/// [`Node::create_subscription_with`](crate::Node::create_subscription_with).
 pub struct SubscriptionOptions<T> {
     /// The QoS profile.
     pub qos: QosProfile,
     /// Whether publishers of the same context are ignored. False by default.
     pub ignore_local_publications: bool,
-    /// Which messages are wanted; all without one. See
-    /// [`SubscriptionOptions::content_filter`].
+    /// Content filter; without one, all messages are received.
+    ///
+    /// See [`SubscriptionOptions::content_filter`].
     pub content_filter: Option<ContentFilter>,
-    /// For a raw subscription, what its bytes are made of.
+    /// For a raw subscription: the message type behind the bytes.
     pub(crate) message_type: MessageType,
-    pub(crate) callback: Option<Callback<T>>,
+    pub(crate) callback: Option<SubscriptionCallback<T>>,
     pub(crate) on_async: Option<AsyncCallback<T>>,
     pub(crate) pending_max: Option<usize>,
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
-    pub(crate) group: Option<Arc<GroupCore>>,
+    pub(crate) group: Option<Arc<SubscriptionGroupCore>>,
     pub(crate) callback_group: Option<CallbackGroup>,
-    pub(crate) qos_overrides: Option<QosOverrides>,
+    pub(crate) qos_overrides: Option<QosOverridingOptions>,
 }
 
 impl<T> SubscriptionOptions<T> {
-    /// Options with a profile, no callback: messages are taken with
+    /// Options with a QoS profile and no callback: messages are taken with
     /// [`Subscription::take`].
     pub fn new(qos: impl Into<QosProfile>) -> Self {
         Self {
@@ -100,27 +114,37 @@ impl<T> SubscriptionOptions<T> {
         }
     }
 
-    /// Which policies parameters may change,
-    /// `qos_overrides./topic.subscription.depth`; none unless given.
-    pub fn qos_overrides(mut self, overrides: QosOverrides) -> Self {
+    /// Lets parameters change these policies,
+    /// `qos_overrides./topic.subscription.depth`.
+    ///
+    /// None unless set.
+    pub fn qos_overrides(mut self, overrides: QosOverridingOptions) -> Self {
         self.qos_overrides = Some(overrides);
         self
     }
 
-    /// Calls `callback` from the node's executor for each message, never two at
-    /// a time.
+    /// Calls `callback` from the node's executor for each message, never two at a
+    /// time.
     pub fn callback(self, mut callback: impl FnMut(Sample<T>) + Send + 'static) -> Self {
         self.on_change(move |change| {
-            if let Change::Sample(sample) = change {
+            if let ReceivedChange::Sample(sample) = change {
                 callback(sample);
             }
         })
     }
 
-    /// In place of [`SubscriptionOptions::callback`]: calls `callback` for each
-    /// message and, where the type has a key, for the end of each instance, in
-    /// order. Of several ends of one instance that wait the last is told.
-    pub fn on_change(mut self, mut callback: impl FnMut(Change<T>) + Send + 'static) -> Self {
+    /// Calls `callback` for each message and each end of an instance, in order.
+    ///
+    /// Only types with a key have instances. Replaces
+    /// [`SubscriptionOptions::callback`].
+    ///
+    /// Replaces [`SubscriptionOptions::callback`].
+    ///
+    /// If several ends of one instance are queued, only the last is delivered.
+    pub fn on_change(
+        mut self,
+        mut callback: impl FnMut(ReceivedChange<T>) + Send + 'static,
+    ) -> Self {
         self.callback = Some(Box::new(move |change| {
             callback(change);
             Ok(())
@@ -128,45 +152,56 @@ impl<T> SubscriptionOptions<T> {
         self
     }
 
-    /// Runs the callbacks in a group of the node's.
+    /// Runs the callbacks in this callback group of the node.
     pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
         self.callback_group = Some(group.clone());
         self
     }
 
-    /// Tells instances apart by `reader`: for subscriptions whose type alone does
-    /// not say how, [`create_raw_subscription`](crate::Node::create_raw_subscription).
-    /// Without it such a subscription hears samples, but no ends of instances.
+    /// Distinguishes instances by the keys that `reader` extracts.
+    ///
+    /// Only for subscriptions whose type alone does not define the key:
+    /// [`create_raw_subscription`](crate::Node::create_raw_subscription). Without
+    /// it such a subscription receives samples, but no ends of instances.
     pub fn key_reader(mut self, reader: Arc<dyn KeyReader>) -> Self {
         self.key_reader = Some(reader);
         self
     }
 
-    /// What the bytes of a
-    /// [`create_raw_subscription`](crate::Node::create_raw_subscription) are
-    /// made of: a content filter needs to know. Other subscriptions know it.
+    /// Sets the message type of a raw subscription.
+    ///
+    /// See [`create_raw_subscription`](crate::Node::create_raw_subscription).
+    ///
+    /// A content filter needs it. Other subscriptions know their type.
     pub fn message_type(mut self, ty: &DynamicType) -> Self {
         self.message_type = MessageType::Dynamic(ty.clone());
         self
     }
 
-    /// Calls `callback` from the node's executor for matches, incompatible QoS
-    /// or type, missed deadlines, changed liveliness and lost samples. Without
-    /// it events wait for [`Subscription::take_event`].
+    /// Calls `callback` from the node's executor for subscription events.
+    ///
+    /// Events are matches, incompatible QoS or type, missed deadlines, changed
+    /// liveliness and lost samples.
+    ///
+    /// Without a callback, events wait for [`Subscription::take_event`].
     pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
         self.on_event = Some(Box::new(callback));
         self
     }
 
-    /// Receives only messages for which `expression` holds, as rclcpp's
-    /// `ContentFilterOptions` do: the filter language of DDS 1.4 Annex B over the
-    /// message's fields, with the values of `%0`, `%1` … in `parameters`.
+    /// Content filter: receives only messages for which `expression` holds.
     ///
-    /// Publishers that understand it, those of Fast DDS and of this stack, do
-    /// not even send the others; with all others it costs a look at each
-    /// message that arrives. Messages of the same process are serialized to be
-    /// judged. What does not pass is neither lost nor does it meet a deadline.
-    /// A mistake in it is told, with its place, when the subscription is made.
+    /// Like rclcpp's `ContentFilterOptions`.
+    ///
+    /// The language is that of DDS 1.4 Annex B over the message's fields.
+    /// `parameters` are the values of `%0`, `%1` and so on.
+    ///
+    /// Publishers that support content filters, those of Fast DDS and Pteros, do
+    /// not send the other messages at all. Messages of other publishers are
+    /// evaluated when they arrive. Intra-process messages are serialized for the
+    /// evaluation. A rejected message does not count as lost and does not meet a
+    /// deadline. An error in the expression is reported with its position when the
+    /// subscription is created.
     ///
     /// ```
     /// use pteros::interfaces::sensor_msgs::msg::BatteryState;
@@ -184,20 +219,20 @@ impl<T> SubscriptionOptions<T> {
         self
     }
 
-    /// Leaves out what publishers of the same context send.
+    /// Ignores messages of publishers of the same context.
     pub fn ignore_local_publications(mut self) -> Self {
         self.ignore_local_publications = true;
         self
     }
 }
 
-/// Receives messages of one type on one topic. Thread-safe; clones share it,
-/// and it ends when the last one is dropped.
+/// Receives messages of one type on one topic. Thread-safe; clones share it.
 ///
-/// Messages wait in a queue of the profile's depth for the callback or for
-/// [`Subscription::take`]. When it is full, KEEP_LAST drops the oldest and
-/// counts it ([`ReaderCounts::overwritten`]); KEEP_ALL holds reliable
-/// publishers back and loses what others send ([`ReaderCounts::lost`]).
+/// It leaves the topic when the last clone is dropped. Messages wait in the reader
+/// history cache, of the profile's depth, for the callback or for
+/// [`Subscription::take`]. When it is full, KEEP_LAST drops the oldest and counts
+/// it ([`ReaderCounts::overwritten`]). KEEP_ALL blocks reliable publishers
+/// (back-pressure) and drops what others send ([`ReaderCounts::lost`]).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -206,10 +241,10 @@ impl<T> SubscriptionOptions<T> {
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("mapper")?;
-/// // With a callback, run by whoever spins the node:
+/// let node = Context::new()?.create_node("mapper")?;
+/// // With a callback, run by the thread that spins the node:
 /// let _scans = node.create_subscription("scan", QosProfile::sensor_data(), |scan: Sample<LaserScan>| {
-///     println!("{} ranges by {:?}", scan.ranges.len(), scan.info().path);
+///     println!("{} ranges by {:?}", scan.ranges.len(), scan.info().delivery_path);
 /// })?;
 /// // Or taken, without any executor:
 /// let poses = node.create_polled_subscription::<LaserScan>("scan", 1)?;
@@ -237,28 +272,30 @@ impl<T: 'static> Subscription<T> {
         Self { core }
     }
 
-    /// Takes the oldest message waiting. Never blocks and looks at no socket:
-    /// somebody must spin, or wait, for messages to come. One that cannot be
-    /// decoded is counted and passed over, the end of an instance just passed
-    /// over. With a callback there is usually nothing to take.
+    /// Takes the oldest waiting message. Never blocks and reads no socket.
+    ///
+    /// Messages arrive while some thread spins or waits, or through the background
+    /// I/O thread. A message that cannot be decoded is counted and skipped; the end
+    /// of an instance is skipped. With a callback there is usually nothing to take.
     pub fn take(&self) -> Option<Sample<T>> {
         self.core.take()
     }
 
-    /// As [`Subscription::take`], the ends of instances included.
-    pub fn take_change(&self) -> Option<Change<T>> {
+    /// As [`Subscription::take`], including ends of instances.
+    pub fn take_change(&self) -> Option<ReceivedChange<T>> {
         self.core.take_change()
     }
 
-    /// Takes the oldest message, waiting for one at most `timeout`. Blocks;
-    /// drives the network itself, so no executor is needed. Of several threads
-    /// that wait, one at a time is served.
+    /// Takes the oldest message, waiting for one at most `timeout`. Blocks.
+    ///
+    /// Drives the network itself, so no executor is needed. If several threads
+    /// wait, one at a time is served.
     pub fn take_timeout(&self, timeout: Duration) -> Option<Sample<T>> {
         self.core.take_timeout(timeout)
     }
 
-    /// What its group has taken for it.
-    pub(crate) fn decode(&self, item: Item) -> Option<Change<T>> {
+    /// Decodes a sample that its subscription group has taken for it.
+    pub(crate) fn decode(&self, item: QueuedSample) -> Option<ReceivedChange<T>> {
         self.core.decode(item)
     }
 
@@ -267,40 +304,45 @@ impl<T: 'static> Subscription<T> {
         &self.core.topic
     }
 
-    /// Its gid in the graph: as in [`EndpointInfo`](crate::EndpointInfo).
+    /// Its gid, as in [`EndpointInfo`](crate::EndpointInfo).
     pub fn gid(&self) -> Guid {
         self.core.endpoint.data.guid
     }
 
-    /// Publishers matched now, those of this process included.
+    /// Number of matched publishers, including those of this process.
     pub fn matched_count(&self) -> usize {
         self.core.endpoint.matched_count()
     }
 
-    /// Waits until at least `count` publishers are matched; returns whether they
-    /// are. Blocks, at most `timeout` or until the context shuts down; drives
-    /// the network itself and runs no callbacks.
+    /// Waits until at least `count` publishers are matched; true if they are.
+    ///
+    /// Blocks, at most `timeout` or until the context shuts down. Drives the
+    /// network itself and runs no callbacks.
     pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
         self.core
             .node
             .wait_until(timeout, || self.matched_count() >= count)
     }
 
-    /// The oldest event not yet looked at, when no callback takes them. Never
-    /// blocks. 256 are kept; then the oldest goes, totals in later ones tell
-    /// what was missed.
+    /// Takes the oldest event, when no callback takes them. Never blocks.
+    ///
+    /// The queue holds 256 events. When it is full, the oldest is dropped; the
+    /// totals in later events include it.
     pub fn take_event(&self) -> Option<EndpointEvent> {
         self.core.endpoint.events.take()
     }
 
-    /// Filters otherwise from now on, or not at all if `expression` is blank;
-    /// see [`SubscriptionOptions::content_filter`]. Publishers of other
-    /// processes hear of it and send what the filter in force lets pass; what
-    /// they kept back before does not come afterwards. Never waits for them.
+    /// Replaces the content filter; a blank `expression` removes it.
+    ///
+    /// See [`SubscriptionOptions::content_filter`].
+    ///
+    /// The new filter is announced to publishers of other processes, which then
+    /// send what passes it. Messages that they withheld before are not sent
+    /// afterwards. Never waits for the publishers.
     ///
     /// # Errors
-    /// [`CreateError::Endpoint`] with what is wrong and where; the filter before
-    /// stays in force.
+    /// [`CreateError::Endpoint`] with the problem and its position; the previous
+    /// filter stays active.
     pub fn set_content_filter(
         &self,
         expression: impl Into<String>,
@@ -318,23 +360,23 @@ impl<T: 'static> Subscription<T> {
         })
     }
 
-    /// The filter in force.
+    /// The active content filter.
     pub fn content_filter(&self) -> Option<ContentFilter> {
         self.core.endpoint.content_filter()
     }
 
-    /// Whether a filter is in force; rclcpp's `is_cft_enabled`.
+    /// Whether a content filter is active; rclcpp's `is_cft_enabled`.
     pub fn is_cft_enabled(&self) -> bool {
         self.core.endpoint.content_filter().is_some()
     }
 
-    /// Totals since it was created.
+    /// Counters since it was created.
     pub fn counts(&self) -> ReaderCounts {
         self.core.endpoint.counts()
     }
 
-    /// Messages that could not be decoded: their publisher has another idea of
-    /// the type.
+    /// Messages that could not be decoded: their publisher has another definition
+    /// of the type.
     pub fn undecodable_count(&self) -> u64 {
         self.core.undecodable.load(Ordering::Relaxed)
     }
@@ -363,33 +405,34 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) node: Arc<NodeCore>,
     pub(crate) endpoint: Arc<ReaderEndpoint>,
     pub(crate) topic: String,
-    pub(crate) qos: InForce,
-    pub(crate) decode: Decoder<T>,
+    pub(crate) qos: CurrentQos,
+    pub(crate) decode: BodyDecoder<T>,
     pub(crate) decode_key: KeyDecoder<T>,
-    pub(crate) callback: Option<Mutex<Callback<T>>>,
-    /// Of an async callback's futures.
-    pub(crate) lanes: Option<Arc<Lanes>>,
+    pub(crate) callback: Option<Mutex<SubscriptionCallback<T>>>,
+    /// The running futures of an async callback.
+    pub(crate) async_slots: Option<Arc<AsyncSlots>>,
     pub(crate) on_event: Option<Arc<EventTask>>,
-    pub(crate) callback_group: Arc<callback_group::GroupCore>,
-    /// Where a thread in `take_timeout` sleeps, which has the bed.
-    pub(crate) own_queue: Arc<ReadyQueue>,
-    pub(crate) bed: Mutex<()>,
-    /// Without a callback.
-    pub(crate) watch: Mutex<Watch>,
+    pub(crate) callback_group: Arc<callback_group::CallbackGroupCore>,
+    /// Queue on which a thread in `take_timeout` waits while it holds the lock
+    /// below.
+    pub(crate) wait_queue: Arc<ReadyQueue>,
+    pub(crate) wait_lock: Mutex<()>,
+    /// Threads and futures that wait for a message; only without a callback.
+    pub(crate) waiters: Mutex<MessageWaiters>,
     pub(crate) undecodable: AtomicU64,
-    pub(crate) group: Option<Arc<GroupCore>>,
+    pub(crate) group: Option<Arc<SubscriptionGroupCore>>,
 }
 
 impl<T: 'static> SubscriptionCore<T> {
     fn take(&self) -> Option<Sample<T>> {
         loop {
-            if let Change::Sample(sample) = self.take_change()? {
+            if let ReceivedChange::Sample(sample) = self.take_change()? {
                 return Some(sample);
             }
         }
     }
 
-    fn take_change(&self) -> Option<Change<T>> {
+    fn take_change(&self) -> Option<ReceivedChange<T>> {
         loop {
             let item = self.node.core().take(&self.endpoint)?;
             let change = self.decode(item);
@@ -399,10 +442,10 @@ impl<T: 'static> SubscriptionCore<T> {
         }
     }
 
-    /// `None`: it is not of the type, which is counted.
-    fn decode(&self, item: Item) -> Option<Change<T>> {
+    /// `None` if the sample cannot be decoded, which is counted.
+    fn decode(&self, item: QueuedSample) -> Option<ReceivedChange<T>> {
         let is_end = item.is_end();
-        let Item {
+        let QueuedSample {
             body,
             meta,
             instance,
@@ -411,7 +454,9 @@ impl<T: 'static> SubscriptionCore<T> {
         let info = SampleInfo::new(meta, instance.as_deref());
         if let Some(keyed) = instance.filter(|_| is_end) {
             return match (self.decode_key)(&keyed.key) {
-                Ok(key) => Some(Change::End(InstanceEnd::new(key, info, keyed.info))),
+                Ok(key) => Some(ReceivedChange::End(EndedInstance::new(
+                    key, info, keyed.info,
+                ))),
                 Err(error) => {
                     self.note_undecodable(&info, &error);
                     None
@@ -419,8 +464,8 @@ impl<T: 'static> SubscriptionCore<T> {
             };
         }
         match (self.decode)(body) {
-            Ok(Decoded::Shared(value)) => Some(Change::Sample(Sample::shared(value, info))),
-            Ok(Decoded::Owned(value)) => Some(Change::Sample(Sample::owned(value, info))),
+            Ok(Decoded::Shared(value)) => Some(ReceivedChange::Sample(Sample::shared(value, info))),
+            Ok(Decoded::Owned(value)) => Some(ReceivedChange::Sample(Sample::owned(value, info))),
             Err(error) => {
                 self.note_undecodable(&info, &error);
                 None
@@ -433,63 +478,69 @@ impl<T: 'static> SubscriptionCore<T> {
             return Some(sample);
         }
         let core = self.node.core();
-        let until = core.env.now().after(timeout.into());
-        // A bed is one thread's.
-        let Some(_bed) = self.bed.try_lock_for(timeout) else {
+        let until = core.platform.now().after(timeout.into());
+        // Only one thread at a time may wait on the queue.
+        let Some(_waiting) = self.wait_lock.try_lock_for(timeout) else {
             return self.take();
         };
-        let queue = &self.own_queue;
+        let queue = &self.wait_queue;
         let mut taken = None;
-        // For as long as this thread waits, also if others wait for it elsewhere.
+        // Attached as long as this thread waits, even if others wait for it
+        // elsewhere.
         let slot = &self.endpoint.slot;
         if self.callback.is_none() {
             slot.attach(Some(queue.clone()), || false);
         }
         core.drive_until(queue, until, || {
-            slot.taken();
+            slot.begin_take();
             while queue.pop().is_some() {}
             taken = self.take();
             taken.is_some()
         });
         if self.callback.is_none() {
-            self.settle();
+            self.update_waiters();
         }
         taken
     }
 
-    /// Without a callback: has word of messages where somebody waits for them.
-    pub(crate) fn settle(&self) {
-        // Held, so that the last word is the newest.
-        let watch = self.watch.lock();
-        let home = watch.home.as_ref();
-        let home = home.filter(|home| watch.count > 0 || home.is_wait_set);
-        let queue = home.map_or(&self.own_queue, |home| &home.queue).clone();
+    /// Without a callback: requests notifications of new messages exactly while
+    /// somebody waits for one.
+    pub(crate) fn update_waiters(&self) {
+        // The lock is held so that the last update wins.
+        let waiters = self.waiters.lock();
+        let executor_queue = waiters.executor_queue.as_ref();
+        let executor_queue =
+            executor_queue.filter(|executor_queue| waiters.count > 0 || executor_queue.is_wait_set);
+        let queue = executor_queue
+            .map_or(&self.wait_queue, |executor_queue| &executor_queue.ready)
+            .clone();
         let slot = &self.endpoint.slot;
         slot.attach(Some(queue), || self.endpoint.has_samples());
     }
 
-    /// Wakes those that wait for a message, if there is one.
-    pub(crate) fn wake_watchers(&self) {
+    /// Wakes the waiters if there is a message.
+    pub(crate) fn wake_message_waiters(&self) {
         if self.endpoint.has_samples() {
-            let wakers = self.watch.lock().take_wakers();
+            let wakers = self.waiters.lock().take_wakers();
             for waker in wakers {
                 waker.wake();
             }
         }
     }
 
-    fn note_unreadable(&self, outcome: Result<(), Unreadable>) {
+    fn report_undecodable(&self, outcome: Result<(), UndecodableSample>) {
         if let Err(unreadable) = outcome {
             self.note_undecodable(&unreadable.0, &unreadable.1);
         }
     }
 
-    /// Told once per subscription: a stranger's type will not mend itself.
+    /// Logged once per subscription: an incompatible type does not become
+    /// compatible.
     fn note_undecodable(&self, info: &SampleInfo, error: &DecodeError) {
         if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
             tracing::warn!(
-                topic = %self.topic, publisher = %info.publisher,
-                "a message is not of the type {}: {error}; compare the type hashes with `pteros topic info -v {}`",
+                topic = %self.topic, publisher = %info.publisher_gid,
+                "received a message that does not decode as {}: {error}; compare the type hashes with `pteros topic info -v {}`",
                 self.endpoint.data.type_name, self.topic
             );
         }
@@ -498,41 +549,45 @@ impl<T: 'static> SubscriptionCore<T> {
 
 impl<T: 'static> Task for SubscriptionCore<T> {
     fn run(&self) {
-        self.endpoint.slot.taken();
+        self.endpoint.slot.begin_take();
         if let Some(group) = &self.group {
             group.run_callbacks();
             return;
         }
         let Some(callback) = &self.callback else {
-            return self.wake_watchers();
+            return self.wake_message_waiters();
         };
-        // Whoever makes room looks for more.
-        if self.lanes.as_ref().is_some_and(|lanes| !lanes.has_room()) {
+        // A full queue made writers wait: taking a sample must look for more.
+        if self
+            .async_slots
+            .as_ref()
+            .is_some_and(|async_slots| !async_slots.has_free_slot())
+        {
             return;
         }
-        // Locked when the callback itself spins, or runs on the executor that
-        // had the node before: whoever holds it looks for more afterwards.
+        // The lock is held when the callback itself spins, or still runs on the
+        // previous executor. Its holder looks for more samples afterwards.
         let Some(mut callback) = callback.try_lock() else {
             return;
         };
         let core = self.node.core();
         let calling = core
             .tracer()
-            .map(|t| t.call(self.endpoint.data.guid.entity));
+            .map(|t| t.begin_callback(self.endpoint.data.guid.entity));
         if let Some(change) = self.take_change() {
             if let Some(calling) = &calling {
-                calling.starts();
+                calling.note_user_code_start();
             }
-            self.note_unreadable(callback(change));
+            self.report_undecodable(callback(change));
         }
         drop(calling);
         drop(callback);
         if self.endpoint.has_samples() {
-            self.endpoint.slot.ready();
+            self.endpoint.slot.mark_ready();
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&MutualExclusionGate> {
         self.callback_group.gate()
     }
 
@@ -541,51 +596,51 @@ impl<T: 'static> Task for SubscriptionCore<T> {
     }
 
     fn describe(&self) -> String {
-        let node = self.node.path();
+        let node = self.node.fully_qualified_name();
         format!("subscription \"{}\" of node \"{node}\"", self.topic)
     }
 }
 
-impl<T: Send + 'static> Member for SubscriptionCore<T> {
+impl<T: Send + 'static> GroupMember for SubscriptionCore<T> {
     fn has_callback(&self) -> bool {
         self.callback.is_some()
     }
 
-    fn change(&self, policies: &GroupPolicies) -> Result<(), SetQosError> {
+    fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), SetQosError> {
         self.change_qos(|qos| policies.apply(qos))
     }
 
-    fn call(&self, item: Item) {
+    fn run_callback(&self, item: QueuedSample) {
         // Its group runs one callback at a time.
         let callback = self.callback.as_ref().and_then(Mutex::try_lock);
         let tracer = self.node.core().tracer();
         let reader = self.endpoint.data.guid.entity;
-        let calling = tracer.map(|t| (t.call(reader), t));
+        let calling = tracer.map(|t| (t.begin_callback(reader), t));
         if let Some((_, tracer)) = &calling {
             tracer.note_taken(reader, &item.meta, item.weight());
         }
         if let (Some(mut callback), Some(change)) = (callback, self.decode(item)) {
             if let Some((calling, _)) = &calling {
-                calling.starts();
+                calling.note_user_code_start();
             }
-            self.note_unreadable(callback(change));
+            self.report_undecodable(callback(change));
         }
     }
 }
 
-impl<T: Send + 'static> wait_set::Entity for Subscription<T> {
-    fn member(&self) -> Arc<dyn wait_set::Member> {
+impl<T: Send + 'static> wait_set::WaitableHandle for Subscription<T> {
+    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl<T: Send + 'static> wait_set::Member for SubscriptionCore<T> {
+impl<T: Send + 'static> wait_set::WaitableEntity for SubscriptionCore<T> {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }
 
     fn rearm(&self) -> bool {
-        self.endpoint.slot.taken();
+        self.endpoint.slot.begin_take();
         self.endpoint.has_samples()
     }
 
@@ -598,23 +653,23 @@ impl<T: Send + 'static> wait_set::Member for SubscriptionCore<T> {
     }
 }
 
-impl<T: 'static> Attach for SubscriptionCore<T> {
-    fn attach(&self, home: Option<&Arc<Home>>) {
+impl<T: 'static> NodeEntity for SubscriptionCore<T> {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
         if self.callback.is_some() {
-            let queue = home.map(|home| home.queue.clone());
+            let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
             self.endpoint
                 .slot
                 .attach(queue, || self.endpoint.has_samples());
         } else {
-            self.watch.lock().home = home.cloned();
-            self.settle();
+            self.waiters.lock().executor_queue = executor_queue.cloned();
+            self.update_waiters();
         }
         if let Some(task) = &self.on_event {
-            task.attach(home);
+            task.attach(executor_queue);
         }
     }
 
-    fn callback_group(&self) -> &Arc<callback_group::GroupCore> {
+    fn callback_group(&self) -> &Arc<callback_group::CallbackGroupCore> {
         &self.callback_group
     }
 }
@@ -627,45 +682,45 @@ impl<T> Drop for SubscriptionCore<T> {
     }
 }
 
-/// A callback that starts the futures of an async one.
-pub(crate) fn starting<T: Send + 'static>(
+/// The callback that starts the futures of an async callback.
+pub(crate) fn async_callback<T: Send + 'static>(
     mut callback: AsyncCallback<T>,
-    lanes: &Arc<Lanes>,
+    async_slots: &Arc<AsyncSlots>,
     endpoint: &Arc<ReaderEndpoint>,
-) -> Callback<T> {
+) -> SubscriptionCallback<T> {
     let endpoint = endpoint.clone();
-    lanes.on_room(move || {
+    async_slots.on_free_slot(move || {
         if endpoint.has_samples() {
-            endpoint.slot.ready();
+            endpoint.slot.mark_ready();
         }
     });
-    let lanes = lanes.clone();
+    let async_slots = async_slots.clone();
     Box::new(move |change| {
-        if let Change::Sample(sample) = change {
-            lanes.start(callback(sample));
+        if let ReceivedChange::Sample(sample) = change {
+            async_slots.start(callback(sample));
         }
         Ok(())
     })
 }
 
-/// The decoder of a Rust message type's key.
+/// Key decoder of a Rust message type.
 pub(crate) fn typed_key_decoder<T: Message>() -> KeyDecoder<T> {
     Box::new(|key| from_key_payload(key))
 }
 
-/// The decoder of a Rust message type.
-pub(crate) fn typed_decoder<T: Message>() -> Decoder<T> {
+/// Decoder of a Rust message type.
+pub(crate) fn typed_decoder<T: Message>() -> BodyDecoder<T> {
     Box::new(|body| match body {
-        Body::Shared(value) => match downcast::<T>(value) {
+        SampleBody::Shared(value) => match downcast::<T>(value) {
             Ok(value) => Ok(Decoded::Shared(value)),
-            // Routes are made by type, so this is our bug; not the user's.
+            // Routes are created by type, so this is a bug here, not in user code.
             Err(_) => unreachable!("a shared sample of another type reached a typed subscription"),
         },
-        Body::Serialized(bytes) => from_payload(&bytes).map(Decoded::Owned),
+        SampleBody::Serialized(bytes) => from_payload(&bytes).map(Decoded::Owned),
     })
 }
 
-/// A shared value as what it is.
+/// Downcasts a shared value to its message type.
 pub(crate) fn downcast<T: Send + Sync + 'static>(
     value: Arc<dyn SharedValue>,
 ) -> Result<Arc<T>, Arc<dyn Any + Send + Sync>> {

@@ -1,5 +1,5 @@
-//! Subscriptions that are presented as one whole: DDS's Subscriber (DDS 1.4
-//! §2.2.2.5.2, §2.2.3.6).
+//! Subscription group: the DDS Subscriber entity (DDS 1.4 §2.2.2.5.2) with coherent
+//! and ordered access (presentation, §2.2.3.6).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,57 +12,61 @@ use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::Message;
 use pteros_msg::view::Viewable;
-use pteros_rmw::error::QosChangeError;
-use pteros_rmw::ready::{ReadyQueue, Task};
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::sample::Item;
-use pteros_rmw::subscription_group as rmw;
+use pteros_runtime::error::QosChangeError;
+use pteros_runtime::ready_queue::{ReadyQueue, Task};
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::sample::QueuedSample;
+use pteros_runtime::subscription_group as runtime;
 
 use crate::error::CreateError;
-use crate::instance::Change;
+use crate::instance::ReceivedChange;
 use crate::node::Node;
 use crate::qos::{Presentation, QosError, QosProfile};
 use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{GroupPolicies, SetQosError};
 use crate::subscription::{Subscription, SubscriptionOptions};
-use crate::view::InPlace;
+use crate::view::InPlaceMessage;
 
-/// Subscriptions of one node whose messages belong together. Cheap to clone,
+/// Subscriptions of one node that share a presentation. Cheap to clone,
 /// thread-safe.
 ///
 /// With access scope GROUP (2), coherent sets of a
-/// [`PublisherGroup`](crate::PublisherGroup) are put together over all the
-/// subscriptions: a set is seen on every topic or, if anything of it is missing
-/// on one, on none ([`ReaderCounts::incomplete_sets`](crate::ReaderCounts) of each that had a part
-/// counts it). With [`Presentation::ordered`] too or instead,
-/// [`SubscriptionGroup::take`] yields what the publishing group wrote in the
-/// order of its writing, whatever the topic. With a lower scope each
-/// subscription is for itself; what they share is the access.
+/// [`PublisherGroup`](crate::PublisherGroup) are assembled across all
+/// subscriptions. A set is visible on every topic, or on none if any part of it is
+/// missing ([`ReaderCounts::incomplete_sets`](crate::ReaderCounts) counts it, for
+/// each subscription that had a part). With [`Presentation::ordered`],
+/// [`SubscriptionGroup::take`] yields samples in the publishing group's order
+/// across topics. With a lower scope the subscriptions are independent and share
+/// only the access.
 ///
-/// [`SubscriptionGroup::begin_access`] freezes the view: until its end what was
-/// there is there, whichever subscription is looked at first, and nothing else
-/// comes to be seen. Callbacks of a group run within an access, in order, never
-/// two at a time. A `take` without an access is an access of its own, so that
-/// between two of them a newer set may be added or, where KEEP_LAST needs the
-/// room, the rest of an older one given up.
+/// [`SubscriptionGroup::begin_access`] freezes the view until its end: samples
+/// present at the begin stay takeable, in any order of subscriptions, and no new
+/// ones appear. Callbacks of a group run within an access, in order, never two at a
+/// time. A `take` without an open access is an access of its own. Between two of
+/// them a newer set may appear or, if KEEP_LAST needs the room, the rest of an
+/// older one may be dropped.
 ///
-/// What waits is bounded by each subscription's history and limits, once more
-/// while an access is open; a set that does not fit one of them is dropped on
-/// all. KEEP_LAST gives up the oldest, whole sets at a time
-/// ([`overwritten`](crate::ReaderCounts::overwritten)), after an access too;
-/// KEEP_ALL holds reliable publishers back. Parts of sets wait for each other
-/// as long as needed but for two things: 5 s for a publisher that has said
-/// nothing since another ended its part, then the set is dropped; 1 s for
-/// discovery to show all the publishers that a set names, then it goes without. Of
-/// one publishing group 5 000 sets and 20 000 samples wait at the most, then the
-/// oldest is given up.
+/// Each subscription's history and limits bound what waits, once more while an
+/// access is open. A set that exceeds one of them is dropped on all topics.
+/// KEEP_LAST drops the oldest, whole sets at a time
+/// ([`overwritten`](crate::ReaderCounts::overwritten)), also after an access.
+/// KEEP_ALL blocks reliable publishers. Parts of sets wait for each other without
+/// limit, with two exceptions:
 ///
-/// Make all the subscriptions before the first is looked at, by a `take`, an
-/// access or a callback: what comes before waits, so that they begin together.
-/// One that is added later is part of the sets that begin after it has matched;
-/// one that is dropped is missed by nobody. Ownership, the time based filter and
-/// the deadlines of instances are looked at when a message is taken, as of the
-/// time it was ready; the deadline of a topic without key when it comes.
+/// - After another publisher has ended its part, a silent publisher has 5 s; then
+///   the set is dropped.
+/// - Discovery has 1 s to find all publishers that a set names; then the set goes
+///   on without them.
+///
+/// Of one publishing group at most 5 000 sets and 20 000 samples wait; beyond that
+/// the oldest is dropped.
+///
+/// Create all subscriptions before the first `take`, access or callback. Samples
+/// that arrive earlier wait, so that all subscriptions begin together. A
+/// subscription added later takes part in sets that begin after it has matched. A
+/// dropped one is no longer waited for. Ownership, the time-based filter and the
+/// deadlines of instances are evaluated when a message is taken, as of the time it
+/// was ready; the deadline of a topic without key is evaluated on arrival.
 ///
 /// ```no_run
 /// use pteros::interfaces::geometry_msgs::msg::{Point, Vector3};
@@ -70,7 +74,7 @@ use crate::view::InPlace;
 /// use pteros::qos::Presentation;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("watcher")?;
+/// let node = Context::new()?.create_node("watcher")?;
 /// let group = node.create_subscription_group(Presentation {
 ///     access_scope: 2,
 ///     coherent: true,
@@ -92,50 +96,49 @@ use crate::view::InPlace;
 /// ```
 #[derive(Clone)]
 pub struct SubscriptionGroup {
-    core: Arc<GroupCore>,
+    core: Arc<SubscriptionGroupCore>,
 }
 
-/// A look at a group's subscriptions, see
-/// [`SubscriptionGroup::begin_access`]. It ends when this is dropped.
-#[must_use = "the access ends when this is dropped"]
-pub struct Access {
-    core: Arc<GroupCore>,
+/// Guard of an open group access, see [`SubscriptionGroup::begin_access`].
+///
+/// The access ends when it is dropped.
+#[must_use = "the group access ends when this guard is dropped"]
+pub struct GroupAccess {
+    core: Arc<SubscriptionGroupCore>,
 }
 
-/// What a group handed over: a message or the end of an instance, of one of its
-/// subscriptions.
+/// A message or the end of an instance, for one subscription of a group.
 #[derive(Clone)]
 pub struct GroupChange {
     gid: Guid,
-    item: Item,
+    item: QueuedSample,
 }
 
-pub(crate) struct GroupCore {
+pub(crate) struct SubscriptionGroupCore {
     node: Node,
-    pub(crate) group: Arc<rmw::SubscriptionGroup>,
-    members: Mutex<BTreeMap<Guid, Weak<dyn Member>>>,
+    pub(crate) group: Arc<runtime::SubscriptionGroup>,
+    members: Mutex<BTreeMap<Guid, Weak<dyn GroupMember>>>,
     policies: Mutex<GroupPolicies>,
-    /// Held by whoever runs callbacks.
+    /// Held by the thread that runs callbacks.
     running: Mutex<()>,
-    /// Where a thread in `take_timeout` sleeps.
-    own_queue: Mutex<Arc<ReadyQueue>>,
+    /// Queue on which a thread in `take_timeout` waits.
+    wait_queue: Mutex<Arc<ReadyQueue>>,
 }
 
-/// A subscription as its group knows it.
-pub(crate) trait Member: Send + Sync {
+/// A subscription, as seen by its group.
+pub(crate) trait GroupMember: Send + Sync {
     fn has_callback(&self) -> bool;
-    /// Takes over what belongs to the group.
-    fn change(&self, policies: &GroupPolicies) -> Result<(), SetQosError>;
+    /// Applies the QoS policies that belong to the group.
+    fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), SetQosError>;
     /// Runs the callback.
-    fn call(&self, item: Item);
+    fn run_callback(&self, item: QueuedSample);
 }
 
 impl Node {
-    /// A group in which subscriptions can be made that see what belongs together
-    /// together.
+    /// Creates a subscription group: coherent or ordered access across topics.
     ///
     /// # Errors
-    /// [`QosError`] when the access scope is none.
+    /// [`QosError`] when the access scope is invalid.
     pub fn create_subscription_group(
         &self,
         presentation: Presentation,
@@ -148,15 +151,15 @@ impl Node {
         let runtime = self.core().core();
         let group = runtime.create_subscription_group(presentation);
         let queue = runtime.ready_queue();
-        let core = Arc::new(GroupCore {
+        let core = Arc::new(SubscriptionGroupCore {
             node: self.clone(),
             group,
             members: Mutex::default(),
             policies: Mutex::default(),
             running: Mutex::default(),
-            own_queue: Mutex::new(queue.clone()),
+            wait_queue: Mutex::new(queue.clone()),
         });
-        let task: Weak<GroupCore> = Arc::downgrade(&core);
+        let task: Weak<SubscriptionGroupCore> = Arc::downgrade(&core);
         core.group.slot.set_task(task);
         core.group.slot.attach(Some(queue), || false);
         Ok(SubscriptionGroup { core })
@@ -164,8 +167,8 @@ impl Node {
 }
 
 impl SubscriptionGroup {
-    /// A subscription of the group whose callback runs in the node's executor,
-    /// within an access.
+    /// Creates a subscription of the group whose callback runs in the node's
+    /// executor, within an access.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -178,8 +181,9 @@ impl SubscriptionGroup {
         self.create_subscription_with(topic, SubscriptionOptions::new(qos).callback(callback))
     }
 
-    /// A subscription of the group that is polled, by itself or with
-    /// [`SubscriptionGroup::take`].
+    /// Creates a subscription of the group without callback.
+    ///
+    /// Read it on its own or with [`SubscriptionGroup::take`].
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -191,7 +195,7 @@ impl SubscriptionGroup {
         self.create_subscription_with(topic, SubscriptionOptions::new(qos))
     }
 
-    /// A subscription of the group with options.
+    /// Creates a subscription of the group with options.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -200,25 +204,26 @@ impl SubscriptionGroup {
         topic: &str,
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
-        let options = self.own(options);
+        let options = self.group_options(options);
         self.core.node.create_subscription_with(topic, options)
     }
 
-    /// A subscription of the group to messages where they lie; see
-    /// [`Node::create_view_subscription_with`].
+    /// Creates a subscription of the group that reads messages in place.
+    ///
+    /// See [`Node::create_view_subscription_with`].
     ///
     /// # Errors
     /// See [`CreateError`].
     pub fn create_view_subscription_with<T: Viewable>(
         &self,
         topic: &str,
-        options: SubscriptionOptions<InPlace<T>>,
-    ) -> Result<Subscription<InPlace<T>>, CreateError> {
-        let options = self.own(options);
+        options: SubscriptionOptions<InPlaceMessage<T>>,
+    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
+        let options = self.group_options(options);
         self.core.node.create_view_subscription_with(topic, options)
     }
 
-    /// A subscription of the group whose type is known at run time.
+    /// Creates a subscription of the group whose type is known at run time only.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -228,13 +233,13 @@ impl SubscriptionGroup {
         ty: &DynamicType,
         options: SubscriptionOptions<DynamicMessage>,
     ) -> Result<Subscription<DynamicMessage>, CreateError> {
-        let options = self.own(options);
+        let options = self.group_options(options);
         self.core
             .node
             .create_dynamic_subscription(topic, ty, options)
     }
 
-    /// A subscription of the group to serialized messages; see
+    /// Creates a subscription of the group to serialized messages; see
     /// [`Node::create_raw_subscription`].
     ///
     /// # Errors
@@ -246,71 +251,78 @@ impl SubscriptionGroup {
         hash: Option<TypeHash>,
         options: SubscriptionOptions<Bytes>,
     ) -> Result<Subscription<Bytes>, CreateError> {
-        let options = self.own(options);
+        let options = self.group_options(options);
         self.core
             .node
             .create_raw_subscription(topic, type_name, hash, options)
     }
 
-    fn own<T>(&self, mut options: SubscriptionOptions<T>) -> SubscriptionOptions<T> {
+    fn group_options<T>(&self, mut options: SubscriptionOptions<T>) -> SubscriptionOptions<T> {
         options.qos.presentation = self.presentation();
         self.core.policies.lock().apply(&mut options.qos);
         options.group = Some(self.core.clone());
         options
     }
 
-    pub(crate) fn change(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
+    pub(crate) fn set_policies(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
         changed.validate()?;
         let mut policies = self.core.policies.lock();
         let members: Vec<_> = self.core.members.lock().values().cloned().collect();
         let mut living = members.iter().filter_map(Weak::upgrade);
         living
-            .try_for_each(|member| member.change(&changed))
+            .try_for_each(|member| member.apply_policies(&changed))
             .map_err(|error| error.source)?;
-        policies.absorb(changed);
+        policies.merge(changed);
         Ok(())
     }
 
-    /// How the group is presented.
+    /// The group's presentation policy.
     pub fn presentation(&self) -> Presentation {
         self.core.group.presentation()
     }
 
-    /// Begins an access: what waits now, whole sets, is what can be taken of all
-    /// the group's subscriptions, on whatever thread, until it ends. What is left
-    /// then stays. Within an access that is open, only counts. Never blocks.
-    pub fn begin_access(&self) -> Access {
+    /// Begins an access: freezes the sets that wait now.
+    ///
+    /// They can be taken from all subscriptions of the group, on any thread, until
+    /// the end of the access.
+    ///
+    /// Samples not taken stay. Within an open access it only increases the nesting
+    /// depth. Never blocks.
+    pub fn begin_access(&self) -> GroupAccess {
         self.core.access()
     }
 
-    /// Whether an access has been begun and not ended.
-    pub fn is_accessed(&self) -> bool {
+    /// Whether an access is open.
+    pub fn has_open_access(&self) -> bool {
         self.core.group.is_open()
     }
 
     /// Takes the oldest message, or end of an instance, of the subscriptions
-    /// without callback. Never blocks and looks at no socket, as
-    /// [`Subscription::take`].
+    /// without callback.
+    ///
+    /// Never blocks and reads no socket, as [`Subscription::take`].
     pub fn take(&self) -> Option<GroupChange> {
         self.core.take()
     }
 
-    /// As [`SubscriptionGroup::take`], waiting at most `timeout`: not within an
-    /// access, to which nothing comes. Blocks; drives the network itself, so no
-    /// executor is needed. Of several threads that wait, one at a time is served.
+    /// As [`SubscriptionGroup::take`], waiting at most `timeout`. Blocks.
+    ///
+    /// Does not wait within an access, since nothing new appears in it. Drives the
+    /// network itself, so no executor is needed. If several threads wait, one at a
+    /// time is served.
     pub fn take_timeout(&self, timeout: Duration) -> Option<GroupChange> {
         self.core.take_timeout(timeout)
     }
 }
 
-impl Access {
+impl GroupAccess {
     /// Ends the access.
     pub fn end(self) {
         drop(self);
     }
 }
 
-impl Drop for Access {
+impl Drop for GroupAccess {
     fn drop(&mut self) {
         let core = self.core.node.core().core();
         core.end_access(&self.core.group);
@@ -318,27 +330,32 @@ impl Drop for Access {
 }
 
 impl GroupChange {
-    /// The subscription it is for: its [`Subscription::gid`].
+    /// The gid of its subscription: [`Subscription::gid`].
     pub fn gid(&self) -> Guid {
         self.gid
     }
 
-    /// Where and when it came from.
+    /// Source, timestamps and instance of the sample.
     pub fn info(&self) -> SampleInfo {
         SampleInfo::new(self.item.meta, self.item.instance.as_deref())
     }
 
-    /// The message, if it is one and for that subscription. Decodes it; one that
-    /// cannot be decoded is counted by the subscription and is none.
+    /// The message, if it is one and belongs to that subscription.
+    ///
+    /// Decodes it. A message that cannot be decoded is counted by the subscription
+    /// and yields `None`.
     pub fn sample_of<T: 'static>(&self, subscription: &Subscription<T>) -> Option<Sample<T>> {
         match self.change_of(subscription)? {
-            Change::Sample(sample) => Some(sample),
-            Change::End(_) => None,
+            ReceivedChange::Sample(sample) => Some(sample),
+            ReceivedChange::End(_) => None,
         }
     }
 
-    /// As [`GroupChange::sample_of`], the end of an instance included.
-    pub fn change_of<T: 'static>(&self, subscription: &Subscription<T>) -> Option<Change<T>> {
+    /// As [`GroupChange::sample_of`], including the end of an instance.
+    pub fn change_of<T: 'static>(
+        &self,
+        subscription: &Subscription<T>,
+    ) -> Option<ReceivedChange<T>> {
         if subscription.gid() != self.gid {
             return None;
         }
@@ -346,19 +363,19 @@ impl GroupChange {
     }
 }
 
-impl GroupCore {
-    pub(crate) fn note(&self, gid: Guid, member: Weak<dyn Member>) {
+impl SubscriptionGroupCore {
+    pub(crate) fn add_member(&self, gid: Guid, member: Weak<dyn GroupMember>) {
         let mut members = self.members.lock();
         members.retain(|_, member| member.strong_count() > 0);
         members.insert(gid, member);
     }
 
-    fn access(self: &Arc<Self>) -> Access {
+    fn access(self: &Arc<Self>) -> GroupAccess {
         self.node.core().core().begin_access(&self.group);
-        Access { core: self.clone() }
+        GroupAccess { core: self.clone() }
     }
 
-    fn members(&self, with_callback: bool) -> BTreeMap<Guid, Arc<dyn Member>> {
+    fn members(&self, with_callback: bool) -> BTreeMap<Guid, Arc<dyn GroupMember>> {
         let members = self.members.lock();
         let living = members
             .iter()
@@ -383,14 +400,14 @@ impl GroupCore {
             return Some(change);
         }
         let core = self.node.core().core();
-        let until = core.env.now().after(timeout.into());
-        // A bed is one thread's.
-        let Some(queue) = self.own_queue.try_lock_for(timeout) else {
+        let until = core.platform.now().after(timeout.into());
+        // Only one thread at a time may wait on the queue.
+        let Some(queue) = self.wait_queue.try_lock_for(timeout) else {
             return self.take();
         };
         let mut taken = None;
         core.drive_until(&queue, until, || {
-            self.group.slot.taken();
+            self.group.slot.begin_take();
             while queue.pop().is_some() {}
             taken = self.take();
             taken.is_some()
@@ -398,8 +415,9 @@ impl GroupCore {
         taken
     }
 
-    /// Runs the callbacks for what is there, in order, within an access. Whoever
-    /// does so already finds the rest at the access's end.
+    /// Runs the callbacks for all waiting samples, in order, within an access. If
+    /// another thread is doing so, that thread runs the rest at the end of its
+    /// access.
     pub(crate) fn run_callbacks(self: &Arc<Self>) {
         let Some(running) = self.running.try_lock() else {
             return;
@@ -411,17 +429,18 @@ impl GroupCore {
             core.take_of_group(&self.group, |gid| called.contains_key(&gid))
         {
             if let Some(member) = called.get(&gid) {
-                member.call(item);
+                member.run_callback(item);
             }
         }
-        // Before the end, which makes those ready that have more.
+        // Released before the access ends, which readies the subscriptions that
+        // have more.
         drop(running);
         drop(access);
     }
 }
 
-/// Its place in a queue only wakes a thread in `take_timeout`.
-impl Task for GroupCore {
+/// Its entry in a queue only wakes a thread in `take_timeout`.
+impl Task for SubscriptionGroupCore {
     fn run(&self) {}
 }
 
@@ -435,7 +454,7 @@ impl fmt::Debug for SubscriptionGroup {
     }
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for GroupAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access").finish_non_exhaustive()
     }

@@ -1,8 +1,8 @@
-//! Close names, for "did you mean" in errors.
+//! Name suggestions: close names, for "did you mean" in errors.
 //!
-//! Distance counts insertions, deletions, replacements and swapped neighbours.
-//! A name also counts as close when only its last word is the same, since
-//! `String` for `std_msgs/msg/String` is the commonest slip.
+//! The edit distance counts insertions, deletions, replacements and swaps of
+//! neighbours. A name is also close if only its last segment matches, since
+//! `String` for `std_msgs/msg/String` is the most common slip.
 
 /// Up to three of `known` that are close to `wanted`, the closest first.
 pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
@@ -12,9 +12,9 @@ pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .filter_map(|name| {
             let lower = name.to_lowercase();
-            let whole = distance(&wanted_lower, &lower);
-            // One edit in a word is likelier than another package.
-            let end = distance(last_word(&wanted_lower), last_word(&lower));
+            let whole = edit_distance(&wanted_lower, &lower);
+            // One edit within a segment is likelier than another package.
+            let end = edit_distance(last_segment(&wanted_lower), last_segment(&lower));
             let close_end = end == 0 || (end == 1 && !wanted.contains('/'));
             if whole <= allowed {
                 Some((whole, name))
@@ -32,8 +32,7 @@ pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -
         .collect()
 }
 
-/// `; did you mean a, b or c?`, or just the end of the sentence where nothing
-/// is close.
+/// `; did you mean a, b or c?`, or an empty string if no name is close.
 pub fn did_you_mean<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let close = close_names(wanted, known);
     match close.split_last() {
@@ -45,12 +44,12 @@ pub fn did_you_mean<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) 
 
 const SUGGESTIONS_MAX: usize = 3;
 
-fn last_word(name: &str) -> &str {
+fn last_segment(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Optimal string alignment distance.
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
     let mut before_last = vec![0; b.len() + 1];
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_recognised_and_strangers_are_not() {
+    fn typos_are_recognised_and_unrelated_names_are_not() {
         let topics = ["/chatter", "/scan", "/camera/image"];
         assert_eq!(close_names("/chater", topics), ["/chatter"]);
         assert_eq!(close_names("/sacn", topics), ["/scan"]);

@@ -1,4 +1,7 @@
-//! Timers: callbacks at a steady pace, on the monotonic clock or in ROS time.
+//! Timers: periodic and one-shot callbacks, on the monotonic clock or in ROS time.
+//!
+//! Each executor has a timer heap. A timer in simulated time waits in the heap of
+//! `/clock` instead. Missed ticks are skipped and the phase is kept.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,19 +11,19 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::ready::Task;
-use pteros_rmw::rtps::fault;
-use pteros_rmw::rtps::time::Instant;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::ready_queue::Task;
+use pteros_runtime::rtps::fault;
+use pteros_runtime::rtps::time::Instant;
 
-use crate::callback_group::{CallbackGroup, GroupCore};
+use crate::callback_group::{CallbackGroup, CallbackGroupCore};
 use crate::clock::NodeTime;
-use crate::executor::Home;
-use crate::node::{Attach, NodeCore};
+use crate::executor::ExecutorQueue;
+use crate::node::{NodeCore, NodeEntity};
 use crate::wait_set;
 
-/// What [`Node::create_timer_with`](crate::Node::create_timer_with) can be told.
+/// Options for [`Node::create_timer_with`](crate::Node::create_timer_with).
 #[derive(Clone, Debug)]
 pub struct TimerOptions {
     pub(crate) period: Duration,
@@ -30,7 +33,8 @@ pub struct TimerOptions {
 }
 
 impl TimerOptions {
-    /// A timer that ticks every `period`, first after one period.
+    /// Creates options for a timer with this period; the first tick is one period
+    /// from now.
     pub fn new(period: Duration) -> Self {
         Self {
             period,
@@ -40,32 +44,33 @@ impl TimerOptions {
         }
     }
 
-    /// Ticks in the node's ROS time: while `use_sim_time` is true, as fast as `/clock`
-    /// goes on, never faster than its messages come; its period begins anew when that
-    /// changes, or time goes back. Otherwise, and by default, real time.
+    /// Uses the node's ROS time. While `use_sim_time` is true, the timer follows
+    /// `/clock` and ticks at most once per clock message. The period restarts when
+    /// `use_sim_time` changes or time jumps back. Otherwise, and by default, it
+    /// uses the monotonic clock.
     pub fn on_ros_time(mut self) -> Self {
         self.on_ros_time = true;
         self
     }
 
-    /// Ticks once only.
+    /// Makes the timer one-shot.
     pub fn one_shot(mut self) -> Self {
         self.repeats = false;
         self
     }
 
-    /// Runs the callback in a group of the node's.
+    /// Runs the callback in a callback group of the node.
     pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
         self.callback_group = Some(group.clone());
         self
     }
 }
 
-/// A timer of a node. Thread-safe; clones share it, and it stops when the last
-/// one is dropped.
+/// A timer of a node. Thread-safe; clones share it, and it stops when the last one
+/// is dropped.
 ///
-/// Its callback runs in the node's executor, never two at a time. Ticks that a
-/// busy executor misses are skipped, not made up for; the phase is kept.
+/// The node's executor runs its callback, never two at a time. Ticks that a busy
+/// executor misses are skipped, and the phase is kept.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -73,7 +78,7 @@ impl TimerOptions {
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("clock")?;
+/// let node = Context::new()?.create_node("clock")?;
 /// let timer = node.create_timer(Duration::from_millis(100), || println!("tick"))?;
 /// node.spin_until(|| timer.ticks() == 3, Duration::from_secs(1));
 /// timer.cancel();
@@ -86,29 +91,30 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// The pause between ticks; the delay of a one-shot timer.
+    /// Period, or the delay of a one-shot timer.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.core.period_nanos)
     }
 
-    /// Stops ticking until [`Timer::reset`]. Returns at once: a callback that is
-    /// running ends as it will.
+    /// Stops the timer until [`Timer::reset`]. Returns at once; a running callback
+    /// runs to its end.
     pub fn cancel(&self) {
         self.core.cancelled.store(true, Ordering::Release);
     }
 
-    /// Whether it is stopped, by [`Timer::cancel`] or because it ticks once only.
+    /// Whether the timer is stopped, by [`Timer::cancel`] or because it is one-shot
+    /// and has ticked.
     pub fn is_cancelled(&self) -> bool {
         self.core.cancelled.load(Ordering::Acquire)
     }
 
-    /// Starts the period anew from now, also after it was stopped.
+    /// Restarts the period from now, also if the timer was stopped.
     pub fn reset(&self) {
         self.core.cancelled.store(false, Ordering::Release);
         self.core.restart();
     }
 
-    /// How often it has ticked.
+    /// Number of ticks so far.
     pub fn ticks(&self) -> u64 {
         self.core.ticks.load(Ordering::Relaxed)
     }
@@ -123,6 +129,13 @@ impl fmt::Debug for Timer {
     }
 }
 
+/// Period and clock of a timer.
+pub(crate) struct TimerSettings {
+    pub(crate) period_nanos: u64,
+    pub(crate) repeats: bool,
+    pub(crate) on_ros_time: bool,
+}
+
 pub(crate) struct TimerCore {
     pub(crate) node: Arc<NodeCore>,
     period_nanos: u64,
@@ -131,22 +144,27 @@ pub(crate) struct TimerCore {
     cancelled: AtomicBool,
     ticks: AtomicU64,
     callback: Mutex<Box<dyn FnMut() + Send>>,
-    callback_group: Arc<GroupCore>,
-    home: Mutex<Option<Arc<Home>>>,
-    /// Whose ROS time it ticks in, if it does.
+    callback_group: Arc<CallbackGroupCore>,
+    executor_queue: Mutex<Option<Arc<ExecutorQueue>>>,
+    /// The node's ROS time, if the timer uses it.
     time: Option<Arc<NodeTime>>,
-    pub(crate) me: Weak<TimerCore>,
+    pub(crate) weak_self: Weak<TimerCore>,
 }
 
 impl TimerCore {
-    /// A timer that stands in line of whoever spins its group.
+    /// Creates a timer and schedules it with the executor of its group.
     pub(crate) fn start(
         node: &Arc<NodeCore>,
-        (period_nanos, repeats, on_ros_time): (u64, bool, bool),
-        group: &Arc<GroupCore>,
+        settings: TimerSettings,
+        group: &Arc<CallbackGroupCore>,
         callback: Box<dyn FnMut() + Send>,
     ) -> Timer {
-        let core = Arc::new_cyclic(|me| Self {
+        let TimerSettings {
+            period_nanos,
+            repeats,
+            on_ros_time,
+        } = settings;
+        let core = Arc::new_cyclic(|weak_self| Self {
             node: node.clone(),
             period_nanos,
             repeats,
@@ -155,9 +173,9 @@ impl TimerCore {
             ticks: AtomicU64::new(0),
             callback: Mutex::new(callback),
             callback_group: group.clone(),
-            home: Mutex::default(),
+            executor_queue: Mutex::default(),
             time: on_ros_time.then(|| node.time.clone()),
-            me: me.clone(),
+            weak_self: weak_self.clone(),
         });
         let due = core.now().as_nanos().saturating_add(period_nanos);
         core.due.store(due, Ordering::Release);
@@ -165,7 +183,7 @@ impl TimerCore {
             time.add_timer(&core);
         }
         let weak: Weak<Self> = Arc::downgrade(&core);
-        node.add(weak);
+        node.add_entity(weak);
         Timer { core }
     }
 
@@ -173,38 +191,38 @@ impl TimerCore {
         self.time.as_ref().filter(|time| time.is_simulated())
     }
 
-    /// The time on its own clock.
+    /// Current time of the timer's clock.
     fn now(&self) -> Instant {
         match self.simulated() {
             Some(time) => {
                 let nanos = time.now().as_nanos();
                 Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
             }
-            None => self.node.core().env.now(),
+            None => self.node.core().platform.now(),
         }
     }
 
-    /// Its period begins now; one that is stopped stays so.
+    /// Restarts the period. A stopped timer stays stopped.
     pub(crate) fn restart(&self) {
         let due = self.now().as_nanos().saturating_add(self.period_nanos);
         self.due.store(due, Ordering::Release);
         if !self.cancelled.load(Ordering::Acquire) {
-            self.enlist();
+            self.schedule();
         }
     }
 
-    /// Whether it ticks in simulated time, next at `due`.
-    pub(crate) fn awaits(&self, due: u64) -> bool {
+    /// Whether the timer uses simulated time and its next tick is at `due`.
+    pub(crate) fn is_scheduled_at(&self, due: u64) -> bool {
         self.simulated().is_some() && self.is_due(Instant::from_nanos(due))
     }
 
-    /// Simulated time has come to `due`.
+    /// Simulated time has reached `due`: queues the tick.
     pub(crate) fn queue_tick(&self, due: u64) {
-        if !self.awaits(due) {
+        if !self.is_scheduled_at(due) {
             return;
         }
-        if let Some(home) = self.home.lock().as_ref() {
-            home.queue.push(self.me.clone());
+        if let Some(executor_queue) = self.executor_queue.lock().as_ref() {
+            executor_queue.ready.push(self.weak_self.clone());
         }
     }
 
@@ -212,32 +230,37 @@ impl TimerCore {
         Instant::from_nanos(self.due.load(Ordering::Acquire))
     }
 
-    /// Whether an entry of that instant still stands for a tick.
+    /// Whether a heap entry of that instant is still valid.
     fn is_due(&self, entry: Instant) -> bool {
         self.due() == entry && !self.cancelled.load(Ordering::Acquire)
     }
 
-    /// Whether these are the timers of the executor that has the node now.
-    fn is_at(&self, timers: &TimerHeap) -> bool {
-        let home = self.home.lock();
-        home.as_ref()
+    /// Whether the heap belongs to the executor that spins the timer now.
+    fn belongs_to(&self, timers: &TimerHeap) -> bool {
+        let executor_queue = self.executor_queue.lock();
+        executor_queue
+            .as_ref()
             .is_some_and(|h| std::ptr::eq(&h.timers, timers))
     }
 
-    /// Stands in line of the executor that spins the node, if one does.
-    fn enlist(&self) {
+    /// Schedules the next tick with the executor of the timer's group, if there is
+    /// one.
+    fn schedule(&self) {
         if let Some(time) = self.simulated() {
-            time.sim.enlist(self.due().as_nanos(), self.me.clone());
+            time.sim
+                .schedule(self.due().as_nanos(), self.weak_self.clone());
             return;
         }
-        if let Some(home) = self.home.lock().as_ref() {
-            home.timers.add(self.due(), self.me.clone());
-            home.queue.recall();
+        if let Some(executor_queue) = self.executor_queue.lock().as_ref() {
+            executor_queue
+                .timers
+                .add(self.due(), self.weak_self.clone());
+            executor_queue.ready.interrupt();
         }
     }
 
-    /// Ticks once; returns when the next tick is due. A tick that falls into
-    /// the callback itself (it spins, or another executor runs it) is skipped.
+    /// Runs the callback and returns when the next tick is due. A tick during the
+    /// callback itself (it spins, or another executor runs it) is skipped.
     pub(crate) fn tick(&self, now: Instant) -> Option<Instant> {
         let due = self.due().as_nanos();
         let behind = now.as_nanos().saturating_sub(due) / self.period_nanos;
@@ -250,7 +273,7 @@ impl TimerCore {
                 self.cancelled.store(true, Ordering::Release);
             }
             let tracer = self.node.core().tracer();
-            let ticking = tracer.map(|t| t.tick(self.callback_group.node));
+            let ticking = tracer.map(|t| t.begin_timer(self.callback_group.node));
             callback();
             drop(ticking);
         }
@@ -258,40 +281,40 @@ impl TimerCore {
     }
 }
 
-impl wait_set::Entity for Timer {
-    fn member(&self) -> Arc<dyn wait_set::Member> {
+impl wait_set::WaitableHandle for Timer {
+    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl wait_set::Member for TimerCore {
+impl wait_set::WaitableEntity for TimerCore {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }
 
-    /// One whose tick was not run is due still, and in no heap.
+    /// A timer whose tick did not run is still due and in no heap.
     fn rearm(&self) -> bool {
         let now = self.now();
         !self.cancelled.load(Ordering::Acquire) && self.due() <= now
     }
 }
 
-impl Attach for TimerCore {
-    fn attach(&self, home: Option<&Arc<Home>>) {
-        *self.home.lock() = home.cloned();
-        self.enlist();
+impl NodeEntity for TimerCore {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        *self.executor_queue.lock() = executor_queue.cloned();
+        self.schedule();
     }
 
-    fn callback_group(&self) -> &Arc<GroupCore> {
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
         &self.callback_group
     }
 }
 
-/// A tick that is due, for executors of several threads.
+/// Runs a due tick, for multi-threaded executors.
 impl Task for TimerCore {
     fn run(&self) {
         let now = self.now();
-        // Stopped or started anew while it waited for its turn.
+        // Cancelled or reset while it waited to run.
         if self.cancelled.load(Ordering::Acquire) || self.due() > now {
             return;
         }
@@ -299,15 +322,15 @@ impl Task for TimerCore {
             return;
         };
         if self.simulated().is_some() {
-            self.enlist();
-        } else if let Some(home) = self.home.lock().as_ref() {
-            home.timers.add(next, self.me.clone());
-            // Whoever leads may sleep for longer.
-            home.queue.recall();
+            self.schedule();
+        } else if let Some(executor_queue) = self.executor_queue.lock().as_ref() {
+            executor_queue.timers.add(next, self.weak_self.clone());
+            // The leader may sleep beyond the new due time.
+            executor_queue.ready.interrupt();
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&MutualExclusionGate> {
         self.callback_group.gate()
     }
 
@@ -316,39 +339,39 @@ impl Task for TimerCore {
     }
 
     fn describe(&self) -> String {
-        format!("timer of node \"{}\"", self.node.path())
+        format!("timer of node \"{}\"", self.node.fully_qualified_name())
     }
 }
 
-/// The timers of one executor, earliest first.
+/// Timers of one executor, ordered by due time.
 #[derive(Default)]
 pub(crate) struct TimerHeap {
-    heap: Mutex<BinaryHeap<Reverse<Entry<Instant>>>>,
-    /// Nanoseconds of the earliest entry; `u64::MAX` without one.
+    heap: Mutex<BinaryHeap<Reverse<TimerEntry<Instant>>>>,
+    /// Due time of the earliest entry in nanoseconds; `u64::MAX` if empty.
     next: AtomicU64,
 }
 
-/// A timer's place in a heap, by when it is due.
-pub(crate) struct Entry<D> {
+/// Heap entry of a timer, ordered by due time.
+pub(crate) struct TimerEntry<D> {
     pub(crate) due: D,
     pub(crate) timer: Weak<TimerCore>,
 }
 
-impl<D: Ord> PartialEq for Entry<D> {
+impl<D: Ord> PartialEq for TimerEntry<D> {
     fn eq(&self, other: &Self) -> bool {
         self.due == other.due
     }
 }
 
-impl<D: Ord> Eq for Entry<D> {}
+impl<D: Ord> Eq for TimerEntry<D> {}
 
-impl<D: Ord> PartialOrd for Entry<D> {
+impl<D: Ord> PartialOrd for TimerEntry<D> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<D: Ord> Ord for Entry<D> {
+impl<D: Ord> Ord for TimerEntry<D> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.due.cmp(&other.due)
     }
@@ -365,27 +388,27 @@ impl TimerHeap {
     pub(crate) fn add(&self, due: Instant, timer: Weak<TimerCore>) {
         let mut heap = self.heap.lock();
         if heap.len() == heap.capacity() {
-            // Entries of timers that were reset, moved or dropped since.
+            // Remove entries of timers that were reset, moved or dropped.
             heap.retain(|Reverse(entry)| {
                 let timer = entry.timer.upgrade();
                 timer.is_some_and(|t| t.is_due(entry.due))
             });
         }
-        heap.push(Reverse(Entry { due, timer }));
-        self.note_next(&heap);
+        heap.push(Reverse(TimerEntry { due, timer }));
+        self.update_next(&heap);
     }
 
-    fn note_next(&self, heap: &BinaryHeap<Reverse<Entry<Instant>>>) {
+    fn update_next(&self, heap: &BinaryHeap<Reverse<TimerEntry<Instant>>>) {
         let next = heap.peek().map_or(u64::MAX, |e| e.0.due.as_nanos());
         self.next.store(next, Ordering::Release);
     }
 
-    /// When the earliest timer is due.
+    /// Due time of the earliest timer.
     pub(crate) fn next(&self) -> Instant {
         Instant::from_nanos(self.next.load(Ordering::Acquire))
     }
 
-    /// Takes the earliest timer out, if it is due.
+    /// Removes and returns the earliest timer if it is due.
     pub(crate) fn pop_due(&self, now: Instant) -> Option<Arc<TimerCore>> {
         if self.next() > now {
             return None;
@@ -399,13 +422,13 @@ impl TimerHeap {
             let live = entry
                 .timer
                 .upgrade()
-                .filter(|t| t.is_due(entry.due) && t.is_at(self) && t.simulated().is_none());
+                .filter(|t| t.is_due(entry.due) && t.belongs_to(self) && t.simulated().is_none());
             if live.is_some() {
                 found = live;
                 break;
             }
         }
-        self.note_next(&heap);
+        self.update_next(&heap);
         found
     }
 }

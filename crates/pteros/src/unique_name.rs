@@ -1,35 +1,40 @@
-//! Node names that nobody else has. ROS 2 lets several nodes have one name; what
-//! asks for a node by it then means all of them, or any.
+//! Unique node names: refuses a node whose name is taken.
+//!
+//! ROS 2 lets several nodes share a name; what addresses a node by that name then
+//! reaches all of them, or any.
 
 use std::time::Duration;
 
-use pteros_rmw::names::node_path;
+use pteros_runtime::names::node_path;
 
 use crate::context::Context;
 use crate::error::NodeError;
 
-/// Whose name counts.
+/// Which nodes of the same name conflict.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Rival {
-    /// Anybody's: we are not there yet.
+pub(crate) enum NameConflict {
+    /// Every other node: this one does not exist yet.
     Any,
-    /// Of two that came at the same time the one with the smaller identity stays.
+    /// Of two nodes that started at the same time, the one with the smaller GUID
+    /// stays.
     Elder,
 }
 
-/// Looks for so long whether another node has the name. Blocks; drives the
-/// network and runs no callbacks.
-pub(crate) fn refuse_twin(
+/// Observes discovery for that span for another node of the name. Blocks; drives
+/// the network and runs no callbacks.
+pub(crate) fn ensure_unique_name(
     context: &Context,
     name: &str,
     namespace: &str,
     span: Duration,
-    rival: Rival,
+    rival: NameConflict,
 ) -> Result<(), NodeError> {
     let path = node_path(namespace, name);
     let mut holder = None;
     context.graph().wait_until(span, || {
-        holder = holder.take().or_else(|| holder_of(context, &path, rival));
+        holder = holder
+            .take()
+            .or_else(|| conflicting_participant(context, &path, rival));
         holder.is_some()
     });
     match holder {
@@ -38,14 +43,14 @@ pub(crate) fn refuse_twin(
     }
 }
 
-/// Who has the name, in words.
-fn holder_of(context: &Context, path: &str, rival: Rival) -> Option<String> {
+/// Describes the node that has the name.
+fn conflicting_participant(context: &Context, path: &str, rival: NameConflict) -> Option<String> {
     let graph = context.core().graph();
     let own = context.guid().prefix;
     let nodes = graph.nodes();
     let twin = nodes.iter().find(|node| {
         node_path(&node.namespace, &node.name) == path
-            && (rival == Rival::Any || node.participant < own)
+            && (rival == NameConflict::Any || node.participant < own)
     })?;
     if twin.participant == own {
         return Some("another node of this process".into());

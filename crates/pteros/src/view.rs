@@ -1,4 +1,7 @@
-//! Messages read where they lie: subscriptions whose callbacks get views.
+//! Zero-copy reading: subscriptions whose callbacks get in-place views of messages.
+//!
+//! [`MessageView`] borrows a received payload where it lies: in the publisher's
+//! value (intra-process), in a shared-memory chunk or in the received datagram.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,61 +11,65 @@ use bytes::Bytes;
 use pteros_msg::cdr::{DecodeError, from_payload};
 use pteros_msg::key::from_key_payload;
 use pteros_msg::view::{Viewable, view_payload};
-use pteros_rmw::sample::Body;
+use pteros_runtime::sample::SampleBody;
 
 use crate::error::CreateError;
-use crate::instance::Change;
+use crate::instance::ReceivedChange;
 use crate::node::Node;
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{
-    Decoded, Decoder, KeyDecoder, Subscription, SubscriptionOptions, downcast,
+    BodyDecoder, Decoded, KeyDecoder, Subscription, SubscriptionDecoders, SubscriptionOptions,
+    downcast,
 };
 
-/// A received message that nobody has copied: the publisher's own value within
-/// a process, a chunk of shared memory, or the bytes that a datagram brought.
+/// A received message that was not copied.
 ///
-/// While it is held, that memory is not used again. A publisher has a limited
-/// pool ([`SharedMemoryOptions`](crate::SharedMemoryOptions)): who needs a
-/// message for long copies it ([`InPlace::to_message`]).
+/// It is the publisher's own value within a process, a shared-memory chunk, or the
+/// bytes that a datagram carried. While it is held, that memory is not reused. A
+/// publisher's chunk pool is limited
+/// ([`SharedMemoryOptions`](crate::SharedMemoryOptions)), so copy a message that
+/// you keep for long ([`InPlaceMessage::to_message`]).
 #[derive(Clone)]
-pub struct InPlace<T>(Held<T>);
+pub struct InPlaceMessage<T>(InPlaceBody<T>);
 
 #[derive(Clone)]
-enum Held<T> {
+enum InPlaceBody<T> {
     Shared(Arc<T>),
     Serialized(Bytes),
 }
 
-impl<T: Viewable> InPlace<T> {
-    /// The message where it lies. Reads its small fields now; allocates only for
-    /// sequences of messages or strings, and for what cannot be lent (see
+impl<T: Viewable> InPlaceMessage<T> {
+    /// The in-place view of the message.
+    ///
+    /// Reads small fields now. Allocates only for sequences of messages or strings,
+    /// and for fields that cannot be borrowed (see
     /// [`msg::view`](crate::msg::view)).
     ///
     /// # Errors
-    /// The bytes are not of the type. Of a message that came by
-    /// [`Node::create_view_subscription`] that was looked at already, so only a
-    /// broken process that writes its shared memory meanwhile brings it about.
+    /// The bytes are not of the type. Messages of
+    /// [`Node::create_view_subscription`] were validated before the callback. They
+    /// fail only if a faulty process modifies its shared memory meanwhile.
     pub fn view(&self) -> Result<T::View<'_>, DecodeError> {
         match &self.0 {
-            Held::Shared(value) => Ok(value.as_view()),
-            Held::Serialized(bytes) => view_payload::<T>(bytes),
+            InPlaceBody::Shared(value) => Ok(value.as_view()),
+            InPlaceBody::Serialized(bytes) => view_payload::<T>(bytes),
         }
     }
 
-    /// A copy, which needs the memory no longer.
+    /// A copy of the message, independent of the received memory.
     ///
     /// # Errors
-    /// As [`InPlace::view`].
+    /// As [`InPlaceMessage::view`].
     pub fn to_message(&self) -> Result<T, DecodeError> {
         match &self.0 {
-            Held::Shared(value) => Ok(T::clone(value)),
-            Held::Serialized(bytes) => from_payload(bytes),
+            InPlaceBody::Shared(value) => Ok(T::clone(value)),
+            InPlaceBody::Serialized(bytes) => from_payload(bytes),
         }
     }
 }
 
-impl<T: Viewable> fmt::Debug for InPlace<T> {
+impl<T: Viewable> fmt::Debug for InPlaceMessage<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.view() {
             Ok(view) => view.fmt(f),
@@ -71,34 +78,34 @@ impl<T: Viewable> fmt::Debug for InPlace<T> {
     }
 }
 
-/// What a callback of [`Node::create_view_subscription`] is handed: the message
-/// where it lies. Dereferences to the type's view: `view::Image<'_>` of the
-/// module of `Image`, or the message itself where it has no strings and
-/// sequences.
-pub struct View<'a, T: Viewable> {
+/// In-place view of a message, for callbacks of [`Node::create_view_subscription`].
+///
+/// Dereferences to the type's view, `view::Image<'_>` in the module of `Image`, or
+/// to the message itself if it has no strings and sequences.
+pub struct MessageView<'a, T: Viewable> {
     view: T::View<'a>,
-    sample: &'a Sample<InPlace<T>>,
+    sample: &'a Sample<InPlaceMessage<T>>,
 }
 
-impl<'a, T: Viewable> View<'a, T> {
-    fn of(sample: &'a Sample<InPlace<T>>) -> Result<Self, DecodeError> {
+impl<'a, T: Viewable> MessageView<'a, T> {
+    fn of(sample: &'a Sample<InPlaceMessage<T>>) -> Result<Self, DecodeError> {
         let view = sample.view()?;
         Ok(Self { view, sample })
     }
 
-    /// What is known about the message.
+    /// Source, timestamps and instance of the message.
     pub fn info(&self) -> &'a SampleInfo {
         self.sample.info()
     }
 
-    /// The message for longer than the callback, still where it lies. Copies
-    /// and allocates nothing.
-    pub fn keep(&self) -> InPlace<T> {
-        InPlace::clone(self.sample)
+    /// The message for longer than the callback, still in place. Copies and
+    /// allocates nothing.
+    pub fn keep(&self) -> InPlaceMessage<T> {
+        InPlaceMessage::clone(self.sample)
     }
 }
 
-impl<'a, T: Viewable> Deref for View<'a, T> {
+impl<'a, T: Viewable> Deref for MessageView<'a, T> {
     type Target = T::View<'a>;
 
     fn deref(&self) -> &T::View<'a> {
@@ -106,29 +113,31 @@ impl<'a, T: Viewable> Deref for View<'a, T> {
     }
 }
 
-impl<T: Viewable> fmt::Debug for View<'_, T> {
+impl<T: Viewable> fmt::Debug for MessageView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.view.fmt(f)
     }
 }
 
 impl Node {
-    /// A subscription whose callback reads messages where they lie, whatever
-    /// path they took. An image, a point cloud or a scan that comes through
-    /// shared memory is not copied at all; small fields are read out.
+    /// Creates a subscription whose callback reads messages in place: zero-copy.
+    ///
+    /// This works for every delivery path. An image, a point cloud or a scan
+    /// received through shared memory is not copied at all; only small fields are
+    /// read out.
     ///
     /// ```no_run
-    /// use pteros::View;
+    /// use pteros::MessageView;
     /// use pteros::interfaces::sensor_msgs::msg::Image;
     /// use pteros::prelude::*;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let node = Context::new()?.node("viewer")?;
-    /// let _images = node.create_view_subscription("camera", 10, |image: View<'_, Image>| {
+    /// let node = Context::new()?.create_node("viewer")?;
+    /// let _images = node.create_view_subscription("camera", 10, |image: MessageView<'_, Image>| {
     ///     if image.encoding == "mono8" {
     ///         let sum: u64 = image.data.iter().map(|&pixel| u64::from(pixel)).sum();
     ///         let pixels = u64::from(image.width) * u64::from(image.height);
-    ///         println!("mean {} by {:?}", sum / pixels.max(1), image.info().path);
+    ///         println!("mean {} by {:?}", sum / pixels.max(1), image.info().delivery_path);
     ///     }
     /// })?;
     /// node.spin();
@@ -142,14 +151,15 @@ impl Node {
         &self,
         topic: &str,
         qos: impl Into<QosProfile>,
-        callback: impl FnMut(View<'_, T>) + Send + 'static,
-    ) -> Result<Subscription<InPlace<T>>, CreateError> {
+        callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
+    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
         let options = SubscriptionOptions::new(qos).view_callback(callback);
         self.create_view_subscription_with(topic, options)
     }
 
-    /// A subscription to messages where they lie, with options: with a
-    /// [`SubscriptionOptions::view_callback`], or without any to be polled with
+    /// Creates a subscription that reads messages in place, with options.
+    ///
+    /// Give it a [`SubscriptionOptions::view_callback`], or none to poll it with
     /// [`Subscription::take`].
     ///
     /// # Errors
@@ -157,23 +167,31 @@ impl Node {
     pub fn create_view_subscription_with<T: Viewable>(
         &self,
         topic: &str,
-        options: SubscriptionOptions<InPlace<T>>,
-    ) -> Result<Subscription<InPlace<T>>, CreateError> {
-        let decode: KeyDecoder<InPlace<T>> =
-            Box::new(|key| from_key_payload(key).map(|key| InPlace(Held::Shared(Arc::new(key)))));
-        self.typed_subscription::<T, _>(topic, (decoder(), decode), options)
+        options: SubscriptionOptions<InPlaceMessage<T>>,
+    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
+        let key: KeyDecoder<InPlaceMessage<T>> = Box::new(|key| {
+            from_key_payload(key).map(|key| InPlaceMessage(InPlaceBody::Shared(Arc::new(key))))
+        });
+        let decoders = SubscriptionDecoders {
+            message: decoder(),
+            key,
+        };
+        self.create_typed_subscription::<T, _>(topic, decoders, options)
     }
 }
 
-impl<T: Viewable> SubscriptionOptions<InPlace<T>> {
-    /// Calls `callback` from the node's executor with a view of each message,
-    /// never two at a time.
-    pub fn view_callback(mut self, mut callback: impl FnMut(View<'_, T>) + Send + 'static) -> Self {
+impl<T: Viewable> SubscriptionOptions<InPlaceMessage<T>> {
+    /// Calls `callback` from the node's executor with a view of each message, never
+    /// two at a time.
+    pub fn view_callback(
+        mut self,
+        mut callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
+    ) -> Self {
         self.callback = Some(Box::new(move |change| {
-            let Change::Sample(sample) = change else {
+            let ReceivedChange::Sample(sample) = change else {
                 return Ok(());
             };
-            match View::of(&sample) {
+            match MessageView::of(&sample) {
                 Ok(view) => callback(view),
                 Err(error) => return Err(Box::new((*sample.info(), error))),
             }
@@ -183,17 +201,18 @@ impl<T: Viewable> SubscriptionOptions<InPlace<T>> {
     }
 }
 
-/// Looks into nothing: whoever wants the view reads it.
-fn decoder<T: Viewable>() -> Decoder<InPlace<T>> {
+/// Decodes nothing: the bytes are read when a view is requested.
+fn decoder<T: Viewable>() -> BodyDecoder<InPlaceMessage<T>> {
     Box::new(|body| {
         let held = match body {
-            Body::Serialized(bytes) => Held::Serialized(bytes),
-            Body::Shared(value) => match downcast::<T>(value) {
-                Ok(value) => Held::Shared(value),
-                // Routes are made by type, so this is our bug; not the user's.
+            SampleBody::Serialized(bytes) => InPlaceBody::Serialized(bytes),
+            SampleBody::Shared(value) => match downcast::<T>(value) {
+                Ok(value) => InPlaceBody::Shared(value),
+                // Routes are created by type, so this is a bug here, not in user
+                // code.
                 Err(_) => unreachable!("a shared sample of another type reached a view"),
             },
         };
-        Ok(Decoded::Owned(InPlace(held)))
+        Ok(Decoded::Owned(InPlaceMessage(held)))
     })
 }

@@ -1,8 +1,8 @@
-//! Wait sets: waiting for several things without an executor, for those who own
-//! their loop.
+//! Wait sets: waiting for several entities without an executor.
 //!
-//! What is in a set stirs it instead of the executor that spins its node, until
-//! it is removed. Waiting costs O(ready): nothing is asked that did not stir.
+//! A wait set is for programs with their own loop, as rclcpp's `WaitSet`. An entity
+//! in a set wakes the set instead of the executor of its node, until it is removed.
+//! A wait costs O(ready): only entities that woke the set are checked.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,22 +10,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pteros_msg::message::Service as ServiceType;
-use pteros_rmw::reader::ReaderEndpoint;
-use pteros_rmw::ready::Task;
-use pteros_rmw::rtps::time::Instant;
+use pteros_runtime::reader::ReaderEndpoint;
+use pteros_runtime::ready_queue::Task;
+use pteros_runtime::rtps::time::Instant;
 use thiserror::Error;
 
 use crate::context::Context;
-use crate::executor::Home;
-use crate::guard::GuardCondition;
-use crate::node::{Attach, NodeCore};
+use crate::executor::ExecutorQueue;
+use crate::guard_condition::GuardCondition;
+use crate::node::{NodeCore, NodeEntity};
 use crate::service::{Client, Service};
 use crate::subscription::Subscription;
 use crate::timer::Timer;
 
-/// What can be in a [`WaitSet`]: subscriptions, timers, guard conditions, clients
-/// and services. Not for others to implement.
-pub trait Waitable: Entity {}
+/// Entities that a [`WaitSet`] accepts: subscriptions, timers, guard conditions,
+/// clients and services. Sealed.
+pub trait Waitable: WaitableHandle {}
 
 impl<T: Send + 'static> Waitable for Subscription<T> {}
 impl Waitable for Timer {}
@@ -33,77 +33,97 @@ impl Waitable for GuardCondition {}
 impl<S: ServiceType> Waitable for Client<S> {}
 impl<S: ServiceType> Waitable for Service<S> {}
 
-/// What a wait set needs of an entity.
-pub trait Entity {
+/// Access of a wait set to the core of an entity.
+pub trait WaitableHandle {
     #[doc(hidden)]
-    fn member(&self) -> Arc<dyn Member>;
+    fn waitable_entity(&self) -> Arc<dyn WaitableEntity>;
 }
 
-/// An entity as a wait set has it. It stirs the set by its task, which stands in
-/// the set's queue, or as a timer that is due.
-#[allow(private_bounds, reason = "of our own entities only")]
-pub trait Member: Task + Attach {
+/// An entity in a wait set. It wakes the set through its task in the set's ready
+/// queue, or as a due timer.
+#[allow(private_bounds, reason = "implemented only by entities of this crate")]
+pub trait WaitableEntity: Task + NodeEntity {
     #[doc(hidden)]
-    #[allow(private_interfaces, reason = "of our own entities only")]
+    #[allow(
+        private_interfaces,
+        reason = "implemented only by entities of this crate"
+    )]
     fn node_core(&self) -> &Arc<NodeCore>;
 
-    /// Stirs for what comes from now on, and says whether something is there
-    /// already.
+    /// Enables wake-ups for new data and returns whether data is already there.
     #[doc(hidden)]
     fn rearm(&self) -> bool;
 
-    /// What its callback gets comes from here, if from a subscription or of
-    /// requests or replies.
+    /// Reader that feeds the callback, for subscriptions, services (requests) and
+    /// clients (replies).
     #[doc(hidden)]
-    #[allow(private_interfaces, reason = "of our own entities only")]
+    #[allow(
+        private_interfaces,
+        reason = "implemented only by entities of this crate"
+    )]
     fn reader(&self) -> Option<&ReaderEndpoint> {
         None
     }
 
-    /// What has come to it so far, and of that, what waits.
+    /// Number of arrivals so far, and how many of them still wait.
     #[doc(hidden)]
-    fn arrivals(&self) -> (u64, usize) {
+    fn arrivals(&self) -> Arrivals {
         self.reader()
-            .map_or((0, 0), |reader| (reader.received(), reader.waiting()))
+            .map_or_else(Arrivals::default, |reader| Arrivals {
+                received: reader.received_count(),
+                waiting: reader.queued_count(),
+            })
     }
 
-    /// The topic that makes it run.
+    /// Topic that triggers the entity.
     #[doc(hidden)]
     fn input_topic(&self) -> Option<&str> {
         None
     }
 }
 
-/// Names something in a [`WaitSet`].
+/// Messages, requests, replies or triggers that reached an entity.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrivals {
+    /// Received so far.
+    pub received: u64,
+    /// Of these, not taken yet.
+    pub waiting: usize,
+}
+
+/// Identifies an entity in a [`WaitSet`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct WaitKey(u32);
 
-/// Why something is not in a wait set.
+/// Why an entity was not added to a wait set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WaitSetError {
-    /// It is in this set or another, or in a static executor.
-    #[error("{what} is in a wait set already; remove it from there, or add it once")]
+    /// The entity is in a wait set or a static executor already.
+    #[error("{description} is already in a wait set; remove it from there, or add it once")]
     InUse {
-        /// What.
-        what: String,
+        /// Description of the entity.
+        description: String,
     },
-    /// It lives in another context.
-    #[error("{what} is of another context than the wait set; make both from the same one")]
+    /// The entity belongs to another context.
+    #[error(
+        "{description} belongs to another context than the wait set; create both from the same one"
+    )]
     OtherContext {
-        /// What.
-        what: String,
+        /// Description of the entity.
+        description: String,
     },
 }
 
-/// Waits for several things at once, without an executor: rclcpp's `WaitSet`.
+/// Waits for several entities at once, without an executor: rclcpp's `WaitSet`.
 ///
-/// What is in the set is not called by any executor, whoever spins its node; the
-/// set says that it is ready, and the caller takes what there is
-/// ([`Subscription::take`], [`Call::take`](crate::Call::take),
-/// [`Service::take_request`], [`GuardCondition::take`]) or has its callback run
-/// once ([`WaitSet::run`]). What is left is ready again at the next wait. The set
-/// keeps what is in it alive; callbacks of *events* of what is in it run inside
-/// the wait. For one thread at a time.
+/// No executor runs the callback of an entity in the set. The set reports it as
+/// ready, and the caller takes the data ([`Subscription::take`],
+/// [`ResponseFuture::take`](crate::ResponseFuture::take),
+/// [`Service::take_request`], [`GuardCondition::take`]) or runs its callback once
+/// ([`WaitSet::run`]). Data that is left makes it ready again at the next wait. The
+/// set keeps its entities alive. Their *event* callbacks run inside the wait. For
+/// one thread at a time.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -114,7 +134,7 @@ pub enum WaitSetError {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
-/// let node = context.node("fusion")?;
+/// let node = context.create_node("fusion")?;
 /// let scans = node.create_polled_subscription::<LaserScan>("scan", 10)?;
 /// let motion = node.create_polled_subscription::<Imu>("imu", 10)?;
 /// let mut set = WaitSet::new(&context);
@@ -130,183 +150,192 @@ pub enum WaitSetError {
 /// ```
 pub struct WaitSet {
     context: Context,
-    pub(crate) home: Arc<Home>,
-    entries: Vec<Option<Entry>>,
-    /// By the address of the entity, which is that of its task.
+    pub(crate) executor_queue: Arc<ExecutorQueue>,
+    entries: Vec<Option<WaitSetEntry>>,
+    /// Keyed by the address of the entity, which equals that of its task.
     keys: HashMap<usize, WaitKey>,
     ready: Vec<WaitKey>,
 }
 
-struct Entry {
-    member: Arc<dyn Member>,
+struct WaitSetEntry {
+    entity: Arc<dyn WaitableEntity>,
     is_ready: bool,
 }
 
 impl WaitSet {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new(context: &Context) -> Self {
         Self {
             context: context.clone(),
-            home: Home::of_wait_set(context.core()),
+            executor_queue: ExecutorQueue::for_wait_set(context.core()),
             entries: Vec::new(),
             keys: HashMap::new(),
             ready: Vec::new(),
         }
     }
 
-    /// Adds an entity, away from the executor that spins its node.
+    /// Adds an entity, removing it from the executor of its node.
     ///
     /// # Errors
     /// See [`WaitSetError`].
     pub fn add(&mut self, entity: &impl Waitable) -> Result<WaitKey, WaitSetError> {
-        let member = entity.member();
-        let node = member.node_core();
+        let entity = entity.waitable_entity();
+        let node = entity.node_core();
         if !Arc::ptr_eq(node.core(), self.context.core()) {
-            let what = member.describe();
-            return Err(WaitSetError::OtherContext { what });
+            let description = entity.describe();
+            return Err(WaitSetError::OtherContext { description });
         }
         let free = self.entries.iter().position(Option::is_none);
-        let at = free.unwrap_or(self.entries.len());
-        let key = WaitKey(u32::try_from(at).unwrap_or(u32::MAX));
-        // Before it may stir.
-        let address = address_of(&*member);
-        if !node.set_apart(address, &*member, &self.home) {
-            let what = member.describe();
-            return Err(WaitSetError::InUse { what });
+        let index = free.unwrap_or(self.entries.len());
+        let key = WaitKey(u32::try_from(index).unwrap_or(u32::MAX));
+        // Before the entity can wake the set.
+        let address = address_of(&*entity);
+        if !node.add_to_wait_set(address, &*entity, &self.executor_queue) {
+            let description = entity.describe();
+            return Err(WaitSetError::InUse { description });
         }
         self.keys.insert(address, key);
-        let entry = Some(Entry {
-            member,
+        let entry = Some(WaitSetEntry {
+            entity,
             is_ready: false,
         });
-        match self.entries.get_mut(at) {
+        match self.entries.get_mut(index) {
             Some(place) => *place = entry,
             None => self.entries.push(entry),
         }
-        // Room for all of them, so that a wait allocates nothing.
+        // Reserve space for all entities, so that a wait does not allocate.
         self.ready.reserve(self.entries.len());
         Ok(key)
     }
 
-    /// Gives an entity back to the executor that spins its node. False when it is
-    /// not in the set.
+    /// Removes an entity, which returns to the executor of its node. Returns false
+    /// if it is not in the set.
     pub fn remove(&mut self, key: WaitKey) -> bool {
         let place = self.entries.get_mut(key.0 as usize);
         let Some(entry) = place.and_then(Option::take) else {
             return false;
         };
         self.ready.retain(|ready| *ready != key);
-        let address = address_of(&*entry.member);
+        let address = address_of(&*entry.entity);
         self.keys.remove(&address);
-        entry.member.node_core().end_apart(address, &*entry.member);
+        entry
+            .entity
+            .node_core()
+            .remove_from_wait_set(address, &*entry.entity);
         true
     }
 
-    /// How many are in the set.
+    /// Number of entities in the set.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether nothing is in the set.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Waits until something is ready, at most `timeout` or until the context
-    /// shuts down; returns what is, in the order in which it became so. Blocks;
-    /// drives the network itself. Zero only looks. Allocates nothing.
+    /// Waits until an entity is ready, `timeout` has passed or the context shuts
+    /// down; zero does not wait. Returns the ready entities in the order in which
+    /// they became ready. Blocks; drives the network itself. Allocates nothing.
     pub fn wait(&mut self, timeout: Duration) -> &[WaitKey] {
-        self.look_again();
-        let now = self.context.core().env.now();
-        let until = match self.ready.is_empty() {
-            true => now.after(timeout.into()),
-            // The sockets are looked at all the same.
-            false => now,
+        self.recheck_ready();
+        let now = self.context.core().platform.now();
+        let until = if self.ready.is_empty() {
+            now.after(timeout.into())
+        } else {
+            // The sockets are polled all the same.
+            now
         };
-        self.gather(until, || false);
+        self.wait_for_ready(until, || false);
         &self.ready
     }
 
-    /// Whether the last wait found it ready.
+    /// Whether the last wait found the entity ready.
     pub fn is_ready(&self, key: WaitKey) -> bool {
         let entry = self.entries.get(key.0 as usize).and_then(Option::as_ref);
         entry.is_some_and(|entry| entry.is_ready)
     }
 
-    /// What the last wait found ready.
+    /// Entities that the last wait found ready.
     pub fn ready(&self) -> &[WaitKey] {
         &self.ready
     }
 
-    /// Runs the callback of what is ready once, on this thread, as an executor
-    /// would: a timer ticks, a subscription handles one message. False when it
-    /// is not in the set.
+    /// Runs the callback of an entity once, on this thread, as an executor would: a
+    /// timer ticks, a subscription handles one message. Returns false if it is not
+    /// in the set.
     pub fn run(&mut self, key: WaitKey) -> bool {
         let entry = self.entries.get(key.0 as usize).and_then(Option::as_ref);
-        let member = entry.map(|entry| entry.member.clone());
-        let is_here = member.is_some();
-        if let Some(member) = member {
-            member.run();
+        let entity = entry.map(|entry| entry.entity.clone());
+        let is_here = entity.is_some();
+        if let Some(entity) = entity {
+            entity.run();
         }
         is_here
     }
 
-    /// Looks at what was ready, which may be so still.
-    pub(crate) fn look_again(&mut self) {
+    /// Checks again which of the ready entities still are.
+    pub(crate) fn recheck_ready(&mut self) {
         let Self { entries, ready, .. } = self;
         ready.retain(|key| {
             let entry = entries.get_mut(key.0 as usize).and_then(Option::as_mut);
             entry.is_some_and(|entry| {
-                entry.is_ready = entry.member.rearm();
+                entry.is_ready = entry.entity.rearm();
                 entry.is_ready
             })
         });
     }
 
-    /// Drives the network until something else is ready, until then, or until
-    /// somebody who recalls the queue wants it back.
-    pub(crate) fn gather(&mut self, until: Instant, is_wanted: impl Fn() -> bool) {
+    /// Drives the network until another entity is ready, `until` has passed, or the
+    /// wait is interrupted.
+    pub(crate) fn wait_for_ready(&mut self, until: Instant, is_interrupted: impl Fn() -> bool) {
         let context = self.context.clone();
-        let (core, home) = (context.core(), self.home.clone());
+        let (core, executor_queue) = (context.core(), self.executor_queue.clone());
         let before = self.ready.len();
         loop {
-            core.drive(&home.queue, until.min(home.timers.next()));
-            let now = core.env.now();
-            self.collect(now);
-            if self.ready.len() > before || now >= until || is_wanted() || core.is_shut_down() {
+            core.drive(
+                &executor_queue.ready,
+                until.min(executor_queue.timers.next()),
+            );
+            let now = core.platform.now();
+            self.drain_ready_queue(now);
+            if self.ready.len() > before || now >= until || is_interrupted() || core.is_shut_down()
+            {
                 break;
             }
         }
-        // We may have been chosen to drive next.
-        core.hand_over(&home.queue);
+        // This thread may have been chosen to drive the network next; pass that on.
+        core.hand_over(&executor_queue.ready);
     }
 
-    fn collect(&mut self, now: Instant) {
-        // Each stands there once; those that come meanwhile are the next wait's.
-        for _ in 0..self.home.queue.len() {
-            let Some(task) = self.home.queue.pop() else {
+    fn drain_ready_queue(&mut self, now: Instant) {
+        // Each task is queued once; tasks that arrive meanwhile belong to the next
+        // wait.
+        for _ in 0..self.executor_queue.ready.len() {
+            let Some(task) = self.executor_queue.ready.pop() else {
                 break;
             };
             match self.keys.get(&address_of_task(&*task)) {
-                Some(key) => self.note_ready(*key),
-                // An event, or what a client has to do for its calls.
+                Some(key) => self.mark_ready(*key),
+                // An event callback, or the housekeeping of a client.
                 None => task.run(),
             }
         }
-        while let Some(timer) = self.home.timers.pop_due(now) {
+        while let Some(timer) = self.executor_queue.timers.pop_due(now) {
             let address = Arc::as_ptr(&timer).addr();
             if let Some(key) = self.keys.get(&address) {
-                self.note_ready(*key);
+                self.mark_ready(*key);
             }
         }
     }
 
-    fn note_ready(&mut self, key: WaitKey) {
+    fn mark_ready(&mut self, key: WaitKey) {
         let entry = self.entries.get_mut(key.0 as usize);
         if let Some(entry) = entry.and_then(Option::as_mut)
             && !entry.is_ready
-            // It may have been taken since it stirred.
-            && entry.member.rearm()
+            // The data may have been taken since the wake-up.
+            && entry.entity.rearm()
         {
             entry.is_ready = true;
             self.ready.push(key);
@@ -316,8 +345,8 @@ impl WaitSet {
 
 impl Drop for WaitSet {
     fn drop(&mut self) {
-        for at in 0..self.entries.len() {
-            self.remove(WaitKey(u32::try_from(at).unwrap_or(u32::MAX)));
+        for index in 0..self.entries.len() {
+            self.remove(WaitKey(u32::try_from(index).unwrap_or(u32::MAX)));
         }
     }
 }
@@ -331,8 +360,8 @@ impl fmt::Debug for WaitSet {
     }
 }
 
-fn address_of(member: &dyn Member) -> usize {
-    std::ptr::from_ref(member).cast::<()>().addr()
+fn address_of(entity: &dyn WaitableEntity) -> usize {
+    std::ptr::from_ref(entity).cast::<()>().addr()
 }
 
 fn address_of_task(task: &dyn Task) -> usize {

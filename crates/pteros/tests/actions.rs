@@ -1,4 +1,4 @@
-//! Goals from being asked for to their result, within a process and between two.
+//! Actions: goals from request to result, within a process and between two.
 #![allow(
     clippy::disallowed_methods,
     reason = "servers at work beside their clients are threads"
@@ -15,21 +15,21 @@ use pteros::interfaces::example_interfaces::action::{
 use pteros::prelude::*;
 use pteros::{
     ActionClient, ActionError, ActionServer, ActionServerOptions, CallError, GoalError,
-    GoalResponse, GoalStatus, ServerGoal,
+    GoalResponse, GoalStatus, ServerGoalHandle,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SLICE: Duration = Duration::from_millis(20);
 
 type Options = ActionServerOptions<Fibonacci>;
 
-/// Nodes that are spun by a thread until this is dropped.
-struct Spun {
+/// Spins nodes on a thread until dropped.
+struct SpinThread {
     stop: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Spun {
+impl SpinThread {
     fn new(node: &Node) -> Self {
         let (node, stop) = (node.clone(), Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
@@ -46,7 +46,7 @@ impl Spun {
     }
 }
 
-impl Drop for Spun {
+impl Drop for SpinThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -55,22 +55,22 @@ impl Drop for Spun {
     }
 }
 
-/// A server whose goals the test works on, and a client.
-struct Stage {
+/// An action server whose goals the test executes, and a client.
+struct ActionFixture {
     client: ActionClient<Fibonacci>,
-    goals: mpsc::Receiver<ServerGoal<Fibonacci>>,
+    goals: mpsc::Receiver<ServerGoalHandle<Fibonacci>>,
     server: ActionServer<Fibonacci>,
     asking: Node,
-    _spun: [Spun; 2],
+    _spun: [SpinThread; 2],
 }
 
-impl Stage {
-    fn new(domain: u32, is_apart: bool, options: Options) -> Self {
+impl ActionFixture {
+    fn new(domain: u32, two_processes: bool, options: Options) -> Self {
         let open = || Context::with_options(ContextOptions::local(domain)).unwrap();
         let here = open();
-        let there = if is_apart { open() } else { here.clone() };
-        let serving = here.node("serving").unwrap();
-        let asking = there.node("asking").unwrap();
+        let there = if two_processes { open() } else { here.clone() };
+        let serving = here.create_node("serving").unwrap();
+        let asking = there.create_node("asking").unwrap();
         let (send, goals) = mpsc::channel();
         let server = serving
             .create_action_server("fibonacci", options, move |goal| send.send(goal).unwrap())
@@ -79,26 +79,30 @@ impl Stage {
             client: asking.create_action_client("fibonacci").unwrap(),
             goals,
             server,
-            _spun: [Spun::new(&serving), Spun::new(&asking)],
+            _spun: [SpinThread::new(&serving), SpinThread::new(&asking)],
             asking,
         }
     }
 
-    fn goal(&self) -> ServerGoal<Fibonacci> {
-        self.goals.recv_timeout(PATIENCE).unwrap()
+    fn goal(&self) -> ServerGoalHandle<Fibonacci> {
+        self.goals.recv_timeout(TIMEOUT).unwrap()
     }
 
     #[track_caller]
     fn until(&self, done: impl FnMut() -> bool) {
         let graph = self.asking.context().graph();
-        assert!(graph.wait_until(PATIENCE, done), "not within {PATIENCE:?}");
+        assert!(graph.wait_until(TIMEOUT, done), "not within {TIMEOUT:?}");
     }
 }
 
-/// Each story within a process and between two.
-fn everywhere(domain: u32, options: impl Fn() -> Options, story: impl Fn(&Stage)) {
-    for (nth, is_apart) in (0..).zip([false, true]) {
-        story(&Stage::new(domain + nth, is_apart, options()));
+/// Runs each scenario within a process and between two.
+fn for_each_transport(
+    domain: u32,
+    options: impl Fn() -> Options,
+    scenario: impl Fn(&ActionFixture),
+) {
+    for (nth, two_processes) in (0..).zip([false, true]) {
+        scenario(&ActionFixture::new(domain + nth, two_processes, options()));
     }
 }
 
@@ -113,96 +117,96 @@ fn sequence(numbers: &[i32]) -> Fibonacci_Result {
 }
 
 #[test]
-fn a_goal_is_accepted_tells_what_it_has_come_to_and_ends_with_its_result() {
-    everywhere(70, Options::default, |stage| {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let hears = heard.clone();
+fn a_goal_is_accepted_gives_feedback_and_ends_with_a_result() {
+    for_each_transport(70, Options::default, |fixture| {
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let sink = received.clone();
         let on_feedback = move |feedback: &Fibonacci_Feedback| {
-            hears.lock().unwrap().push(feedback.sequence.clone());
+            sink.lock().unwrap().push(feedback.sequence.clone());
         };
-        let asked = stage
+        let sent = fixture
             .client
-            .send_goal_with_feedback(order(3), on_feedback, PATIENCE)
+            .send_goal_with_feedback(order(3), on_feedback, TIMEOUT)
             .unwrap();
-        let goal = stage.goal();
-        assert_eq!((goal.goal().order, goal.id()), (3, asked.id()));
+        let goal = fixture.goal();
+        assert_eq!((goal.goal().order, goal.id()), (3, sent.id()));
         assert_eq!(goal.status(), GoalStatus::Executing);
-        stage.until(|| asked.status() == GoalStatus::Executing);
+        fixture.until(|| sent.status() == GoalStatus::Executing);
         for n in 1..=3 {
             goal.publish_feedback(Fibonacci_Feedback {
                 sequence: vec![n; 2],
             });
         }
-        stage.until(|| heard.lock().unwrap().len() == 3);
-        assert_eq!(heard.lock().unwrap()[2], [3, 3]);
-        // Asked for before its end, and after.
+        fixture.until(|| received.lock().unwrap().len() == 3);
+        assert_eq!(received.lock().unwrap()[2], [3, 3]);
+        // Requested before the end of the goal, and after.
         thread::scope(|scope| {
-            let waits = scope.spawn(|| asked.result(PATIENCE).unwrap());
+            let waits = scope.spawn(|| sent.result(TIMEOUT).unwrap());
             goal.succeed(sequence(&[0, 1, 1])).unwrap();
-            let end = waits.join().unwrap();
-            assert_eq!(end.status, GoalStatus::Succeeded);
-            assert_eq!(end.result, sequence(&[0, 1, 1]));
+            let outcome = waits.join().unwrap();
+            assert_eq!(outcome.status, GoalStatus::Succeeded);
+            assert_eq!(outcome.result, sequence(&[0, 1, 1]));
         });
-        assert_eq!(asked.result(PATIENCE).unwrap().result, sequence(&[0, 1, 1]));
-        stage.until(|| asked.status() == GoalStatus::Succeeded);
+        assert_eq!(sent.result(TIMEOUT).unwrap().result, sequence(&[0, 1, 1]));
+        fixture.until(|| sent.status() == GoalStatus::Succeeded);
         let again = goal.abort(sequence(&[])).unwrap_err();
-        assert!(matches!(again, GoalError::Illegal { .. }));
-        assert_eq!(stage.server.open_goals(), 0);
+        assert!(matches!(again, GoalError::IllegalTransition { .. }));
+        assert_eq!(fixture.server.open_goals(), 0);
     });
 }
 
 #[test]
-fn a_goal_is_cancelled_only_if_that_is_asked_for_and_allowed() {
+fn a_goal_is_cancelled_only_if_requested_and_allowed() {
     let options = || Options::default().on_cancel(|goal| goal.status() == GoalStatus::Executing);
-    everywhere(72, options, |stage| {
-        let asked = stage.client.send_goal(order(1), PATIENCE).unwrap();
-        let goal = stage.goal();
+    for_each_transport(72, options, |fixture| {
+        let sent = fixture.client.send_goal(order(1), TIMEOUT).unwrap();
+        let goal = fixture.goal();
         goal.canceled(sequence(&[])).unwrap_err();
-        asked.cancel(PATIENCE).unwrap();
+        sent.cancel(TIMEOUT).unwrap();
         assert!(goal.is_canceling());
         goal.canceled(sequence(&[7])).unwrap();
-        let end = asked.result(PATIENCE).unwrap();
+        let outcome = sent.result(TIMEOUT).unwrap();
         assert_eq!(
-            (end.status, end.result),
+            (outcome.status, outcome.result),
             (GoalStatus::Canceled, sequence(&[7]))
         );
-        let late = asked.cancel(PATIENCE).unwrap_err();
-        assert!(matches!(late, ActionError::Ended { .. }), "{late}");
+        let late = sent.cancel(TIMEOUT).unwrap_err();
+        assert!(matches!(late, ActionError::GoalTerminated { .. }), "{late}");
         // All at once.
         let many: Vec<_> = (0..3)
-            .map(|n| stage.client.send_goal(order(n), PATIENCE).unwrap())
+            .map(|n| fixture.client.send_goal(order(n), TIMEOUT).unwrap())
             .collect();
-        let goals = [(); 3].map(|()| stage.goal());
-        let ids = stage.client.cancel_all(PATIENCE).unwrap();
+        let goals = [(); 3].map(|()| fixture.goal());
+        let ids = fixture.client.cancel_all(TIMEOUT).unwrap();
         assert_eq!(ids, many.iter().map(|goal| goal.id()).collect::<Vec<_>>());
-        assert!(goals.iter().all(ServerGoal::is_canceling));
+        assert!(goals.iter().all(ServerGoalHandle::is_canceling));
     });
 }
 
 #[test]
-fn who_works_in_the_executor_and_spins_it_meanwhile_hears_of_cancelling() {
+fn a_goal_executed_in_the_executor_sees_the_cancel_request() {
     let context = Context::with_options(ContextOptions::local(80)).unwrap();
-    let serving = context.node("serving").unwrap();
+    let serving = context.create_node("serving").unwrap();
     let spinning = serving.clone();
-    let work = move |goal: ServerGoal<Fibonacci>| {
-        assert!(spinning.spin_until(|| goal.is_canceling(), PATIENCE));
+    let work = move |goal: ServerGoalHandle<Fibonacci>| {
+        assert!(spinning.spin_until(|| goal.is_canceling(), TIMEOUT));
         goal.canceled(sequence(&[1])).unwrap();
     };
     let _server = serving
         .create_action_server("fibonacci", Options::default(), work)
         .unwrap();
-    let asking = context.node("asking").unwrap();
+    let asking = context.create_node("asking").unwrap();
     let client = asking
         .create_action_client::<Fibonacci>("fibonacci")
         .unwrap();
-    let _spun = Spun::new(&serving);
-    let asked = client.send_goal(order(1), PATIENCE).unwrap();
-    asked.cancel(PATIENCE).unwrap();
-    assert_eq!(asked.result(PATIENCE).unwrap().status, GoalStatus::Canceled);
+    let _spun = SpinThread::new(&serving);
+    let sent = client.send_goal(order(1), TIMEOUT).unwrap();
+    sent.cancel(TIMEOUT).unwrap();
+    assert_eq!(sent.result(TIMEOUT).unwrap().status, GoalStatus::Canceled);
 }
 
 #[test]
-fn what_the_server_does_not_want_is_said() {
+fn the_server_reports_rejected_goals_and_cancel_requests() {
     let options = || {
         Options::default()
             .on_goal(|goal| match goal.order {
@@ -212,45 +216,45 @@ fn what_the_server_does_not_want_is_said() {
             .on_cancel(|_| false)
             .goals_max(1)
     };
-    everywhere(74, options, |stage| {
-        let error = stage.client.send_goal(order(0), PATIENCE).unwrap_err();
+    for_each_transport(74, options, |fixture| {
+        let error = fixture.client.send_goal(order(0), TIMEOUT).unwrap_err();
         assert!(matches!(error, ActionError::Rejected { .. }), "{error}");
-        let asked = stage.client.send_goal(order(1), PATIENCE).unwrap();
-        // As many as may be.
-        let error = stage.client.send_goal(order(1), PATIENCE).unwrap_err();
+        let sent = fixture.client.send_goal(order(1), TIMEOUT).unwrap();
+        // The maximum number of goals.
+        let error = fixture.client.send_goal(order(1), TIMEOUT).unwrap_err();
         assert!(matches!(error, ActionError::Rejected { .. }), "{error}");
-        let goal = stage.goal();
+        let goal = fixture.goal();
         assert_eq!(goal.status(), GoalStatus::Accepted);
-        let kept = asked.cancel(PATIENCE).unwrap_err();
-        assert!(matches!(kept, ActionError::NotCancelled { .. }), "{kept}");
+        let kept = sent.cancel(TIMEOUT).unwrap_err();
+        assert!(matches!(kept, ActionError::CancelRejected { .. }), "{kept}");
         goal.execute().unwrap();
-        let early = asked.result(SLICE).unwrap_err();
+        let early = sent.result(SLICE).unwrap_err();
         assert!(matches!(
             early,
             ActionError::Call(CallError::TimedOut { .. })
         ));
         // Dropped without a result.
         drop(goal);
-        let end = asked.result(PATIENCE).unwrap();
+        let outcome = sent.result(TIMEOUT).unwrap();
         assert_eq!(
-            (end.status, end.result),
+            (outcome.status, outcome.result),
             (GoalStatus::Aborted, sequence(&[]))
         );
     });
 }
 
 #[test]
-fn a_result_is_kept_for_a_while_and_then_answered_as_unknown() {
+fn a_result_expires_and_is_then_reported_as_unknown() {
     let options = || Options::default().result_timeout(Duration::from_millis(50));
-    everywhere(76, options, |stage| {
-        let asked = stage.client.send_goal(order(1), PATIENCE).unwrap();
-        stage.goal().succeed(sequence(&[1])).unwrap();
+    for_each_transport(76, options, |fixture| {
+        let sent = fixture.client.send_goal(order(1), TIMEOUT).unwrap();
+        fixture.goal().succeed(sequence(&[1])).unwrap();
         let is_forgotten = || {
-            let answer = asked.result(PATIENCE);
-            matches!(answer, Err(ActionError::UnknownGoal { .. }))
+            let response = sent.result(TIMEOUT);
+            matches!(response, Err(ActionError::UnknownGoal { .. }))
         };
-        let graph = stage.asking.context().graph();
-        for _ in 0..PATIENCE.as_millis() / SLICE.as_millis() {
+        let graph = fixture.asking.context().graph();
+        for _ in 0..TIMEOUT.as_millis() / SLICE.as_millis() {
             if is_forgotten() {
                 return;
             }
@@ -261,82 +265,75 @@ fn a_result_is_kept_for_a_while_and_then_answered_as_unknown() {
 }
 
 #[test]
-fn a_goal_whose_client_is_gone_is_cancelled_if_the_server_wants_that() {
-    let stage = Stage::new(78, true, Options::default().cancel_abandoned(true));
+fn abandoned_goals_are_cancelled_if_enabled() {
+    let fixture = ActionFixture::new(78, true, Options::default().cancel_abandoned(true));
     let passing = Context::with_options(ContextOptions::local(78)).unwrap();
-    let node = passing.node("passing").unwrap();
+    let node = passing.create_node("passing").unwrap();
     let client = node.create_action_client::<Fibonacci>("fibonacci").unwrap();
-    let abandoned = client.send_goal(order(1), PATIENCE).unwrap();
-    let goal = stage.goal();
-    let asked = stage.client.send_goal(order(2), PATIENCE).unwrap();
-    let other = stage.goal();
+    let abandoned = client.send_goal(order(1), TIMEOUT).unwrap();
+    let goal = fixture.goal();
+    let sent = fixture.client.send_goal(order(2), TIMEOUT).unwrap();
+    let other = fixture.goal();
     drop((abandoned, client, node, passing));
-    stage.until(|| goal.is_canceling());
+    fixture.until(|| goal.is_canceling());
     assert_eq!(other.status(), GoalStatus::Executing);
-    drop((other, asked));
+    drop((other, sent));
 }
 
 #[test]
-fn a_new_goal_takes_the_place_of_the_one_before_if_the_server_wants_that() {
-    everywhere(
+fn a_new_goal_preempts_the_previous_one_if_enabled() {
+    for_each_transport(
         96,
         || Options::default().preempt(true),
-        |stage| {
+        |fixture| {
             let send = |n| {
-                let asked = stage.client.send_goal(order(n), PATIENCE).unwrap();
-                (asked, stage.goal())
+                let sent = fixture.client.send_goal(order(n), TIMEOUT).unwrap();
+                (sent, fixture.goal())
             };
             let (first, worked) = send(1);
-            assert!(worked.is_open());
+            assert!(worked.is_active());
             let (second, current) = send(2);
-            assert!(!worked.is_open() && current.is_open());
-            let end = first.result(PATIENCE).unwrap();
+            assert!(!worked.is_active() && current.is_active());
+            let outcome = first.result(TIMEOUT).unwrap();
             assert_eq!(
-                (end.status, end.result),
+                (outcome.status, outcome.result),
                 (GoalStatus::Aborted, sequence(&[]))
             );
             let late = worked.succeed(sequence(&[7]));
-            assert!(matches!(late, Err(GoalError::Illegal { .. })));
-            // One that was being cancelled is.
-            second.cancel(PATIENCE).unwrap();
+            assert!(matches!(late, Err(GoalError::IllegalTransition { .. })));
+            // A goal that was canceling ends as canceled.
+            second.cancel(TIMEOUT).unwrap();
             assert!(current.is_canceling());
             let (third, last) = send(3);
-            assert_eq!(
-                second.result(PATIENCE).unwrap().status,
-                GoalStatus::Canceled
-            );
+            assert_eq!(second.result(TIMEOUT).unwrap().status, GoalStatus::Canceled);
             last.succeed(sequence(&[7])).unwrap();
-            assert_eq!(
-                third.result(PATIENCE).unwrap().status,
-                GoalStatus::Succeeded
-            );
-            assert_eq!(stage.server.open_goals(), 0);
+            assert_eq!(third.result(TIMEOUT).unwrap().status, GoalStatus::Succeeded);
+            assert_eq!(fixture.server.open_goals(), 0);
         },
     );
 }
 
 #[test]
-fn the_end_of_a_goal_is_told_to_a_callback() {
-    everywhere(94, Options::default, |stage| {
-        let asked = stage.client.send_goal(order(1), PATIENCE).unwrap();
-        let (tell, told) = mpsc::channel();
-        asked
-            .result_then(move |end| tell.send(end).unwrap())
+fn result_then_calls_back_at_the_end_of_a_goal() {
+    for_each_transport(94, Options::default, |fixture| {
+        let sent = fixture.client.send_goal(order(1), TIMEOUT).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        sent.result_then(move |outcome| sender.send(outcome).unwrap())
             .unwrap();
-        assert!(told.try_recv().is_err());
-        stage.goal().succeed(sequence(&[7])).unwrap();
-        let end = told.recv_timeout(PATIENCE).unwrap().unwrap();
+        assert!(receiver.try_recv().is_err());
+        fixture.goal().succeed(sequence(&[7])).unwrap();
+        let outcome = receiver.recv_timeout(TIMEOUT).unwrap().unwrap();
         assert_eq!(
-            (end.status, end.result),
+            (outcome.status, outcome.result),
             (GoalStatus::Succeeded, sequence(&[7]))
         );
     });
 }
 
 #[test]
-fn an_action_that_nobody_serves_says_so() {
+fn an_action_without_a_server_is_reported() {
     let context = Context::with_options(ContextOptions::local(79)).unwrap();
-    let node = context.node("asking").unwrap();
+    let node = context.create_node("asking").unwrap();
     let client = node.create_action_client::<Fibonacci>("nobody").unwrap();
     assert!(!client.is_ready());
     let error = client.send_goal(order(1), SLICE).unwrap_err().to_string();

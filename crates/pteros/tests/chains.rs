@@ -1,5 +1,4 @@
-//! Chains of callbacks: the urgent first, the begun before the new, and how long
-//! they take.
+//! Callback chains: priority order, order of instances, latency reports.
 #![allow(
     clippy::disallowed_methods,
     reason = "callbacks take their time, and a spin is cancelled from outside"
@@ -14,10 +13,10 @@ use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
 use pteros::{Chain, ChainError, ChainExecutor, ChainGraph, ChainReport};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
 
-/// One that meets nobody.
+/// A context without remote peers.
 fn context() -> Context {
     let options = ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
@@ -37,17 +36,17 @@ fn busy_for(span: Duration) {
     }
 }
 
-struct Scene {
+struct ChainFixture {
     context: Context,
     node: Node,
     log: Arc<Mutex<Vec<(&'static str, u64)>>>,
 }
 
-impl Scene {
+impl ChainFixture {
     fn new() -> Self {
         let context = context();
         Self {
-            node: context.node("n").unwrap(),
+            node: context.create_node("n").unwrap(),
             context,
             log: Arc::default(),
         }
@@ -63,7 +62,7 @@ impl Scene {
         self.node.create_publisher(topic, 10).unwrap()
     }
 
-    /// Notes what it gets and hands it on.
+    /// Records the message and republishes it.
     fn callback(&self, topic: &'static str, to: &[&str]) -> Subscription<UInt64> {
         let log = self.log.clone();
         let to: Vec<_> = to.iter().map(|topic| self.publisher(topic)).collect();
@@ -81,47 +80,47 @@ impl Scene {
 }
 
 #[test]
-fn the_urgent_go_first_and_who_is_in_no_chain_last() {
-    let scene = Scene::new();
+fn higher_priority_chains_run_first_and_unchained_callbacks_last() {
+    let fixture = ChainFixture::new();
     let (none, low, high) = (
-        scene.callback("none", &[]),
-        scene.callback("low", &[]),
-        scene.callback("high", &[]),
+        fixture.callback("none", &[]),
+        fixture.callback("low", &[]),
+        fixture.callback("high", &[]),
     );
-    let executor = scene.executor();
+    let executor = fixture.executor();
     let chain = |name, priority, entity: &Subscription<UInt64>| {
         executor.add_chain(&Chain::new(name, priority).then(entity))
     };
     chain("low", 1, &low).unwrap();
     chain("high", 9, &high).unwrap();
     for topic in ["none", "low", "high"] {
-        let publisher = scene.publisher(topic);
+        let publisher = fixture.publisher(topic);
         (0..2).for_each(|n| publish(&publisher, n));
     }
     assert_eq!(executor.spin_some(), 6);
     let expected = ["high", "low", "none"].map(|who| [(who, 0), (who, 1)]);
-    assert_eq!(scene.log(), expected.concat());
+    assert_eq!(fixture.log(), expected.concat());
     drop(none);
 }
 
 #[test]
-fn an_instance_that_has_begun_ends_before_another_begins() {
-    let scene = Scene::new();
+fn a_started_chain_instance_ends_before_another_begins() {
+    let fixture = ChainFixture::new();
     let (a, b, c) = (
-        scene.callback("a", &["b"]),
-        scene.callback("b", &["c"]),
-        scene.callback("c", &[]),
+        fixture.callback("a", &["b"]),
+        fixture.callback("b", &["c"]),
+        fixture.callback("c", &[]),
     );
-    let executor = scene.executor();
+    let executor = fixture.executor();
     let chain = Chain::new("abc", 1).then(&a).then(&b).then(&c);
     executor.add_chain(&chain).unwrap();
-    let publisher = scene.publisher("a");
+    let publisher = fixture.publisher("a");
     (0..3).for_each(|n| publish(&publisher, n));
     assert_eq!(executor.spin_some(), 9);
     let expected: Vec<_> = (0..3)
         .flat_map(|n| [("a", n), ("b", n), ("c", n)])
         .collect();
-    assert_eq!(scene.log(), expected);
+    assert_eq!(fixture.log(), expected);
     let [report] = &executor.reports().all()[..] else {
         panic!("one chain");
     };
@@ -130,33 +129,33 @@ fn an_instance_that_has_begun_ends_before_another_begins() {
     assert!(report.p99 <= report.max && report.min > Duration::ZERO);
 }
 
-/// The timer at a chain's head goes after what it has set off, and after each
-/// callback it is looked again what is ready.
+/// The timer at the head runs after the callbacks that it triggered. Ready
+/// callbacks are re-evaluated after each callback.
 #[test]
-fn what_a_callback_makes_ready_is_looked_at_before_the_next() {
-    let scene = Scene::new();
+fn newly_ready_callbacks_are_considered_before_the_next_one() {
+    let fixture = ChainFixture::new();
     let (other, brake, log) = (
-        scene.callback("other", &["brake"]),
-        scene.callback("brake", &[]),
-        scene.log.clone(),
+        fixture.callback("other", &["brake"]),
+        fixture.callback("brake", &[]),
+        fixture.log.clone(),
     );
-    let timer = scene
+    let timer = fixture
         .node
         .create_timer(SOON, move || log.lock().unwrap().push(("timer", 0)))
         .unwrap();
-    let executor = scene.executor();
+    let executor = fixture.executor();
     let urgent = Chain::new("urgent", 5).then(&timer).then(&brake);
     executor.add_chain(&urgent).unwrap();
     executor
         .add_chain(&Chain::new("other", 1).then(&other))
         .unwrap();
-    let (to_other, to_brake) = (scene.publisher("other"), scene.publisher("brake"));
+    let (to_other, to_brake) = (fixture.publisher("other"), fixture.publisher("brake"));
     (1..=2).for_each(|n| publish(&to_other, n));
     publish(&to_brake, 0);
     busy_for(2 * SOON);
     executor.spin_some();
     timer.cancel();
-    let mut seen = scene.log();
+    let mut seen = fixture.log();
     let at = seen.iter().position(|(who, _)| *who == "timer").unwrap();
     assert_eq!(at, 1, "after the brake, before all others");
     seen.retain(|(who, _)| *who != "timer");
@@ -171,29 +170,32 @@ fn what_a_callback_makes_ready_is_looked_at_before_the_next() {
 }
 
 #[test]
-fn a_report_tells_how_long_instances_took_waiting_included() {
-    let scene = Scene::new();
-    let (a, b) = (scene.callback("a", &["b", "b"]), scene.callback("b", &[]));
-    let executor = scene.executor();
+fn a_chain_report_includes_waiting_time() {
+    let fixture = ChainFixture::new();
+    let (a, b) = (
+        fixture.callback("a", &["b", "b"]),
+        fixture.callback("b", &[]),
+    );
+    let executor = fixture.executor();
     let chain = Chain::new("ab", 3).then(&a).then(&b).deadline(2 * SOON);
     executor.add_chain(&chain).unwrap();
-    let publisher = scene.publisher("a");
+    let publisher = fixture.publisher("a");
     let reports = executor.reports();
     publish(&publisher, 1);
-    // Nobody spins for so long.
+    // The executor is not spun during this time.
     busy_for(3 * SOON);
     executor.spin_some();
     let [late] = &reports.all()[..] else {
         panic!("one chain");
     };
-    // Two messages came of the one: two ends.
+    // One message led to two, so two instances end.
     assert_eq!((late.count, late.deadline_misses), (2, 2));
     assert!(late.min >= 3 * SOON, "{late:?}");
     assert_eq!((late.chain.as_str(), late.priority), ("ab", 3));
     reports.reset();
     assert_eq!(reports.all()[0].count, 0);
-    // Of one that starts with a timer: from when it was due.
-    let timer = scene.node.create_one_shot_timer(SOON, || ()).unwrap();
+    // For a chain that starts with a timer: from its due time.
+    let timer = fixture.node.create_one_shot_timer(SOON, || ()).unwrap();
     executor
         .add_chain(&Chain::new("t", 1).then(&timer))
         .unwrap();
@@ -202,40 +204,40 @@ fn a_report_tells_how_long_instances_took_waiting_included() {
     let of_timer = &reports.all()[1];
     assert_eq!(of_timer.count, 1);
     assert!(
-        of_timer.min >= 2 * SOON && of_timer.max < PATIENCE,
+        of_timer.min >= 2 * SOON && of_timer.max < TIMEOUT,
         "{of_timer:?}"
     );
 }
 
 #[test]
-fn messages_that_made_room_for_newer_ones_are_not_taken_for_ends() {
-    let scene = Scene::new();
-    let log = scene.log.clone();
-    let newest = scene
+fn dropped_messages_do_not_complete_chain_instances() {
+    let fixture = ChainFixture::new();
+    let log = fixture.log.clone();
+    let newest = fixture
         .node
         .create_subscription("b", 1, move |sample: Sample<UInt64>| {
             log.lock().unwrap().push(("b", sample.data));
         })
         .unwrap();
-    let a = scene.callback("a", &["b", "b", "b"]);
-    let executor = scene.executor();
+    let a = fixture.callback("a", &["b", "b", "b"]);
+    let executor = fixture.executor();
     let chain = Chain::new("ab", 1).then(&a).then(&newest);
     executor.add_chain(&chain).unwrap();
-    publish(&scene.publisher("a"), 1);
+    publish(&fixture.publisher("a"), 1);
     executor.spin_some();
-    assert_eq!(scene.log(), [("a", 1), ("b", 1)]);
+    assert_eq!(fixture.log(), [("a", 1), ("b", 1)]);
     assert_eq!(executor.reports().all()[0].count, 1);
 }
 
 #[test]
-fn chains_fork_and_join_and_each_is_told_apart() {
-    let scene = Scene::new();
+fn chains_that_fork_and_join_are_measured_separately() {
+    let fixture = ChainFixture::new();
     let (lidar, radar, fuse, left, right) = (
-        scene.callback("lidar", &["fuse"]),
-        scene.callback("radar", &["fuse"]),
-        scene.callback("fuse", &["left", "right"]),
-        scene.callback("left", &[]),
-        scene.callback("right", &[]),
+        fixture.callback("lidar", &["fuse"]),
+        fixture.callback("radar", &["fuse"]),
+        fixture.callback("fuse", &["left", "right"]),
+        fixture.callback("left", &[]),
+        fixture.callback("right", &[]),
     );
     let topics =
         |names: &[&str]| -> Vec<String> { names.iter().map(|name| format!("/{name}")).collect() };
@@ -254,16 +256,16 @@ fn chains_fork_and_join_and_each_is_told_apart() {
         "/radar → /fuse → /right",
     ];
     assert_eq!(names, expected);
-    let executor = scene.executor();
+    let executor = fixture.executor();
     for (chain, priority) in chains.into_iter().zip([4, 3, 2, 1]) {
         executor.add_chain(&chain.priority(priority)).unwrap();
     }
-    let (to_lidar, to_radar) = (scene.publisher("lidar"), scene.publisher("radar"));
+    let (to_lidar, to_radar) = (fixture.publisher("lidar"), fixture.publisher("radar"));
     publish(&to_radar, 1);
     publish(&to_lidar, 2);
     publish(&to_radar, 3);
     executor.spin_some();
-    let order: Vec<_> = scene
+    let order: Vec<_> = fixture
         .log()
         .into_iter()
         .map(|(who, _)| who)
@@ -275,21 +277,21 @@ fn chains_fork_and_join_and_each_is_told_apart() {
 }
 
 #[test]
-fn a_chain_that_cannot_be_is_refused_with_a_reason() {
-    let scene = Scene::new();
-    let a = scene.callback("a", &[]);
-    let executor = scene.executor();
+fn an_invalid_chain_is_rejected_with_a_reason() {
+    let fixture = ChainFixture::new();
+    let a = fixture.callback("a", &[]);
+    let executor = fixture.executor();
     let chain = || "odd".to_owned();
     let empty = executor.add_chain(&Chain::new("odd", 1)).unwrap_err();
     assert_eq!(empty, ChainError::Empty { chain: chain() });
     let twice = Chain::new("odd", 1).then(&a).then(&a);
-    let what = "subscription \"/a\" of node \"/n\"".to_owned();
+    let callback = "subscription \"/a\" of node \"/n\"".to_owned();
     let refused = executor.add_chain(&twice).unwrap_err();
     assert_eq!(
         refused,
-        ChainError::Twice {
+        ChainError::DuplicateCallback {
             chain: chain(),
-            what
+            callback
         }
     );
     for _ in 0..64 {
@@ -301,48 +303,48 @@ fn a_chain_that_cannot_be_is_refused_with_a_reason() {
     assert_eq!(more, ChainError::TooMany { chain: chain() });
 }
 
-/// Under a load that never ends: what comes while a callback runs, from another
-/// thread, goes next.
+/// Under endless load, a message that arrives from another thread during a callback
+/// is handled next.
 #[test]
 fn an_urgent_chain_waits_for_one_callback_of_a_busy_executor() {
     const ROUNDS: u64 = 20;
-    let scene = Scene::new();
-    let again = scene.publisher("busy");
+    let fixture = ChainFixture::new();
+    let again = fixture.publisher("busy");
     let feed = again.clone();
     let (ask, asked) = mpsc::channel();
     let (answer, answered) = mpsc::channel();
     let answered = Arc::new(Mutex::new(answered));
     let busy: Vec<_> = (0..3)
         .map(|_| {
-            let (again, log) = (again.clone(), scene.log.clone());
+            let (again, log) = (again.clone(), fixture.log.clone());
             let (ask, answered) = (ask.clone(), answered.clone());
             let callback = move |sample: Sample<UInt64>| {
                 publish(&again, sample.data);
-                // Until all is over somebody publishes what is urgent meanwhile.
+                // Publishes urgent messages until the test ends.
                 if ask.send(()).is_ok() {
-                    answered.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+                    answered.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
                 }
                 log.lock().unwrap().push(("busy", 0));
             };
-            let node = &scene.node;
+            let node = &fixture.node;
             node.create_subscription("busy", 10, callback).unwrap()
         })
         .collect();
-    let urgent = scene.callback("urgent", &[]);
-    let executor = scene.executor();
+    let urgent = fixture.callback("urgent", &[]);
+    let executor = fixture.executor();
     let chain = Chain::new("urgent", 1).then(&urgent);
     executor.add_chain(&chain).unwrap();
     let (handle, reports) = (executor.handle(), executor.reports());
-    let to_urgent = scene.publisher("urgent");
+    let to_urgent = fixture.publisher("urgent");
     publish(&feed, 1);
     thread::scope(|scope| {
         scope.spawn(move || executor.spin());
         for n in 0..ROUNDS {
-            asked.recv_timeout(PATIENCE).unwrap();
+            asked.recv_timeout(TIMEOUT).unwrap();
             publish(&to_urgent, n);
             answer.send(()).unwrap();
         }
-        asked.recv_timeout(PATIENCE).unwrap();
+        asked.recv_timeout(TIMEOUT).unwrap();
         handle.cancel();
         answer.send(()).unwrap();
     });
@@ -351,6 +353,6 @@ fn an_urgent_chain_waits_for_one_callback_of_a_busy_executor() {
     let expected: Vec<_> = (0..ROUNDS)
         .flat_map(|n| [("busy", 0), ("urgent", n)])
         .collect();
-    assert_eq!(scene.log()[..expected.len()], expected);
+    assert_eq!(fixture.log()[..expected.len()], expected);
     drop(busy);
 }

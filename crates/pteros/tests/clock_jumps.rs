@@ -1,6 +1,8 @@
-//! The wall clock of one process jumps, by a second or by ten years, forth and
-//! back: nobody loses a match, a message or a deadline over it. The process is
-//! this test again, with a clock that a preloaded library sets wrong.
+//! The system clock of one process jumps by one second or ten years, forward and
+//! back.
+//!
+//! No match, message or deadline may be lost. The process is this test binary
+//! again, with a preloaded library that shifts its clock.
 #![allow(
     clippy::disallowed_methods,
     reason = "the test runs itself again, says so in variables, and reads real clocks"
@@ -19,7 +21,7 @@ const PART: &str = "PTEROS_TEST_PART";
 const DOMAIN: u32 = 194;
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Everything that depends on time, with room for a busy machine.
+/// All time-dependent QoS policies, with margins for a busy machine.
 fn qos() -> QosProfile {
     QosProfile::default()
         .deadline(Duration::from_secs(3))
@@ -27,16 +29,16 @@ fn qos() -> QosProfile {
         .liveliness(LivelinessPolicy::Automatic, Duration::from_secs(4))
 }
 
-/// What the children do, until they are told to stop.
+/// Runs the child process until it gets the stop command.
 #[test]
 fn child() {
     let Ok(part) = std::env::var(PART) else {
         return;
     };
     let mut options = ContextOptions::local(DOMAIN);
-    options.lease = Some(Duration::from_secs(4));
+    options.participant_lease = Some(Duration::from_secs(4));
     let context = Context::with_options(options).unwrap();
-    let node = context.node(&part).unwrap();
+    let node = context.create_node(&part).unwrap();
     let mut events = Vec::new();
     if part == "talker" {
         let publisher = node.create_publisher::<Text>("tick", qos()).unwrap();
@@ -111,8 +113,8 @@ impl Process {
         }
     }
 
-    /// Reads on until it has sent or got another 25 messages by its new clock.
-    fn goes_on(&mut self, offset: i64) {
+    /// Reads output until 25 more messages were sent or received by the new clock.
+    fn expect_progress(&mut self, offset: i64) {
         loop {
             let line = self.line("tick ");
             let (_, wall) = line.split_once(' ').unwrap();
@@ -126,14 +128,14 @@ impl Process {
     fn line(&mut self, beginning: &str) -> String {
         loop {
             let line = self.lines.next().expect("it goes on").unwrap();
-            // The test runner's own words may stand before it.
+            // Output of the test runner may precede it.
             if let Some((_, rest)) = line.split_once(beginning) {
                 return rest.to_owned();
             }
         }
     }
 
-    /// In place: the file stays mapped.
+    /// Written in place: the file stays mapped.
     fn set_clock(&self, offset: i64) {
         use std::os::unix::fs::FileExt;
         let file = std::fs::File::options().write(true).open(&self.clock);
@@ -173,33 +175,33 @@ fn library(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn no_match_message_or_deadline_is_lost_when_a_wall_clock_jumps() {
+fn no_match_message_or_deadline_is_lost_when_the_system_clock_jumps() {
     const YEARS: i64 = 10 * 365 * 86_400;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clock_jumps");
     std::fs::create_dir_all(&folder).unwrap();
     let library = library(&folder);
     let mut listener = Process::start("listener", &folder, &library);
     let mut talker = Process::start("talker", &folder, &library);
-    listener.goes_on(0);
+    listener.expect_progress(0);
     for (jumps, other) in [(true, false), (false, true)] {
         for offset in [1, -1, 3_600, -3_600, YEARS, -YEARS, 0] {
             let to = |jumps| if jumps { offset } else { 0 };
             talker.set_clock(to(jumps));
             listener.set_clock(to(other));
-            talker.goes_on(to(jumps));
-            listener.goes_on(to(other));
-            // And once more, all of it after the jump.
-            listener.goes_on(to(other));
+            talker.expect_progress(to(jumps));
+            listener.expect_progress(to(other));
+            // Once more, entirely after the jump.
+            listener.expect_progress(to(other));
         }
     }
-    // The listener first: the talker sees it go, which is no surprise.
-    let heard = listener.stop();
-    let mut events: Vec<_> = heard.split("; ").collect();
+    // The listener first: the talker may see it leave.
+    let listener_output = listener.stop();
+    let mut events: Vec<_> = listener_output.split("; ").collect();
     events.sort_unstable();
-    assert_eq!(events.len(), 2, "{heard}");
+    assert_eq!(events.len(), 2, "{listener_output}");
     assert!(events[0].starts_with("LivelinessChanged { alive: 1, not_alive: 0"));
     assert!(events[1].starts_with("Matched { total: 1, current: 1"));
-    let told = talker.stop();
-    assert!(!told.contains("Missed"), "{told}");
-    assert!(!told.contains("Lost"), "{told}");
+    let talker_output = talker.stop();
+    assert!(!talker_output.contains("Missed"), "{talker_output}");
+    assert!(!talker_output.contains("Lost"), "{talker_output}");
 }

@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pteros::TimerOptions;
-use pteros::clock::{ClockKind, ClockServer, JumpKind, JumpThreshold, Rate, Time};
+use pteros::clock::{ClockChange, ClockServer, ClockType, JumpThreshold, Rate, Time};
 use pteros::interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
 use pteros::parameter::Parameter;
 use pteros::prelude::*;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const MS: u64 = 1_000_000;
 
 fn simulated(context: &Context, name: &str) -> Node {
     let yes = Parameter::new("use_sim_time", true);
     let options = NodeOptions::new(name).parameter_overrides([yes]);
-    context.node_with(options).unwrap()
+    context.create_node_with(options).unwrap()
 }
 
 fn millis(time: u64) -> Time {
@@ -32,43 +32,45 @@ fn tick(publisher: &Publisher<ClockMessage>, time: u64) {
     publisher.publish(&ClockMessage { clock }).unwrap();
 }
 
-/// Says what time it is until the node knows: clocks are heard best effort, and its
-/// reader may meet the publisher after that has met it.
-fn tell(publisher: &Publisher<ClockMessage>, node: &Node, time: u64) {
-    let knows = || {
-        let knows = node.now() == millis(time);
-        if !knows {
+/// Publishes the time until the node has received it: the subscription is best
+/// effort and may be matched later than the publisher.
+fn publish_until_received(publisher: &Publisher<ClockMessage>, node: &Node, time: u64) {
+    let is_received = || {
+        let is_received = node.now() == millis(time);
+        if !is_received {
             tick(publisher, time);
         }
-        knows
+        is_received
     };
-    assert!(node.spin_until(knows, PATIENCE));
+    assert!(node.spin_until(is_received, TIMEOUT));
 }
 
-/// A context for those who simulate, one for those who live in it, and the same
-/// again within one process.
-fn worlds(domain: u32) -> [(Context, Context); 2] {
+/// A context for the simulator and one for its user, and the same context for both.
+fn context_pairs(domain: u32) -> [(Context, Context); 2] {
     let open = |domain| Context::with_options(ContextOptions::local(domain)).unwrap();
     let one = open(domain);
     [(open(domain + 1), open(domain + 1)), (one.clone(), one)]
 }
 
 #[test]
-fn time_is_what_clock_says_where_use_sim_time_says_so() {
-    for (theirs, ours) in worlds(51) {
-        let source = theirs.node("source").unwrap();
+fn ros_time_follows_clock_while_use_sim_time_is_true() {
+    for (theirs, ours) in context_pairs(51) {
+        let source = theirs.create_node("source").unwrap();
         let publisher = source
             .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
             .unwrap();
-        let (real, node) = (ours.node("real").unwrap(), simulated(&ours, "simulated"));
-        assert!(publisher.wait_for_matched(1, PATIENCE));
+        let (real, node) = (
+            ours.create_node("real").unwrap(),
+            simulated(&ours, "simulated"),
+        );
+        assert!(publisher.wait_for_matched(1, TIMEOUT));
         assert_eq!(node.now(), Time::default(), "nothing said yet");
-        tell(&publisher, &node, 5_000);
+        publish_until_received(&publisher, &node, 5_000);
         assert!(real.now() > Time::from_nanos(1_500_000_000_000_000_000));
         assert!(node.clock().is_simulated() && !real.clock().is_simulated());
-        let steady = node.clock_of(ClockKind::Steady);
+        let steady = node.clock_of(ClockType::SteadyTime);
         assert_ne!(steady.now(), millis(5_000));
-        // Switched while it runs, by whoever may set parameters.
+        // Switched at run time, by setting the parameter.
         real.set_parameter("use_sim_time", true).unwrap();
         assert_eq!(real.now(), millis(5_000));
         node.set_parameter("use_sim_time", false).unwrap();
@@ -77,22 +79,22 @@ fn time_is_what_clock_says_where_use_sim_time_says_so() {
 }
 
 #[test]
-fn time_goes_on_while_a_callback_runs() {
-    for (theirs, ours) in worlds(53) {
-        let source = theirs.node("source").unwrap();
+fn simulated_time_advances_while_a_callback_runs() {
+    for (theirs, ours) in context_pairs(53) {
+        let source = theirs.create_node("source").unwrap();
         let publisher = source
             .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
             .unwrap();
         let node = simulated(&ours, "busy");
-        assert!(publisher.wait_for_matched(1, PATIENCE));
-        tell(&publisher, &node, 6_000);
+        assert!(publisher.wait_for_matched(1, TIMEOUT));
+        publish_until_received(&publisher, &node, 6_000);
         let clock = node.clock();
         let seen = Arc::new(Mutex::new(Time::default()));
         let (note, stop) = (seen.clone(), ours.clone());
         let _timer = node
             .create_one_shot_timer(Duration::from_millis(1), move || {
                 tick(&publisher, 7_000);
-                // The callback holds the only thread that spins.
+                // The callback occupies the only spinning thread.
                 clock.sleep_until(millis(7_000));
                 *note.lock().unwrap() = clock.now();
                 stop.shutdown();
@@ -104,14 +106,14 @@ fn time_goes_on_while_a_callback_runs() {
 }
 
 #[test]
-fn timers_tick_in_simulated_time_and_begin_anew_when_it_goes_back() {
-    for (theirs, ours) in worlds(55) {
-        let source = theirs.node("source").unwrap();
+fn timers_follow_simulated_time_and_restart_when_it_goes_back() {
+    for (theirs, ours) in context_pairs(55) {
+        let source = theirs.create_node("source").unwrap();
         let publisher = source
             .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
             .unwrap();
         let node = simulated(&ours, "timed");
-        assert!(publisher.wait_for_matched(1, PATIENCE));
+        assert!(publisher.wait_for_matched(1, TIMEOUT));
         let count = Arc::new(AtomicUsize::new(0));
         let ticks = count.clone();
         let options = TimerOptions::new(Duration::from_millis(100)).on_ros_time();
@@ -121,8 +123,8 @@ fn timers_tick_in_simulated_time_and_begin_anew_when_it_goes_back() {
             })
             .unwrap();
         let after = |time: u64| {
-            tell(&publisher, &node, time);
-            // What is due is queued by then.
+            publish_until_received(&publisher, &node, time);
+            // Due timers are queued by then.
             node.spin_until(|| false, Duration::from_millis(1));
             count.load(Ordering::Relaxed)
         };
@@ -135,58 +137,58 @@ fn timers_tick_in_simulated_time_and_begin_anew_when_it_goes_back() {
         assert_eq!(after(10_100), 1);
         assert_eq!(after(10_450), 2, "those missed are skipped");
         assert_eq!(after(10_500), 3, "the phase is kept");
-        assert_eq!(after(2_000), 3, "back: the period begins anew");
+        assert_eq!(after(2_000), 3, "back: the period begins again");
         assert_eq!(after(2_099), 3);
         assert_eq!(after(2_100), 4);
-        // In real time again.
+        // In system time again.
         node.set_parameter("use_sim_time", false).unwrap();
-        assert!(node.spin_until(|| count.load(Ordering::Relaxed) > 4, PATIENCE));
+        assert!(node.spin_until(|| count.load(Ordering::Relaxed) > 4, TIMEOUT));
     }
 }
 
 #[test]
-fn jumps_are_told_by_their_size() {
+fn time_jumps_are_reported_by_threshold() {
     let context = Context::with_options(ContextOptions::local(57)).unwrap();
-    let source = context.node("source").unwrap();
+    let source = context.create_node("source").unwrap();
     let publisher = source
         .create_publisher::<ClockMessage>("/clock", QosProfile::clock())
         .unwrap();
     let node = simulated(&context, "jumpy");
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let list = told.clone();
+    let jumps = Arc::new(Mutex::new(Vec::new()));
+    let list = jumps.clone();
     let threshold = JumpThreshold {
         on_clock_change: true,
         min_forward: Some(Duration::from_secs(2)),
         min_backward: Some(Duration::from_nanos(1)),
     };
     let kept = node.clock().on_jump(threshold, move |jump| {
-        list.lock().unwrap().push((jump.kind, jump.delta));
+        list.lock().unwrap().push((jump.clock_change, jump.delta));
     });
     for time in [10_000, 11_000, 13_000, 12_999] {
         tick(&publisher, time);
     }
     node.set_parameter("use_sim_time", false).unwrap();
-    assert!(node.spin_until(|| told.lock().unwrap().len() == 3, PATIENCE));
-    let told = told.lock().unwrap();
+    assert!(node.spin_until(|| jumps.lock().unwrap().len() == 3, TIMEOUT));
+    let jumps = jumps.lock().unwrap();
     assert_eq!(
-        told[..2],
+        jumps[..2],
         [
-            (JumpKind::Moved, 2_000_000_000),
-            (JumpKind::Moved, -1_000_000)
+            (ClockChange::RosTimeNoChange, 2_000_000_000),
+            (ClockChange::RosTimeNoChange, -1_000_000)
         ]
     );
-    assert_eq!(told[2].0, JumpKind::Deactivated);
+    assert_eq!(jumps[2].0, ClockChange::Deactivated);
     drop(kept);
 }
 
 #[test]
-fn a_server_of_time_is_paused_stepped_and_set() {
+fn a_clock_server_is_paused_stepped_and_set() {
     let options = ContextOptions {
         use_sim_time: true,
         ..ContextOptions::local(58)
     };
     let context = Context::with_options(options).unwrap();
-    let world = context.node("world").unwrap();
+    let world = context.create_node("world").unwrap();
     assert_eq!(world.parameter("use_sim_time").unwrap(), true.into());
     let time = ClockServer::new(&world, millis(1_000), Duration::from_millis(1)).unwrap();
     time.pause();
@@ -198,7 +200,7 @@ fn a_server_of_time_is_paused_stepped_and_set() {
     time.set(millis(100_000));
     assert_eq!(world.now(), millis(100_000));
     assert!(time.set_speed(-1.0).is_err() && time.set_speed(f64::NAN).is_err());
-    // A hundred turns of a second each, in a moment.
+    // A hundred iterations of one second each, in a moment.
     time.set_speed(10_000.0).unwrap();
     time.resume();
     let spinner = world.clone();
@@ -213,7 +215,7 @@ fn a_server_of_time_is_paused_stepped_and_set() {
                 turns.fetch_add(1, Ordering::Relaxed);
             }
         });
-        assert!(spinner.spin_until(|| done.load(Ordering::Relaxed) == 100, PATIENCE));
+        assert!(spinner.spin_until(|| done.load(Ordering::Relaxed) == 100, TIMEOUT));
     });
     assert!(world.now() >= millis(200_000));
 }

@@ -1,4 +1,4 @@
-//! Actions whose type is known at run time only, beside others and beside typed ones.
+//! Dynamic actions, with dynamic and typed counterparts.
 #![allow(
     clippy::disallowed_methods,
     reason = "servers at work beside their clients are threads"
@@ -15,15 +15,15 @@ use pteros::msg::dynamic::{DynamicMessage, Value};
 use pteros::prelude::*;
 use pteros::{
     ActionError, ActionServerOptions, CallError, DynamicActionServerOptions, DynamicActionType,
-    DynamicServerGoal, GoalError, GoalResponse, GoalStatus,
+    DynamicServerGoalHandle, GoalError, GoalResponse, GoalStatus,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Spins a node until it is dropped.
-struct Spun(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
+/// Spins a node until dropped.
+struct SpinThread(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
 
-impl Spun {
+impl SpinThread {
     fn new(node: &Node) -> Self {
         let (node, stop) = (node.clone(), Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
@@ -33,7 +33,7 @@ impl Spun {
     }
 }
 
-impl Drop for Spun {
+impl Drop for SpinThread {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
         let _ = self.1.take().map(std::thread::JoinHandle::join);
@@ -56,48 +56,51 @@ fn sequence(message: &DynamicMessage) -> Vec<i32> {
     }
 }
 
-fn nodes(domain: u32) -> (Node, Node, [Spun; 2]) {
+fn nodes(domain: u32) -> (Node, Node, [SpinThread; 2]) {
     let open = || Context::with_options(ContextOptions::local(domain)).unwrap();
     let (serving, asking) = (
-        open().node("serving").unwrap(),
-        open().node("asking").unwrap(),
+        open().create_node("serving").unwrap(),
+        open().create_node("asking").unwrap(),
     );
-    let spun = [Spun::new(&serving), Spun::new(&asking)];
+    let spun = [SpinThread::new(&serving), SpinThread::new(&asking)];
     (serving, asking, spun)
 }
 
 #[test]
-fn a_typed_client_and_one_of_run_time_get_feedback_and_result_of_such_a_server() {
+fn typed_and_dynamic_clients_get_feedback_and_results_of_a_dynamic_server() {
     let (serving, asking, _spun) = nodes(77);
     let ty = fibonacci();
     let types = ty.clone();
-    let work = move |goal: DynamicServerGoal| {
+    let work = move |goal: DynamicServerGoalHandle| {
         assert_eq!(goal.goal().field("order"), Some(&Value::I32(3)));
         goal.publish_feedback(of(types.feedback(), "{sequence: [0, 1]}"));
         goal.succeed(of(types.result(), "{sequence: [0, 1, 1]}"))
             .unwrap();
         let again = goal.succeed(of(types.result(), "{}"));
-        assert!(matches!(again, Err(GoalError::Illegal { .. })), "{again:?}");
+        assert!(
+            matches!(again, Err(GoalError::IllegalTransition { .. })),
+            "{again:?}"
+        );
     };
     let options = DynamicActionServerOptions::default().preempt(true);
     let server = serving
         .create_dynamic_action_server("fibonacci", &ty, options, work)
         .unwrap();
     assert_eq!(server.action_name(), "/fibonacci");
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::new(Mutex::new(Vec::new()));
 
     let client = asking
         .create_action_client::<Fibonacci>("fibonacci")
         .unwrap();
-    let hears = heard.clone();
+    let sink = received.clone();
     let on_feedback = move |feedback: &Fibonacci_Feedback| {
-        hears.lock().unwrap().push(feedback.sequence.clone());
+        sink.lock().unwrap().push(feedback.sequence.clone());
     };
     let goal = Fibonacci_Goal { order: 3 };
     let goal = client
-        .send_goal_with_feedback(goal, on_feedback, PATIENCE)
+        .send_goal_with_feedback(goal, on_feedback, TIMEOUT)
         .unwrap();
-    let end = goal.result(PATIENCE).unwrap();
+    let end = goal.result(TIMEOUT).unwrap();
     assert_eq!(
         (end.status, end.result.sequence),
         (GoalStatus::Succeeded, vec![0, 1, 1])
@@ -106,29 +109,29 @@ fn a_typed_client_and_one_of_run_time_get_feedback_and_result_of_such_a_server()
     let client = asking
         .create_dynamic_action_client("fibonacci", &ty)
         .unwrap();
-    let hears = heard.clone();
+    let sink = received.clone();
     let on_feedback = move |feedback: &DynamicMessage| {
-        hears.lock().unwrap().push(sequence(feedback));
+        sink.lock().unwrap().push(sequence(feedback));
     };
     let goal = of(ty.goal(), "{order: 3}");
     let goal = client
-        .send_goal_with_feedback(&goal, on_feedback, PATIENCE)
+        .send_goal_with_feedback(&goal, on_feedback, TIMEOUT)
         .unwrap();
-    let end = goal.result(PATIENCE).unwrap();
+    let end = goal.result(TIMEOUT).unwrap();
     assert_eq!(
         (end.status, sequence(&end.result)),
         (GoalStatus::Succeeded, vec![0, 1, 1])
     );
     let graph = asking.context().graph();
-    assert!(graph.wait_until(PATIENCE, || heard.lock().unwrap().len() == 2));
+    assert!(graph.wait_until(TIMEOUT, || received.lock().unwrap().len() == 2));
     assert!(
-        heard
+        received
             .lock()
             .unwrap()
             .iter()
             .all(|numbers| *numbers == [0, 1])
     );
-    assert!(graph.wait_until(PATIENCE, || goal.status() == GoalStatus::Succeeded));
+    assert!(graph.wait_until(TIMEOUT, || goal.status() == GoalStatus::Succeeded));
     assert_eq!(server.open_goals(), 0);
 }
 
@@ -145,39 +148,39 @@ fn goals_are_rejected_cancelled_and_aborted_when_they_are_dropped() {
         .create_dynamic_action_server("count", &ty, options, move |goal| send.send(goal).unwrap())
         .unwrap();
     let client = asking.create_dynamic_action_client("count", &ty).unwrap();
-    let refused = client.send_goal(&of(ty.goal(), "{order: 0}"), PATIENCE);
+    let rejected = client.send_goal(&of(ty.goal(), "{order: 0}"), TIMEOUT);
     assert!(
-        matches!(refused, Err(ActionError::Rejected { .. })),
-        "{refused:?}"
+        matches!(rejected, Err(ActionError::Rejected { .. })),
+        "{rejected:?}"
     );
 
     let goal = client
-        .send_goal(&of(ty.goal(), "{order: 1}"), PATIENCE)
+        .send_goal(&of(ty.goal(), "{order: 1}"), TIMEOUT)
         .unwrap();
-    let work = goals.recv_timeout(PATIENCE).unwrap();
-    goal.cancel(PATIENCE).unwrap();
+    let work = goals.recv_timeout(TIMEOUT).unwrap();
+    goal.cancel(TIMEOUT).unwrap();
     assert!(work.is_canceling() && work.id() == goal.id());
     work.canceled(of(ty.result(), "{sequence: [7]}")).unwrap();
-    let end = goal.result(PATIENCE).unwrap();
+    let end = goal.result(TIMEOUT).unwrap();
     assert_eq!(
         (end.status, sequence(&end.result)),
         (GoalStatus::Canceled, vec![7])
     );
 
     let goal = client
-        .send_goal(&of(ty.goal(), "{order: 2}"), PATIENCE)
+        .send_goal(&of(ty.goal(), "{order: 2}"), TIMEOUT)
         .unwrap();
-    drop(goals.recv_timeout(PATIENCE).unwrap());
-    assert_eq!(goal.result(PATIENCE).unwrap().status, GoalStatus::Aborted);
-    assert_eq!(client.cancel_all(PATIENCE).unwrap(), [] as [[u8; 16]; 0]);
+    drop(goals.recv_timeout(TIMEOUT).unwrap());
+    assert_eq!(goal.result(TIMEOUT).unwrap().status, GoalStatus::Aborted);
+    assert_eq!(client.cancel_all(TIMEOUT).unwrap(), [] as [[u8; 16]; 0]);
 
-    let other = client.send_goal(&of(ty.result(), "{}"), PATIENCE);
+    let other = client.send_goal(&of(ty.result(), "{}"), TIMEOUT);
     let invalid = matches!(other, Err(ActionError::Call(CallError::Publish { .. })));
     assert!(invalid, "{other:?}");
 }
 
 #[test]
-fn a_client_of_run_time_asks_a_typed_server() {
+fn a_dynamic_client_sends_goals_to_a_typed_server() {
     let (serving, asking, _spun) = nodes(79);
     let ty = fibonacci();
     let _server = serving
@@ -190,9 +193,9 @@ fn a_client_of_run_time_asks_a_typed_server() {
         .create_dynamic_action_client("fibonacci", &ty)
         .unwrap();
     let goal = client
-        .send_goal(&of(ty.goal(), "{order: 5}"), PATIENCE)
+        .send_goal(&of(ty.goal(), "{order: 5}"), TIMEOUT)
         .unwrap();
-    let end = goal.result(PATIENCE).unwrap();
+    let end = goal.result(TIMEOUT).unwrap();
     assert_eq!(
         (end.status, sequence(&end.result)),
         (GoalStatus::Succeeded, vec![5])
@@ -200,7 +203,7 @@ fn a_client_of_run_time_asks_a_typed_server() {
 }
 
 #[test]
-fn a_goal_of_run_time_whose_client_is_gone_is_cancelled_if_the_server_wants_that() {
+fn abandoned_dynamic_goals_are_cancelled_if_enabled() {
     let (serving, asking, _spun) = nodes(92);
     let ty = fibonacci();
     let (send, goals) = mpsc::channel();
@@ -210,20 +213,20 @@ fn a_goal_of_run_time_whose_client_is_gone_is_cancelled_if_the_server_wants_that
         .unwrap();
     let send_goal = |node: &Node| {
         let client = node.create_dynamic_action_client("count", &ty).unwrap();
-        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), PATIENCE);
-        (goal.unwrap(), goals.recv_timeout(PATIENCE).unwrap())
+        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), TIMEOUT);
+        (goal.unwrap(), goals.recv_timeout(TIMEOUT).unwrap())
     };
     let passing = Context::with_options(ContextOptions::local(92)).unwrap();
-    let (abandoned, work) = send_goal(&passing.node("passing").unwrap());
+    let (abandoned, work) = send_goal(&passing.create_node("passing").unwrap());
     let (_asked, other) = send_goal(&asking);
     drop((abandoned, passing));
     let graph = asking.context().graph();
-    assert!(graph.wait_until(PATIENCE, || work.is_canceling()));
+    assert!(graph.wait_until(TIMEOUT, || work.is_canceling()));
     assert_eq!(other.status(), GoalStatus::Executing);
 }
 
 #[test]
-fn the_end_of_a_goal_of_run_time_is_told_to_a_callback() {
+fn result_then_calls_back_at_the_end_of_a_dynamic_goal() {
     let (serving, asking, _spun) = nodes(93);
     let ty = fibonacci();
     let (send, goals) = mpsc::channel();
@@ -233,38 +236,38 @@ fn the_end_of_a_goal_of_run_time_is_told_to_a_callback() {
         .unwrap();
     let client = asking.create_dynamic_action_client("count", &ty).unwrap();
     let ask = || {
-        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), PATIENCE);
-        let (tell, told) = mpsc::channel();
-        let ended = move |end| tell.send(end).unwrap();
+        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), TIMEOUT);
+        let (sender, receiver) = mpsc::channel();
+        let ended = move |end| sender.send(end).unwrap();
         goal.unwrap().result_then(ended).unwrap();
-        (told, goals.recv_timeout(PATIENCE).unwrap())
+        (receiver, goals.recv_timeout(TIMEOUT).unwrap())
     };
-    let (told, work) = ask();
-    assert!(told.try_recv().is_err());
+    let (receiver, work) = ask();
+    assert!(receiver.try_recv().is_err());
     work.succeed(of(ty.result(), "{sequence: [7]}")).unwrap();
-    let end = told.recv_timeout(PATIENCE).unwrap().unwrap();
+    let end = receiver.recv_timeout(TIMEOUT).unwrap().unwrap();
     assert_eq!(
         (end.status, sequence(&end.result)),
         (GoalStatus::Succeeded, vec![7])
     );
-    // Of two the newer one goes on.
-    let (told, preempted) = ask();
+    // Of two goals the newer one stays active.
+    let (receiver, preempted) = ask();
     let (newer, work) = ask();
-    assert!(!preempted.is_open() && work.is_open());
-    let end = told.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert!(!preempted.is_active() && work.is_active());
+    let end = receiver.recv_timeout(TIMEOUT).unwrap().unwrap();
     assert_eq!(
         (end.status, sequence(&end.result)),
         (GoalStatus::Aborted, vec![])
     );
     drop(work);
-    let end = newer.recv_timeout(PATIENCE).unwrap().unwrap();
+    let end = newer.recv_timeout(TIMEOUT).unwrap().unwrap();
     assert_eq!(end.status, GoalStatus::Aborted);
-    // A server that goes is told, too.
-    let (told, work) = ask();
+    // The loss of the server is reported, too.
+    let (receiver, work) = ask();
     drop((server, work, serving));
-    let gone = told.recv_timeout(PATIENCE).unwrap();
+    let lost = receiver.recv_timeout(TIMEOUT).unwrap();
     assert!(
-        matches!(gone, Err(ActionError::Call(_)))
-            || gone.is_ok_and(|end| end.status == GoalStatus::Aborted)
+        matches!(lost, Err(ActionError::Call(_)))
+            || lost.is_ok_and(|end| end.status == GoalStatus::Aborted)
     );
 }

@@ -1,4 +1,4 @@
-//! Where callbacks run, beside what, and what ends them.
+//! Executors: callback groups, timers, panics, cancellation.
 #![allow(
     clippy::disallowed_methods,
     reason = "callbacks side by side are threads, and some of them block"
@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::{Empty, UInt64};
 use pteros::prelude::*;
-use pteros::thread::Cpus;
+use pteros::thread::CpuList;
 use pteros::{
-    CallbackGroup, CallbackGroupKind, ExecutorError, ExecutorHandle, IsolatedExecutor,
+    CallbackGroup, CallbackGroupType, ExecutorError, ExecutorHandle, IsolatedExecutor,
     MultiThreadedExecutor, PanicPolicy, SubscriptionOptions, ThreadSettings, TimerOptions,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
 
-/// Of a context that meets nobody.
+/// Options of a context without remote peers.
 fn options() -> ContextOptions {
     ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
@@ -51,20 +51,20 @@ fn publish(publisher: &Publisher<UInt64>, data: u64) {
     publisher.publish_owned(UInt64 { data }).unwrap();
 }
 
-/// Ends a spin, also when the test fails meanwhile.
-struct Cancel(ExecutorHandle);
+/// Cancels the spin on drop, also if the test fails.
+struct CancelOnDrop(ExecutorHandle);
 
-impl Drop for Cancel {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
-/// Spins beside what the test does.
-fn spin_beside(executor: &MultiThreadedExecutor, act: impl FnOnce()) {
+/// Spins on another thread while `act` runs.
+fn with_spinning(executor: &MultiThreadedExecutor, act: impl FnOnce()) {
     thread::scope(|scope| {
         let spun = scope.spawn(|| executor.spin());
-        let cancel = Cancel(executor.handle());
+        let cancel = CancelOnDrop(executor.handle());
         act();
         drop(cancel);
         spun.join().unwrap().unwrap();
@@ -72,14 +72,15 @@ fn spin_beside(executor: &MultiThreadedExecutor, act: impl FnOnce()) {
 }
 
 #[test]
-fn groups_run_side_by_side_and_one_exclusive_group_does_not() {
+fn groups_run_in_parallel_but_one_exclusive_group_does_not() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let (left, right) = (
-        node.create_callback_group(CallbackGroupKind::MutuallyExclusive),
-        node.create_callback_group(CallbackGroupKind::MutuallyExclusive),
+        node.create_callback_group(CallbackGroupType::MutuallyExclusive),
+        node.create_callback_group(CallbackGroupType::MutuallyExclusive),
     );
-    // Each needs the other at the same time: alone they would wait for ever.
+    // The callbacks wait for each other: run one after the other, they would wait
+    // forever.
     let meet = Arc::new(Barrier::new(2));
     let (done, met) = mpsc::channel();
     let waiting = |group: &CallbackGroup| {
@@ -110,15 +111,15 @@ fn groups_run_side_by_side_and_one_exclusive_group_does_not() {
     let alone = node.create_publisher("alone", 100).unwrap();
     let executor = MultiThreadedExecutor::new(&context, 4);
     executor.add_node(&node).unwrap();
-    spin_beside(&executor, || {
+    with_spinning(&executor, || {
         for n in 0..50 {
             publish(&publisher, n);
             publish(&alone, n);
             for _ in 0..2 {
-                met.recv_timeout(PATIENCE).unwrap();
+                met.recv_timeout(TIMEOUT).unwrap();
             }
         }
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while count.load(Ordering::SeqCst) < 150 && Instant::now() < end {
             thread::yield_now();
         }
@@ -129,10 +130,10 @@ fn groups_run_side_by_side_and_one_exclusive_group_does_not() {
 }
 
 #[test]
-fn a_reentrant_group_runs_its_callbacks_side_by_side() {
+fn a_reentrant_group_runs_its_callbacks_in_parallel() {
     let context = context();
-    let node = context.node("n").unwrap();
-    let group = node.create_callback_group(CallbackGroupKind::Reentrant);
+    let node = context.create_node("n").unwrap();
+    let group = node.create_callback_group(CallbackGroupType::Reentrant);
     let meet = Arc::new(Barrier::new(3));
     let (done, met) = mpsc::channel();
     let all: Vec<_> = (0..2)
@@ -155,19 +156,22 @@ fn a_reentrant_group_runs_its_callbacks_side_by_side() {
     let executor = MultiThreadedExecutor::new(&context, 3);
     executor.add_node(&node).unwrap();
     publish(&publisher, 1);
-    spin_beside(&executor, || {
+    with_spinning(&executor, || {
         for _ in 0..2 {
-            met.recv_timeout(PATIENCE).unwrap();
+            met.recv_timeout(TIMEOUT).unwrap();
         }
     });
     drop(all);
 }
 
-/// A group that always has work does not keep the others from theirs.
+/// A group that always has work does not starve the others.
 #[test]
-fn who_is_always_busy_takes_turns_with_the_rest() {
+fn a_group_that_is_always_ready_alternates_with_the_others() {
     let context = context();
-    let (busy, calm) = (context.node("busy").unwrap(), context.node("calm").unwrap());
+    let (busy, calm) = (
+        context.create_node("busy").unwrap(),
+        context.create_node("calm").unwrap(),
+    );
     let again = busy.create_publisher("busy", 100).unwrap();
     let feed = again.clone();
     let _busy: Vec<_> = (0..2)
@@ -178,7 +182,7 @@ fn who_is_always_busy_takes_turns_with_the_rest() {
             })
         })
         .collect();
-    let (done, heard) = mpsc::channel();
+    let (done, finished) = mpsc::channel();
     let _calm = subscribe(&calm, "calm", None, move |sample| {
         done.send(sample.data).unwrap();
     });
@@ -188,22 +192,25 @@ fn who_is_always_busy_takes_turns_with_the_rest() {
         executor.add_node(&busy).unwrap();
         executor.add_node(&calm).unwrap();
         publish(&feed, 1);
-        spin_beside(&executor, || {
+        with_spinning(&executor, || {
             for n in 0..100 {
                 publish(&publisher, n);
-                assert_eq!(heard.recv_timeout(PATIENCE), Ok(n), "{threads} threads");
+                assert_eq!(finished.recv_timeout(TIMEOUT), Ok(n), "{threads} threads");
             }
         });
     }
 }
 
-/// Nor does a queue that is never empty keep those out who had to wait at their
-/// group's gate.
+/// A queue that is never empty does not starve callbacks that waited at the gate of
+/// their group.
 #[test]
-fn who_waited_at_a_gate_has_its_turn_among_the_busy() {
+fn a_callback_that_waited_for_its_group_is_not_starved() {
     let context = context();
-    let (busy, calm) = (context.node("busy").unwrap(), context.node("calm").unwrap());
-    let reentrant = busy.create_callback_group(CallbackGroupKind::Reentrant);
+    let (busy, calm) = (
+        context.create_node("busy").unwrap(),
+        context.create_node("calm").unwrap(),
+    );
+    let reentrant = busy.create_callback_group(CallbackGroupType::Reentrant);
     let runs = Arc::new(AtomicUsize::new(0));
     let _busy: Vec<_> = (0..4)
         .map(|n| {
@@ -218,12 +225,12 @@ fn who_waited_at_a_gate_has_its_turn_among_the_busy() {
             fed
         })
         .collect();
-    let (done, heard) = mpsc::channel();
+    let (done, finished) = mpsc::channel();
     let _calm: Vec<_> = (0..3)
         .map(|who| {
             let (done, runs) = (done.clone(), runs.clone());
             subscribe(&calm, "calm", None, move |_| {
-                // Meanwhile the other thread goes through the queue, and those of
+                // Meanwhile the other thread works through the queue, and tasks of
                 // this group find the gate closed.
                 let enough = runs.load(Ordering::Relaxed) + 100;
                 while runs.load(Ordering::Relaxed) < enough {
@@ -237,10 +244,10 @@ fn who_waited_at_a_gate_has_its_turn_among_the_busy() {
     let executor = MultiThreadedExecutor::new(&context, 2);
     executor.add_node(&busy).unwrap();
     executor.add_node(&calm).unwrap();
-    spin_beside(&executor, || {
+    with_spinning(&executor, || {
         for n in 0..10 {
             publish(&publisher, n);
-            let mut all = [(); 3].map(|()| heard.recv_timeout(PATIENCE).unwrap());
+            let mut all = [(); 3].map(|()| finished.recv_timeout(TIMEOUT).unwrap());
             all.sort_unstable();
             assert_eq!(all, [0, 1, 2]);
         }
@@ -248,61 +255,61 @@ fn who_waited_at_a_gate_has_its_turn_among_the_busy() {
 }
 
 #[test]
-fn a_timer_that_is_stopped_while_it_waits_for_its_group_does_not_tick() {
+fn a_timer_cancelled_while_it_waits_for_its_group_does_not_tick() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let (entered, inside) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     let released = Mutex::new(released);
     let _holder = subscribe(&node, "hold", None, move |_| {
         entered.send(()).unwrap();
-        let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = released.lock().unwrap().recv_timeout(TIMEOUT);
     });
     let publisher = node.create_publisher("hold", 1).unwrap();
-    let free = node.create_callback_group(CallbackGroupKind::Reentrant);
+    let free = node.create_callback_group(CallbackGroupType::Reentrant);
     let executor = MultiThreadedExecutor::new(&context, 2);
     executor.add_node(&node).unwrap();
-    spin_beside(&executor, || {
+    with_spinning(&executor, || {
         publish(&publisher, 1);
-        inside.recv_timeout(PATIENCE).unwrap();
+        inside.recv_timeout(TIMEOUT).unwrap();
         let timer = node.create_one_shot_timer(SOON, || ()).unwrap();
-        // When a later one has ticked, this one is at the gate.
+        // When a later timer has ticked, this one waits at the gate.
         let (tick, ticked) = mpsc::channel();
         let later = TimerOptions::new(2 * SOON).one_shot().callback_group(&free);
         let _later = node.create_timer_with(later, move || tick.send(()).unwrap());
-        ticked.recv_timeout(PATIENCE).unwrap();
+        ticked.recv_timeout(TIMEOUT).unwrap();
         timer.cancel();
         release.send(()).unwrap();
         publish(&publisher, 2);
-        inside.recv_timeout(PATIENCE).unwrap();
+        inside.recv_timeout(TIMEOUT).unwrap();
         assert_eq!(timer.ticks(), 0);
         release.send(()).unwrap();
     });
 }
 
 #[test]
-fn timers_tick_on_any_thread_and_start_while_all_sleep() {
+fn timers_tick_on_any_thread_and_start_while_all_threads_sleep() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let executor = MultiThreadedExecutor::new(&context, 2);
     executor.add_node(&node).unwrap();
     let (tick, ticked) = mpsc::channel();
-    spin_beside(&executor, || {
-        // Until now nobody has had a reason to wake up.
+    with_spinning(&executor, || {
+        // Until now no thread had a reason to wake up.
         let timer = node
             .create_timer(SOON, move || tick.send(()).unwrap())
             .unwrap();
         for _ in 0..10 {
-            ticked.recv_timeout(PATIENCE).unwrap();
+            ticked.recv_timeout(TIMEOUT).unwrap();
         }
         timer.cancel();
     });
 }
 
 #[test]
-fn a_timer_made_elsewhere_wakes_the_one_thread_that_sleeps() {
+fn a_timer_created_on_another_thread_wakes_the_sleeping_leader() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
     let handle = executor.handle();
@@ -317,7 +324,7 @@ fn a_timer_made_elsewhere_wakes_the_one_thread_that_sleeps() {
         })
         .unwrap();
     for _ in 0..3 {
-        ticked.recv_timeout(PATIENCE).unwrap();
+        ticked.recv_timeout(TIMEOUT).unwrap();
     }
     handle.cancel();
     spun.join().unwrap();
@@ -325,9 +332,12 @@ fn a_timer_made_elsewhere_wakes_the_one_thread_that_sleeps() {
 }
 
 #[test]
-fn a_spin_is_cancelled_from_a_callback_and_nodes_come_and_go_meanwhile() {
+fn a_callback_cancels_the_spin_while_nodes_are_added_and_removed() {
     let context = context();
-    let (first, second) = (context.node("a").unwrap(), context.node("b").unwrap());
+    let (first, second) = (
+        context.create_node("a").unwrap(),
+        context.create_node("b").unwrap(),
+    );
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&first).unwrap();
     let handle = executor.handle();
@@ -349,14 +359,14 @@ fn a_spin_is_cancelled_from_a_callback_and_nodes_come_and_go_meanwhile() {
     assert!(count.load(Ordering::Relaxed) >= 3);
     let twice = executor.add_node(&second).unwrap_err();
     assert!(
-        matches!(twice, ExecutorError::AlreadyAdded { .. }),
+        matches!(twice, ExecutorError::NodeAlreadyAdded { .. }),
         "{twice}"
     );
     assert!(executor.remove_node(&second));
     assert!(!executor.remove_node(&second));
-    let stranger = Context::with_options(options()).unwrap();
-    let stranger = stranger.node("stranger").unwrap();
-    let other = executor.add_node(&stranger).unwrap_err();
+    let foreign_node = Context::with_options(options()).unwrap();
+    let foreign_node = foreign_node.create_node("foreign_node").unwrap();
+    let other = executor.add_node(&foreign_node).unwrap_err();
     assert!(
         matches!(other, ExecutorError::OtherContext { .. }),
         "{other}"
@@ -364,12 +374,12 @@ fn a_spin_is_cancelled_from_a_callback_and_nodes_come_and_go_meanwhile() {
 }
 
 #[test]
-fn an_executor_is_spun_once_at_a_time() {
+fn an_executor_is_spun_by_one_caller_at_a_time() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let executor = MultiThreadedExecutor::new(&context, 2);
     executor.add_node(&node).unwrap();
-    spin_beside(&executor, || {
+    with_spinning(&executor, || {
         while !executor.handle().is_spinning() {
             thread::yield_now();
         }
@@ -379,11 +389,11 @@ fn an_executor_is_spun_once_at_a_time() {
 }
 
 #[test]
-fn a_timer_that_is_always_due_leaves_every_second_turn_to_the_rest() {
+fn a_timer_that_is_always_due_alternates_with_other_callbacks() {
     let context = context();
-    let node = context.node("one_at_a_time").unwrap();
-    let heard = Arc::new(AtomicUsize::new(0));
-    let count = heard.clone();
+    let node = context.create_node("one_at_a_time").unwrap();
+    let finished = Arc::new(AtomicUsize::new(0));
+    let count = finished.clone();
     let _subscription = subscribe(&node, "samples", None, move |_| {
         count.fetch_add(1, Ordering::Relaxed);
     });
@@ -391,24 +401,24 @@ fn a_timer_that_is_always_due_leaves_every_second_turn_to_the_rest() {
     let publisher = node.create_publisher::<UInt64>("samples", 100).unwrap();
     let publish_some = || (0..5).for_each(|data| publish(&publisher, data));
     publish_some();
-    // Each of its calls has an executor of its own.
+    // Each call creates its own executor.
     for _ in 0..10 {
-        assert!(node.spin_once(PATIENCE));
+        assert!(node.spin_once(TIMEOUT));
     }
-    assert_eq!(heard.load(Ordering::Relaxed), 5);
+    assert_eq!(finished.load(Ordering::Relaxed), 5);
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
     publish_some();
     for _ in 0..10 {
-        assert!(executor.spin_once(PATIENCE));
+        assert!(executor.spin_once(TIMEOUT));
     }
-    assert_eq!(heard.load(Ordering::Relaxed), 10);
+    assert_eq!(finished.load(Ordering::Relaxed), 10);
 }
 
 #[test]
-fn spin_all_goes_on_until_nothing_is_ready() {
+fn spin_all_repeats_until_nothing_is_ready() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let publisher: Publisher<UInt64> = node.create_publisher("t", 10).unwrap();
     let again = publisher.clone();
     let _echo = subscribe(&node, "t", None, move |sample| {
@@ -419,14 +429,17 @@ fn spin_all_goes_on_until_nothing_is_ready() {
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
     publish(&publisher, 200);
-    assert_eq!(executor.spin_all(PATIENCE), 201);
-    assert_eq!(executor.spin_all(PATIENCE), 0);
+    assert_eq!(executor.spin_all(TIMEOUT), 201);
+    assert_eq!(executor.spin_all(TIMEOUT), 0);
 }
 
 #[test]
-fn a_panic_ends_what_the_policy_says() {
+fn the_panic_policy_decides_what_a_panic_ends() {
     let context = context();
-    let (bad, good) = (context.node("bad").unwrap(), context.node("good").unwrap());
+    let (bad, good) = (
+        context.create_node("bad").unwrap(),
+        context.create_node("good").unwrap(),
+    );
     let publisher: Publisher<UInt64> = good.create_publisher("t", 10).unwrap();
     let calls = Arc::new(Mutex::new(Vec::new()));
     let note = |node: &Node, who: &'static str, panics: bool| {
@@ -438,7 +451,7 @@ fn a_panic_ends_what_the_policy_says() {
     };
     let _all = (
         note(&bad, "panics", true),
-        note(&bad, "its neighbour", false),
+        note(&bad, "its sibling", false),
         note(&good, "good", false),
     );
     let run = |policy| {
@@ -447,17 +460,17 @@ fn a_panic_ends_what_the_policy_says() {
         executor.add_node(&good).unwrap();
         for n in 0..2 {
             publish(&publisher, n);
-            executor.spin_all(PATIENCE);
+            executor.spin_all(TIMEOUT);
         }
         drop(executor);
         std::mem::take(&mut *calls.lock().unwrap())
     };
     let count = |calls: &[&str], who: &str| calls.iter().filter(|c| **c == who).count();
     let of_callback = run(PanicPolicy::Callback);
-    let counts = ["panics", "its neighbour", "good"].map(|who| count(&of_callback, who));
+    let counts = ["panics", "its sibling", "good"].map(|who| count(&of_callback, who));
     assert_eq!(counts, [1, 2, 2]);
     let of_node = run(PanicPolicy::Node);
-    let counts = ["panics", "its neighbour", "good"].map(|who| count(&of_node, who));
+    let counts = ["panics", "its sibling", "good"].map(|who| count(&of_node, who));
     assert_eq!((counts[0], counts[2]), (1, 2));
     assert!(counts[1] <= 1, "its node left the executor");
     let ended = catch_unwind(AssertUnwindSafe(|| run(PanicPolicy::Process)));
@@ -466,9 +479,9 @@ fn a_panic_ends_what_the_policy_says() {
 }
 
 #[test]
-fn a_panic_on_any_thread_ends_the_spin_of_all() {
+fn a_panic_on_any_thread_ends_the_spin_of_all_threads() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let _timer = node
         .create_one_shot_timer(SOON, || panic!("on some thread"))
         .unwrap();
@@ -479,21 +492,24 @@ fn a_panic_on_any_thread_ends_the_spin_of_all() {
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"on some thread"));
 }
 
-/// A callback that panics, another of its node, and one of another node.
-struct Panicking {
+/// A callback that panics, another one of its node, and one of another node.
+struct PanicFixture {
     context: Context,
     bad: Node,
     good: Node,
     publisher: Publisher<UInt64>,
-    /// How often they were called, in that order.
+    /// Number of calls of each, in that order.
     counts: Arc<[AtomicUsize; 3]>,
     _all: [Subscription<UInt64>; 3],
 }
 
-impl Panicking {
+impl PanicFixture {
     fn new() -> Self {
         let context = context();
-        let (bad, good) = (context.node("bad").unwrap(), context.node("good").unwrap());
+        let (bad, good) = (
+            context.create_node("bad").unwrap(),
+            context.create_node("good").unwrap(),
+        );
         let counts: Arc<[AtomicUsize; 3]> = Arc::default();
         let note = |node: &Node, who: usize| {
             let counts = counts.clone();
@@ -516,12 +532,12 @@ impl Panicking {
         [0, 1, 2].map(|who| self.counts[who].load(Ordering::Relaxed))
     }
 
-    /// Publishes while the bad one panics and after it.
-    fn play(&self, policy: PanicPolicy) {
+    /// Publishes during and after the panic, and checks the calls.
+    fn check_policy(&self, policy: PanicPolicy) {
         let until = |what: &str, done: &dyn Fn() -> bool| {
             let begin = Instant::now();
             while !done() {
-                assert!(begin.elapsed() < PATIENCE, "{what}: {:?}", self.counts());
+                assert!(begin.elapsed() < TIMEOUT, "{what}: {:?}", self.counts());
                 thread::yield_now();
             }
         };
@@ -532,7 +548,7 @@ impl Panicking {
         }
         until("the other node is called", &|| self.counts()[2] == 3);
         match policy {
-            PanicPolicy::Callback => until("its neighbour", &|| self.counts()[1] == 3),
+            PanicPolicy::Callback => until("its sibling", &|| self.counts()[1] == 3),
             _ => assert!(self.counts()[1] <= 1, "its node has left"),
         }
         assert_eq!(self.counts()[0], 1, "called no more");
@@ -540,23 +556,23 @@ impl Panicking {
 }
 
 #[test]
-fn a_panic_ends_what_the_policy_says_on_several_threads_and_on_a_thread_each() {
+fn the_panic_policy_holds_in_multi_threaded_and_isolated_executors() {
     for policy in [PanicPolicy::Callback, PanicPolicy::Node] {
-        let scene = Panicking::new();
+        let scene = PanicFixture::new();
         let crowd = MultiThreadedExecutor::with_panic_policy(&scene.context, 3, policy);
         crowd.add_node(&scene.bad).unwrap();
         crowd.add_node(&scene.good).unwrap();
-        spin_beside(&crowd, || scene.play(policy));
+        with_spinning(&crowd, || scene.check_policy(policy));
 
-        let scene = Panicking::new();
+        let scene = PanicFixture::new();
         let apart = IsolatedExecutor::with_panic_policy(&scene.context, policy);
         let settings = ThreadSettings::default;
         let handle = apart.add_node(&scene.bad, settings()).unwrap();
         let of_good = apart.add_node(&scene.good, settings()).unwrap();
         thread::scope(|scope| {
             let spun = scope.spawn(|| apart.spin());
-            let cancels = [Cancel(handle), Cancel(of_good)];
-            scene.play(policy);
+            let cancels = [CancelOnDrop(handle), CancelOnDrop(of_good)];
+            scene.check_policy(policy);
             drop(cancels);
             spun.join().unwrap().unwrap();
         });
@@ -567,17 +583,17 @@ fn a_panic_ends_what_the_policy_says_on_several_threads_and_on_a_thread_each() {
 fn isolated_nodes_do_not_wait_for_each_other() {
     let context = context();
     let (slow, quick) = (
-        context.node("slow").unwrap(),
-        context.node("quick").unwrap(),
+        context.create_node("slow").unwrap(),
+        context.create_node("quick").unwrap(),
     );
     let (release, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
     let _slow = slow
         .create_one_shot_timer(SOON, move || {
-            held.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+            held.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
         })
         .unwrap();
-    let (done, heard) = mpsc::channel();
+    let (done, finished) = mpsc::channel();
     let _quick = subscribe(&quick, "t", None, move |sample| {
         done.send(sample.data).unwrap();
     });
@@ -588,11 +604,11 @@ fn isolated_nodes_do_not_wait_for_each_other() {
     executor.add_node(&quick, settings()).unwrap();
     let twice = executor.add_node(&quick, settings()).unwrap_err();
     assert!(
-        matches!(twice, ExecutorError::AlreadyAdded { .. }),
+        matches!(twice, ExecutorError::NodeAlreadyAdded { .. }),
         "{twice}"
     );
-    // One group of a node may have a thread of its own, too.
-    let group = quick.create_callback_group(CallbackGroupKind::MutuallyExclusive);
+    // A callback group can also have its own thread.
+    let group = quick.create_callback_group(CallbackGroupType::MutuallyExclusive);
     let (seen, threads) = mpsc::channel();
     let _other = subscribe(&quick, "t", Some(&group), move |_| {
         seen.send(thread::current().id()).unwrap();
@@ -602,8 +618,8 @@ fn isolated_nodes_do_not_wait_for_each_other() {
         executor.add_callback_group(&group, settings()).unwrap();
         for n in 0..10 {
             publish(&publisher, n);
-            assert_eq!(heard.recv_timeout(PATIENCE), Ok(n));
-            threads.recv_timeout(PATIENCE).unwrap();
+            assert_eq!(finished.recv_timeout(TIMEOUT), Ok(n));
+            threads.recv_timeout(TIMEOUT).unwrap();
         }
         release.send(()).unwrap();
         executor.cancel();
@@ -612,18 +628,18 @@ fn isolated_nodes_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn a_thread_that_cannot_be_what_it_is_to_be_ends_the_spin_each_time() {
+fn a_thread_without_its_settings_ends_every_spin() {
     let context = context();
     let (plain, picky) = (
-        context.node("plain").unwrap(),
-        context.node("picky").unwrap(),
+        context.create_node("plain").unwrap(),
+        context.create_node("picky").unwrap(),
     );
     let executor = IsolatedExecutor::new(&context);
     executor
         .add_node(&plain, ThreadSettings::default())
         .unwrap();
     let nowhere = ThreadSettings {
-        cpus: Some(Cpus::new([1_000]).unwrap()),
+        cpus: Some(CpuList::new([1_000]).unwrap()),
         ..ThreadSettings::default()
     };
     executor.add_node(&picky, nowhere).unwrap();
@@ -634,9 +650,9 @@ fn a_thread_that_cannot_be_what_it_is_to_be_ends_the_spin_each_time() {
 }
 
 #[test]
-fn a_node_moves_from_a_crowd_to_one_thread_with_its_gates_open() {
+fn a_node_moves_from_a_multi_threaded_to_a_single_threaded_executor() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let publisher: Publisher<Empty> = node.create_publisher("t", 100).unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     let all: Vec<_> = (0..4)
@@ -651,24 +667,24 @@ fn a_node_moves_from_a_crowd_to_one_thread_with_its_gates_open() {
     for round in 1..=20 {
         let crowd = MultiThreadedExecutor::new(&context, 3);
         crowd.add_node(&node).unwrap();
-        spin_beside(&crowd, || publisher.publish_owned(Empty {}).unwrap());
+        with_spinning(&crowd, || publisher.publish_owned(Empty {}).unwrap());
         drop(crowd);
         let one = SingleThreadedExecutor::new(&context);
         one.add_node(&node).unwrap();
-        one.spin_until(|| count.load(Ordering::Relaxed) == round * 4, PATIENCE);
+        one.spin_until(|| count.load(Ordering::Relaxed) == round * 4, TIMEOUT);
         assert_eq!(count.load(Ordering::Relaxed), round * 4);
     }
     drop(all);
 }
 
 #[test]
-fn an_executor_that_a_callback_of_its_own_spins_says_so_and_goes_on() {
+fn spinning_an_executor_from_its_own_callback_is_an_error() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let crowd = Arc::new(MultiThreadedExecutor::new(&context, 2));
     let apart = Arc::new(IsolatedExecutor::new(&context));
     let (refuse, refused) = mpsc::channel();
-    // Weak: whoever owns what spins it would never end.
+    // Weak: an owning reference would form a cycle.
     let (inner_crowd, inner_apart) = (Arc::downgrade(&crowd), Arc::downgrade(&apart));
     let _own = subscribe(&node, "t", None, move |sample| {
         let spun = match sample.data {
@@ -678,13 +694,13 @@ fn an_executor_that_a_callback_of_its_own_spins_says_so_and_goes_on() {
         refuse.send(spun.unwrap_err().to_string()).unwrap();
     });
     let publisher = node.create_publisher("t", 10).unwrap();
-    let way_out = "give it more threads, or make another executor";
+    let hint = "give it more threads, or create another executor";
     crowd.add_node(&node).unwrap();
-    spin_beside(&crowd, || {
+    with_spinning(&crowd, || {
         for _ in 0..2 {
             publish(&publisher, 0);
-            let said = refused.recv_timeout(PATIENCE).unwrap();
-            assert!(said.contains(way_out), "{said}");
+            let message = refused.recv_timeout(TIMEOUT).unwrap();
+            assert!(message.contains(hint), "{message}");
         }
     });
     apart.add_node(&node, ThreadSettings::default()).unwrap();
@@ -692,8 +708,8 @@ fn an_executor_that_a_callback_of_its_own_spins_says_so_and_goes_on() {
         let spun = scope.spawn(|| apart.spin());
         for _ in 0..2 {
             publish(&publisher, 1);
-            let said = refused.recv_timeout(PATIENCE).unwrap();
-            assert!(said.contains(way_out), "{said}");
+            let message = refused.recv_timeout(TIMEOUT).unwrap();
+            assert!(message.contains(hint), "{message}");
         }
         apart.cancel();
         spun.join().unwrap().unwrap();
@@ -701,12 +717,12 @@ fn an_executor_that_a_callback_of_its_own_spins_says_so_and_goes_on() {
 }
 
 #[test]
-fn a_group_is_added_once_and_of_its_own_context() {
+fn a_group_is_added_once_and_only_in_its_own_context() {
     let context = context();
-    let node = context.node("n").unwrap();
-    let group = node.create_callback_group(CallbackGroupKind::Reentrant);
-    let stranger = self::context().node("stranger").unwrap();
-    let strange = stranger.create_callback_group(CallbackGroupKind::Reentrant);
+    let node = context.create_node("n").unwrap();
+    let group = node.create_callback_group(CallbackGroupType::Reentrant);
+    let foreign_node = self::context().create_node("foreign_node").unwrap();
+    let foreign_group = foreign_node.create_callback_group(CallbackGroupType::Reentrant);
     let is_twice = |error: ExecutorError| {
         assert!(
             matches!(&error, ExecutorError::GroupAlreadyAdded { node } if node == "/n"),
@@ -715,13 +731,13 @@ fn a_group_is_added_once_and_of_its_own_context() {
         assert!(error.to_string().contains("add it once"), "{error}");
     };
     let is_strange = |error: ExecutorError| {
-        let of = matches!(&error, ExecutorError::OtherContext { node } if node == "/stranger");
+        let of = matches!(&error, ExecutorError::OtherContext { node } if node == "/foreign_node");
         assert!(of, "{error}");
     };
     let single = SingleThreadedExecutor::new(&context);
     single.add_callback_group(&group).unwrap();
     is_twice(single.add_callback_group(&group).unwrap_err());
-    is_strange(single.add_callback_group(&strange).unwrap_err());
+    is_strange(single.add_callback_group(&foreign_group).unwrap_err());
     let crowd = MultiThreadedExecutor::new(&context, 2);
     crowd.add_callback_group(&group).unwrap();
     is_twice(crowd.add_callback_group(&group).unwrap_err());
@@ -729,12 +745,16 @@ fn a_group_is_added_once_and_of_its_own_context() {
     twice.add_node(&node).unwrap();
     let again = twice.add_node(&node).unwrap_err();
     assert!(
-        matches!(again, ExecutorError::AlreadyAdded { .. }),
+        matches!(again, ExecutorError::NodeAlreadyAdded { .. }),
         "{again}"
     );
     let apart = IsolatedExecutor::new(&context);
     let settings = ThreadSettings::default;
     apart.add_callback_group(&group, settings()).unwrap();
     is_twice(apart.add_callback_group(&group, settings()).unwrap_err());
-    is_strange(apart.add_callback_group(&strange, settings()).unwrap_err());
+    is_strange(
+        apart
+            .add_callback_group(&foreign_group, settings())
+            .unwrap_err(),
+    );
 }

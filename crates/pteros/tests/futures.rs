@@ -1,5 +1,5 @@
-//! Futures in executors: async callbacks, spawned tasks, sleeps and calls, with
-//! no runtime but the executor itself.
+//! Async tasks in executors: async callbacks, spawned tasks, sleeps and calls,
+//! without an async runtime.
 #![allow(
     clippy::disallowed_methods,
     reason = "executors are spun beside the test"
@@ -19,14 +19,14 @@ use pteros::interfaces::example_interfaces::srv::{
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
 use pteros::{
-    CallbackGroupKind, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, ServiceOptions,
+    CallbackGroupType, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, ServiceOptions,
     SpawnError, SubscriptionOptions, ThreadSettings, TimerOptions,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
 
-/// One that meets nobody.
+/// A context without remote peers.
 fn context() -> Context {
     let options = ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
@@ -39,22 +39,22 @@ fn publish(publisher: &Publisher<UInt64>, data: u64) {
     publisher.publish_owned(UInt64 { data }).unwrap();
 }
 
-/// Ends the spins of a context, also when the test fails.
-struct End<'c>(&'c Context);
+/// Shuts the context down on drop, also if the test fails.
+struct ShutdownOnDrop<'c>(&'c Context);
 
-impl Drop for End<'_> {
+impl Drop for ShutdownOnDrop<'_> {
     fn drop(&mut self) {
         self.0.shutdown();
     }
 }
 
-/// Plays a story once with each kind of executor, spun beside it.
-fn with_each_executor(story: impl Fn(&Context, &Node)) {
+/// Runs a scenario once with each kind of executor, spun on another thread.
+fn with_each_executor(scenario: impl Fn(&Context, &Node)) {
     for kind in ["single", "multi", "isolated"] {
         let context = context();
-        let node = context.node(kind).unwrap();
+        let node = context.create_node(kind).unwrap();
         thread::scope(|scope| {
-            let _end = End(&context);
+            let _end = ShutdownOnDrop(&context);
             match kind {
                 "single" => {
                     let executor = SingleThreadedExecutor::new(&context);
@@ -72,22 +72,22 @@ fn with_each_executor(story: impl Fn(&Context, &Node)) {
                     scope.spawn(move || executor.spin().unwrap());
                 }
             }
-            story(&context, &node);
+            scenario(&context, &node);
         });
     }
 }
 
-/// Lets futures pass one by one, from any thread.
+/// Gate that lets waiting futures continue one by one, from any thread.
 #[derive(Clone, Default)]
-struct Turnstile(Arc<Mutex<Pass>>);
+struct PermitGate(Arc<Mutex<Permits>>);
 
 #[derive(Default)]
-struct Pass {
+struct Permits {
     open: usize,
     waiting: Vec<Waker>,
 }
 
-impl Turnstile {
+impl PermitGate {
     fn pass(&self) -> impl Future<Output = ()> + Send + use<> {
         let pass = self.0.clone();
         poll_fn(move |context| {
@@ -112,63 +112,63 @@ impl Turnstile {
 }
 
 #[test]
-fn messages_are_taken_one_by_one_while_others_of_the_group_run_between() {
+fn an_exclusive_async_callback_takes_one_message_at_a_time() {
     with_each_executor(|_, node| {
-        let turnstile = Turnstile::default();
-        let (note, heard) = mpsc::channel();
-        let (gate, begun) = (turnstile.clone(), note.clone());
+        let permits = PermitGate::default();
+        let (sender, receiver) = mpsc::channel();
+        let (gate, begun) = (permits.clone(), sender.clone());
         let _slow = node
             .create_subscription_async("t", 10, move |sample: Sample<UInt64>| {
-                let (gate, note) = (gate.clone(), begun.clone());
+                let (gate, sender) = (gate.clone(), begun.clone());
                 async move {
-                    note.send(("begins", sample.data)).unwrap();
+                    sender.send(("begins", sample.data)).unwrap();
                     gate.pass().await;
-                    note.send(("ends", sample.data)).unwrap();
+                    sender.send(("ends", sample.data)).unwrap();
                 }
             })
             .unwrap();
         let _other = node
             .create_subscription("other", 10, move |sample: Sample<UInt64>| {
-                note.send(("other", sample.data)).unwrap();
+                sender.send(("other", sample.data)).unwrap();
             })
             .unwrap();
         let publisher = node.create_publisher("t", 10).unwrap();
         let other = node.create_publisher("other", 10).unwrap();
-        let next = || heard.recv_timeout(PATIENCE).unwrap();
+        let next = || receiver.recv_timeout(TIMEOUT).unwrap();
         for n in 0..3 {
             publish(&publisher, n);
         }
         assert_eq!(next(), ("begins", 0));
         for n in 0..3 {
-            // Of the same group; the second message has its turn only later.
+            // Of the same group; the second message is handled later.
             publish(&other, n);
             assert_eq!(next(), ("other", n));
-            turnstile.open(1);
+            permits.open(1);
             assert_eq!(next(), ("ends", n));
             if n < 2 {
                 assert_eq!(next(), ("begins", n + 1));
             }
         }
-        assert!(heard.try_recv().is_err());
+        assert!(receiver.try_recv().is_err());
     });
 }
 
 #[test]
-fn in_a_reentrant_group_so_many_wait_at_once_and_no_more() {
+fn a_reentrant_group_limits_pending_futures() {
     with_each_executor(|_, node| {
-        let group = node.create_callback_group(CallbackGroupKind::Reentrant);
-        let turnstile = Turnstile::default();
+        let group = node.create_callback_group(CallbackGroupType::Reentrant);
+        let permits = PermitGate::default();
         let inside = Arc::new(AtomicUsize::new(0));
-        let (note, heard) = mpsc::channel();
-        let (gate, counted) = (turnstile.clone(), inside.clone());
+        let (sender, receiver) = mpsc::channel();
+        let (gate, counted) = (permits.clone(), inside.clone());
         let options = SubscriptionOptions::new(10)
             .callback_group(&group)
             .pending_max(3)
             .callback_async(move |_: Sample<UInt64>| {
-                let (gate, inside, note) = (gate.clone(), counted.clone(), note.clone());
+                let (gate, inside, sender) = (gate.clone(), counted.clone(), sender.clone());
                 async move {
                     let count = inside.fetch_add(1, Ordering::SeqCst) + 1;
-                    note.send(count).unwrap();
+                    sender.send(count).unwrap();
                     gate.pass().await;
                     inside.fetch_sub(1, Ordering::SeqCst);
                 }
@@ -179,13 +179,13 @@ fn in_a_reentrant_group_so_many_wait_at_once_and_no_more() {
         let mut most = 0;
         for n in 0..8 {
             if n >= 3 {
-                turnstile.open(1);
+                permits.open(1);
             }
-            most = most.max(heard.recv_timeout(PATIENCE).unwrap());
+            most = most.max(receiver.recv_timeout(TIMEOUT).unwrap());
         }
         assert_eq!(most, 3);
-        turnstile.open(3);
-        let end = Instant::now() + PATIENCE;
+        permits.open(3);
+        let end = Instant::now() + TIMEOUT;
         while inside.load(Ordering::SeqCst) > 0 && Instant::now() < end {
             thread::yield_now();
         }
@@ -193,10 +193,10 @@ fn in_a_reentrant_group_so_many_wait_at_once_and_no_more() {
     });
 }
 
-/// Server, client and both their callbacks in one group of one node: blocking
-/// calls could not do that.
+/// Server, client and both callbacks are in one group of one node, where blocking
+/// calls would deadlock.
 #[test]
-fn an_async_callback_awaits_an_answer_of_its_own_executor() {
+fn an_async_callback_awaits_a_service_of_its_own_executor() {
     with_each_executor(|_, node| {
         let clock = node.clone();
         let _service = node
@@ -215,79 +215,79 @@ fn an_async_callback_awaits_an_answer_of_its_own_executor() {
             )
             .unwrap();
         let client = node.create_client::<AddTwoInts>("add").unwrap();
-        assert!(client.wait_for_service(PATIENCE));
-        let (note, heard) = mpsc::channel();
+        assert!(client.wait_for_service(TIMEOUT));
+        let (sender, receiver) = mpsc::channel();
         let _doubler = node
             .create_subscription_async("number", 10, move |number: Sample<UInt64>| {
-                let (client, note) = (client.clone(), note.clone());
+                let (client, sender) = (client.clone(), sender.clone());
                 async move {
                     let half = number.data as i64;
                     let request = AddTwoInts_Request { a: half, b: half };
                     let answer = client.call_async(&request).unwrap().await.unwrap();
-                    note.send(answer.sum).unwrap();
+                    sender.send(answer.sum).unwrap();
                 }
             })
             .unwrap();
         let publisher = node.create_publisher("number", 10).unwrap();
         for n in 1..=5 {
             publish(&publisher, n);
-            assert_eq!(heard.recv_timeout(PATIENCE), Ok(2 * n as i64));
+            assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(2 * n as i64));
         }
     });
 }
 
 #[test]
-fn a_sleep_wakes_a_limit_ends_and_a_ticking_timer_waits_for_its_future() {
+fn sleep_timeout_and_async_timers_work() {
     with_each_executor(|_, node| {
-        let (note, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let clock = node.clone();
         let begun = Instant::now();
         let task = node.spawn(async move {
             clock.sleep(2 * SOON).await;
             let slept = begun.elapsed();
             let never = clock.timeout(SOON, pending::<()>()).await;
-            let at_once = clock.timeout(PATIENCE, async { 7 }).await;
-            note.send((slept, never, at_once)).unwrap();
+            let at_once = clock.timeout(TIMEOUT, async { 7 }).await;
+            sender.send((slept, never, at_once)).unwrap();
         });
-        let (slept, never, at_once) = heard.recv_timeout(PATIENCE).unwrap();
+        let (slept, never, at_once) = receiver.recv_timeout(TIMEOUT).unwrap();
         assert!(slept >= 2 * SOON, "{slept:?}");
         assert_eq!((never, at_once), (None, Some(7)));
         drop(task);
 
-        let turnstile = Turnstile::default();
-        let (note, heard) = mpsc::channel();
-        let gate = turnstile.clone();
+        let permits = PermitGate::default();
+        let (sender, receiver) = mpsc::channel();
+        let gate = permits.clone();
         let timer = node
             .create_timer_async(TimerOptions::new(SOON), move || {
-                note.send(()).unwrap();
+                sender.send(()).unwrap();
                 gate.pass()
             })
             .unwrap();
         for _ in 0..3 {
-            heard.recv_timeout(PATIENCE).unwrap();
-            // However often it ticks meanwhile, the future waits alone.
+            receiver.recv_timeout(TIMEOUT).unwrap();
+            // However often it ticks meanwhile, only one future is pending.
             let ticks = timer.ticks();
-            let end = Instant::now() + PATIENCE;
+            let end = Instant::now() + TIMEOUT;
             while timer.ticks() < ticks + 3 && Instant::now() < end {
                 thread::yield_now();
             }
-            assert!(heard.try_recv().is_err());
-            turnstile.open(1);
+            assert!(receiver.try_recv().is_err());
+            permits.open(1);
         }
     });
 }
 
 #[test]
-fn a_loop_awaits_the_next_message() {
+fn a_task_awaits_the_next_message() {
     with_each_executor(|_, node| {
         let numbers = node.create_polled_subscription::<UInt64>("t", 10).unwrap();
-        let (note, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let polled = numbers.clone();
         let task = node.spawn(async move {
             let mut sum = 0;
             while sum < 55 {
                 sum += polled.next().await.data;
-                note.send(sum).unwrap();
+                sender.send(sum).unwrap();
             }
             sum
         });
@@ -295,24 +295,24 @@ fn a_loop_awaits_the_next_message() {
         let publisher = node.create_publisher("t", 10).unwrap();
         for n in 1..=10 {
             publish(&publisher, n);
-            assert_eq!(heard.recv_timeout(PATIENCE), Ok(n * (n + 1) / 2));
+            assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(n * (n + 1) / 2));
         }
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !task.is_done() && Instant::now() < end {
             thread::yield_now();
         }
         assert_eq!(task.take(), Some(55));
-        // And taken as before, once nobody awaits it.
+        // Messages can be taken directly once no future awaits them.
         publish(&publisher, 99);
-        assert_eq!(numbers.take_timeout(PATIENCE).unwrap().data, 99);
+        assert_eq!(numbers.take_timeout(TIMEOUT).unwrap().data, 99);
     });
 }
 
 #[test]
-fn a_spawned_future_ends_with_its_handle_unless_it_is_detached() {
+fn a_spawned_task_ends_with_its_handle_unless_detached() {
     let context = context();
     let node = context
-        .node_with(NodeOptions::new("n").tasks_max(2))
+        .create_node_with(NodeOptions::new("n").tasks_max(2))
         .unwrap();
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
@@ -322,8 +322,8 @@ fn a_spawned_future_ends_with_its_handle_unless_it_is_detached() {
         pending::<()>().await;
         drop(first);
     });
-    let (second, turnstile) = (held.clone(), Turnstile::default());
-    let gate = turnstile.clone();
+    let (second, permits) = (held.clone(), PermitGate::default());
+    let gate = permits.clone();
     let detached = node.spawn(async move {
         gate.pass().await;
         drop(second);
@@ -339,14 +339,14 @@ fn a_spawned_future_ends_with_its_handle_unless_it_is_detached() {
     assert_eq!(Arc::strong_count(&held), 3);
     drop(waits);
     assert_eq!(Arc::strong_count(&held), 2, "the first is gone");
-    turnstile.open(1);
+    permits.open(1);
     executor.spin_some();
     assert_eq!(Arc::strong_count(&held), 1, "the second has run to its end");
-    // Room again.
+    // A slot is free again.
     let mut done = node.spawn(async { "here" }).unwrap();
     executor.spin_some();
     assert_eq!(done.take(), Some("here"));
-    // One that waits for ever ends with its node.
+    // A task that waits forever ends with its node.
     let third = held.clone();
     let for_ever = node.spawn(async move {
         let _third = third;
@@ -360,27 +360,36 @@ fn a_spawned_future_ends_with_its_handle_unless_it_is_detached() {
 }
 
 #[test]
-fn a_future_of_this_thread_is_waited_for_and_gives_its_value() {
+fn spin_until_future_complete_returns_the_output() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
     let inner = node.spawn(async { 20 }).unwrap();
     let clock = node.clone();
-    // Not Send: it stays here.
+    // Not `Send`: it stays on this thread.
     let own = std::rc::Rc::new(1);
     let whole = async {
         clock.sleep(SOON).await;
         inner.await.unwrap() + *own
     };
-    assert_eq!(executor.spin_until_complete(whole, PATIENCE), Some(21));
-    assert_eq!(executor.spin_until_complete(pending::<()>(), SOON), None);
+    assert_eq!(
+        executor.spin_until_future_complete(whole, TIMEOUT),
+        Some(21)
+    );
+    assert_eq!(
+        executor.spin_until_future_complete(pending::<()>(), SOON),
+        None
+    );
 }
 
 #[test]
-fn a_panic_in_a_future_ends_what_the_policy_says() {
+fn the_panic_policy_applies_to_futures() {
     let context = context();
-    let (bad, good) = (context.node("bad").unwrap(), context.node("good").unwrap());
+    let (bad, good) = (
+        context.create_node("bad").unwrap(),
+        context.create_node("good").unwrap(),
+    );
     let executor = SingleThreadedExecutor::with_panic_policy(&context, PanicPolicy::Callback);
     executor.add_node(&bad).unwrap();
     executor.add_node(&good).unwrap();
@@ -401,12 +410,12 @@ fn a_panic_in_a_future_ends_what_the_policy_says() {
     let publisher: Publisher<UInt64> = good.create_publisher("t", 10).unwrap();
     (0..4).for_each(|n| publish(&publisher, n));
     let all = || calls.load(Ordering::Relaxed) >= 5;
-    executor.spin_until(all, PATIENCE);
+    executor.spin_until(all, TIMEOUT);
     executor.spin_until(|| false, 5 * SOON);
-    // Four of the good one, one of the other.
+    // Four runs of the good task, one of the other.
     assert_eq!(calls.load(Ordering::Relaxed), 5);
     assert!(handle.is_done());
-    let outcome: Option<Option<()>> = executor.spin_until_complete(handle, PATIENCE);
+    let outcome: Option<Option<()>> = executor.spin_until_future_complete(handle, TIMEOUT);
     assert_eq!(outcome, Some(None));
 
     let strict = SingleThreadedExecutor::with_panic_policy(&context, PanicPolicy::Node);
@@ -417,24 +426,25 @@ fn a_panic_in_a_future_ends_what_the_policy_says() {
 }
 
 #[test]
-fn a_future_moves_with_its_node_and_is_polled_again_when_it_wakes_itself() {
+fn a_future_moves_with_its_node_and_may_wake_itself() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let (first, second) = (
         SingleThreadedExecutor::new(&context),
         SingleThreadedExecutor::new(&context),
     );
     first.add_node(&node).unwrap();
-    let turnstile = Turnstile::default();
-    let gate = turnstile.clone();
+    let permits = PermitGate::default();
+    let gate = permits.clone();
     let yields = async move {
         for _ in 0..3 {
             let mut yielded = false;
             poll_fn(|context| {
                 context.waker().wake_by_ref();
-                match std::mem::replace(&mut yielded, true) {
-                    true => Poll::Ready(()),
-                    false => Poll::Pending,
+                if std::mem::replace(&mut yielded, true) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
                 }
             })
             .await;
@@ -442,9 +452,9 @@ fn a_future_moves_with_its_node_and_is_polled_again_when_it_wakes_itself() {
         gate.pass().await;
     };
     let task = node.spawn(yields).unwrap();
-    first.spin_all(PATIENCE);
+    first.spin_all(TIMEOUT);
     second.add_node(&node).unwrap();
-    turnstile.open(1);
+    permits.open(1);
     first.spin_some();
     assert!(!task.is_done());
     second.spin_some();
@@ -452,19 +462,19 @@ fn a_future_moves_with_its_node_and_is_polled_again_when_it_wakes_itself() {
 }
 
 #[test]
-fn a_future_that_spins_its_own_executor_inside_a_poll_loses_no_wake() {
+fn a_future_that_spins_its_own_executor_loses_no_wake_up() {
     let context = context();
-    let node = context.node("n").unwrap();
-    let (inner, turnstile) = (node.clone(), Turnstile::default());
-    let gate = turnstile.clone();
+    let node = context.create_node("n").unwrap();
+    let (inner, permits) = (node.clone(), PermitGate::default());
+    let gate = permits.clone();
     let task = node
         .spawn(async move {
             let mut pass = Box::pin(gate.pass());
             poll_fn(move |context| {
                 let poll = pass.as_mut().poll(context);
                 if poll.is_pending() {
-                    // The wake comes while the poll goes on, and its task runs in
-                    // the nested spin.
+                    // The wake-up arrives during the poll, and its task runs in the
+                    // nested spin.
                     gate.open(1);
                     inner.spin_once(Duration::ZERO);
                 }
@@ -475,6 +485,6 @@ fn a_future_that_spins_its_own_executor_inside_a_poll_loses_no_wake() {
         .unwrap();
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
-    executor.spin_all(PATIENCE);
+    executor.spin_all(TIMEOUT);
     assert!(task.is_done());
 }

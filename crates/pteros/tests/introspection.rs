@@ -1,8 +1,9 @@
-//! Clients and services that tell of their requests and replies.
+//! Service introspection: clients and services that publish events of their
+//! requests and responses.
 
 use std::time::Duration;
 
-use pteros::ServiceIntrospection::{Contents, Metadata, Off};
+use pteros::ServiceIntrospectionState::{Contents, Metadata, Off};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoInts_Event, AddTwoInts_Request, AddTwoInts_Response,
 };
@@ -11,7 +12,7 @@ use pteros::msg::library::InterfaceLibrary;
 use pteros::prelude::*;
 use pteros::{CreateError, DynamicServiceType, ServiceOptions};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 struct Adder {
     context: Context,
@@ -20,17 +21,17 @@ struct Adder {
     events: Subscription<AddTwoInts_Event>,
 }
 
-/// `/robot/add` and who hears its events.
+/// `/robot/add` and a subscription to its events.
 fn adder(domain: u32) -> Adder {
     let context = Context::with_options(ContextOptions::local(domain)).unwrap();
     let options = NodeOptions::new("adder").namespace("/robot");
-    let node = context.node_with(options).unwrap();
+    let node = context.create_node_with(options).unwrap();
     let service = node
         .create_service::<AddTwoInts>("add", |asked| AddTwoInts_Response {
             sum: asked.a + asked.b,
         })
         .unwrap();
-    let hearer = context.node("hearer").unwrap();
+    let hearer = context.create_node("hearer").unwrap();
     let events = hearer
         .create_polled_subscription("/robot/add/_service_event", QosProfile::default())
         .unwrap();
@@ -51,25 +52,25 @@ impl Adder {
                 answer = call.take();
                 answer.is_some()
             },
-            PATIENCE,
+            TIMEOUT,
         );
         assert!(answered);
         assert_eq!(answer.unwrap().unwrap().sum, a + 1);
     }
 
-    fn heard(&self) -> Vec<AddTwoInts_Event> {
+    fn received_events(&self) -> Vec<AddTwoInts_Event> {
         let taken = std::iter::from_fn(|| self.events.take());
         taken.map(Sample::into_inner).collect()
     }
 }
 
 #[test]
-fn each_end_tells_what_it_is_told_to_and_is_switched_while_it_runs() {
+fn each_end_publishes_its_configured_introspection_events() {
     let adder = adder(74);
-    let asker = adder.context.node("asker").unwrap();
+    let asker = adder.context.create_node("asker").unwrap();
     let client = asker.create_client::<AddTwoInts>("/robot/add").unwrap();
     adder.call(&client, 1);
-    assert_eq!(adder.heard(), []);
+    assert_eq!(adder.received_events(), []);
     let qos = QosProfile::default();
     client
         .configure_introspection(qos.clone(), Contents)
@@ -79,33 +80,51 @@ fn each_end_tells_what_it_is_told_to_and_is_switched_while_it_runs() {
         .configure_introspection(qos.clone(), Metadata)
         .unwrap();
     adder.call(&client, 2);
-    let heard = adder.heard();
-    let kinds: Vec<_> = heard.iter().map(|event| event.info.event_type).collect();
-    // Sent, received, answered, heard.
+    let received_events = adder.received_events();
+    let kinds: Vec<_> = received_events
+        .iter()
+        .map(|event| event.info.event_type)
+        .collect();
+    // Request sent, request received, response sent, response received.
     assert_eq!(kinds, [0, 1, 2, 3]);
-    let infos = heard.iter().map(|event| &event.info);
+    let infos = received_events.iter().map(|event| &event.info);
     assert!(
         infos
             .clone()
-            .all(|info| info.client_gid == heard[0].info.client_gid)
+            .all(|info| info.client_gid == received_events[0].info.client_gid)
     );
     assert!(infos.clone().all(|info| info.sequence_number == 2));
     assert!(infos.clone().all(|info| info.stamp.sec > 1_500_000_000));
-    assert_eq!(heard[0].request, [AddTwoInts_Request { a: 2, b: 1 }]);
-    assert_eq!(heard[3].response, [AddTwoInts_Response { sum: 3 }]);
-    assert!(heard[0].response.is_empty() && heard[3].request.is_empty());
-    assert!(heard[1].request.is_empty() && heard[2].response.is_empty());
+    assert_eq!(
+        received_events[0].request,
+        [AddTwoInts_Request { a: 2, b: 1 }]
+    );
+    assert_eq!(
+        received_events[3].response,
+        [AddTwoInts_Response { sum: 3 }]
+    );
+    assert!(received_events[0].response.is_empty() && received_events[3].request.is_empty());
+    assert!(received_events[1].request.is_empty() && received_events[2].response.is_empty());
     client.configure_introspection(qos.clone(), Off).unwrap();
     adder
         .service
         .configure_introspection(qos, Contents)
         .unwrap();
     adder.call(&client, 3);
-    let heard = adder.heard();
-    let kinds: Vec<_> = heard.iter().map(|event| event.info.event_type).collect();
+    let received_events = adder.received_events();
+    let kinds: Vec<_> = received_events
+        .iter()
+        .map(|event| event.info.event_type)
+        .collect();
     assert_eq!(kinds, [1, 2]);
-    assert_eq!(heard[0].request, [AddTwoInts_Request { a: 3, b: 1 }]);
-    assert_eq!(heard[1].response, [AddTwoInts_Response { sum: 4 }]);
+    assert_eq!(
+        received_events[0].request,
+        [AddTwoInts_Request { a: 3, b: 1 }]
+    );
+    assert_eq!(
+        received_events[1].response,
+        [AddTwoInts_Response { sum: 4 }]
+    );
     let publishers = adder
         .context
         .graph()
@@ -115,9 +134,9 @@ fn each_end_tells_what_it_is_told_to_and_is_switched_while_it_runs() {
 }
 
 #[test]
-fn clients_and_services_of_types_known_at_run_time_tell_the_same() {
+fn dynamic_clients_and_services_publish_the_same_events() {
     let context = Context::with_options(ContextOptions::local(75)).unwrap();
-    let node = context.node("adder").unwrap();
+    let node = context.create_node("adder").unwrap();
     let name = "example_interfaces/srv/AddTwoInts";
     let ty = DynamicServiceType::new(pteros::interfaces::library(), name).unwrap();
     let response = ty.response().clone();
@@ -147,19 +166,22 @@ fn clients_and_services_of_types_known_at_run_time_tell_the_same() {
     let mut request = DynamicMessage::new(ty.request());
     request.set_yaml("a", "7").unwrap();
     let mut call = client.call_async(&request).unwrap();
-    let mut heard = Vec::new();
+    let mut received_events = Vec::new();
     node.spin_until(
         || {
             let _ = call.take();
-            heard.extend(std::iter::from_fn(|| events.take()));
-            heard.len() == 4
+            received_events.extend(std::iter::from_fn(|| events.take()));
+            received_events.len() == 4
         },
-        PATIENCE,
+        TIMEOUT,
     );
-    let kinds: Vec<_> = heard.iter().map(|event| event.info.event_type).collect();
+    let kinds: Vec<_> = received_events
+        .iter()
+        .map(|event| event.info.event_type)
+        .collect();
     assert_eq!(kinds, [0, 1, 2, 3]);
-    assert_eq!(heard[1].request[0].a, 7);
-    assert_eq!(heard[3].response[0].sum, 7);
+    assert_eq!(received_events[1].request[0].a, 7);
+    assert_eq!(received_events[3].response[0].sum, 7);
 }
 
 #[test]
@@ -175,7 +197,7 @@ fn a_library_without_the_types_of_events_is_named() {
     );
     let ty = DynamicServiceType::new(&library, "own/srv/Ask").unwrap();
     let context = Context::with_options(ContextOptions::local(76)).unwrap();
-    let node = context.node("asker").unwrap();
+    let node = context.create_node("asker").unwrap();
     let client = node
         .create_dynamic_client("ask", &ty, ServiceOptions::default())
         .unwrap();

@@ -1,4 +1,4 @@
-//! Managed nodes: what a state allows, who hears of it, and how it changes.
+//! Lifecycle nodes: states, transitions, events and services.
 #![allow(
     clippy::disallowed_methods,
     reason = "an answer that comes from another thread needs one"
@@ -19,14 +19,14 @@ use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::msg::message::Service as ServiceType;
 use pteros::prelude::*;
 use pteros::{
-    CallbackReturn, ExecutorHandle, LaterAnswer, LifecycleCallbacks, LifecycleNode,
+    CallbackReturn, CallbackReturnSender, ExecutorHandle, LifecycleCallbacks, LifecycleNode,
     LifecyclePublisher, LifecycleState as S, LifecycleTransition as T, MultiThreadedExecutor,
     TransitionError,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Of a context that meets nobody.
+/// Options of a context without remote peers.
 fn context() -> Context {
     Context::with_options(ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
@@ -35,22 +35,22 @@ fn context() -> Context {
     .unwrap()
 }
 
-type Answer = Box<dyn FnMut(&'static str) -> CallbackReturn + Send>;
+type CallbackScript = Box<dyn FnMut(&'static str) -> CallbackReturn + Send>;
 
-/// Notes what is called, and answers as it is told.
-struct Told {
+/// Records the calls and returns scripted results.
+struct RecordingCallbacks {
     calls: Arc<Mutex<Vec<(&'static str, S)>>>,
-    answer: Answer,
+    answer: CallbackScript,
 }
 
-impl Told {
+impl RecordingCallbacks {
     fn call(&mut self, what: &'static str, previous: S) -> CallbackReturn {
         self.calls.lock().unwrap().push((what, previous));
         (self.answer)(what)
     }
 }
 
-impl LifecycleCallbacks for Told {
+impl LifecycleCallbacks for RecordingCallbacks {
     fn on_configure(&mut self, _: &LifecycleNode, previous: S) -> CallbackReturn {
         self.call("configure", previous)
     }
@@ -76,42 +76,42 @@ impl LifecycleCallbacks for Told {
     }
 }
 
-/// A node, who watches its topic, and what its callbacks were asked.
-struct Stage {
+/// A lifecycle node, a subscription to its events, and its recorded callbacks.
+struct LifecycleFixture {
     node: LifecycleNode,
-    heard: Subscription<TransitionEvent>,
+    subscription: Subscription<TransitionEvent>,
     calls: Arc<Mutex<Vec<(&'static str, S)>>>,
     watcher: Node,
 }
 
-impl Stage {
+impl LifecycleFixture {
     fn new(answer: impl FnMut(&'static str) -> CallbackReturn + Send + 'static) -> Self {
         let context = context();
         let calls = Arc::new(Mutex::default());
-        let told = Told {
+        let callbacks = RecordingCallbacks {
             calls: Arc::clone(&calls),
             answer: Box::new(answer),
         };
-        let watcher = context.node("watcher").unwrap();
+        let watcher = context.create_node("watcher").unwrap();
         let topic = "/arm/transition_event";
-        let heard = watcher.create_polled_subscription(topic, 100).unwrap();
-        let node = LifecycleNode::new(&context, NodeOptions::new("arm"), told).unwrap();
+        let subscription = watcher.create_polled_subscription(topic, 100).unwrap();
+        let node = LifecycleNode::new(&context, NodeOptions::new("arm"), callbacks).unwrap();
         Self {
             node,
-            heard,
+            subscription,
             calls,
             watcher,
         }
     }
 
-    fn obedient() -> Self {
+    fn succeeding() -> Self {
         Self::new(|_| CallbackReturn::Success)
     }
 
-    /// What was heard since: the states that were left and entered.
+    /// Transition events since the last call: start and goal states.
     fn events(&self) -> Vec<(u8, u8, u8)> {
         let mut events = Vec::new();
-        while let Some(event) = self.heard.take() {
+        while let Some(event) = self.subscription.take() {
             assert!(event.timestamp > 0);
             let (from, to) = (&event.start_state, &event.goal_state);
             assert_eq!(from.label, S::from_id(from.id).unwrap().label());
@@ -124,8 +124,12 @@ impl Stage {
         std::mem::take(&mut self.calls.lock().unwrap())
     }
 
-    /// Calls one of the node's services while it is spun.
-    fn ask<V: ServiceType>(&self, service: &str, request: &V::Request) -> Sample<V::Response> {
+    /// Calls a service of the node while it is spun.
+    fn call_service<V: ServiceType>(
+        &self,
+        service: &str,
+        request: &V::Request,
+    ) -> Sample<V::Response> {
         let name = format!("/arm/{service}");
         let client = self.watcher.create_client::<V>(&name).unwrap();
         let mut call = client.call_async(request).unwrap();
@@ -135,7 +139,7 @@ impl Stage {
                 answer = answer.take().or_else(|| call.take());
                 answer.is_some()
             },
-            PATIENCE,
+            TIMEOUT,
         );
         assert!(done, "{service} is not answered");
         answer.unwrap().unwrap()
@@ -147,12 +151,13 @@ impl Stage {
             label: label.into(),
         };
         let request = ChangeState_Request { transition };
-        self.ask::<ChangeState>("change_state", &request).success
+        self.call_service::<ChangeState>("change_state", &request)
+            .success
     }
 
     fn transitions(&self, service: &str) -> Vec<(u8, String, u8, u8)> {
         let request = GetAvailableTransitions_Request {};
-        let answer = self.ask::<GetAvailableTransitions>(service, &request);
+        let answer = self.call_service::<GetAvailableTransitions>(service, &request);
         let GetAvailableTransitions_Response {
             available_transitions,
         } = &*answer;
@@ -166,9 +171,9 @@ impl Stage {
 }
 
 #[test]
-fn a_life_from_configure_to_shutdown_is_told_step_by_step() {
-    let stage = Stage::obedient();
-    let node = &stage.node;
+fn transitions_from_configure_to_shutdown_are_published() {
+    let fixture = LifecycleFixture::succeeding();
+    let node = &fixture.node;
     assert_eq!(node.state(), S::Unconfigured);
     assert_eq!(node.configure(), Ok(S::Inactive));
     assert_eq!(node.activate(), Ok(S::Active));
@@ -187,7 +192,7 @@ fn a_life_from_configure_to_shutdown_is_told_step_by_step() {
         (5, 1, 12),
         (50, 12, 4),
     ];
-    assert_eq!(stage.events(), events);
+    assert_eq!(fixture.events(), events);
     let calls = [
         ("configure", S::Unconfigured),
         ("activate", S::Inactive),
@@ -195,16 +200,16 @@ fn a_life_from_configure_to_shutdown_is_told_step_by_step() {
         ("cleanup", S::Inactive),
         ("shutdown", S::Unconfigured),
     ];
-    assert_eq!(stage.calls(), calls);
+    assert_eq!(fixture.calls(), calls);
 }
 
 #[test]
-fn services_change_and_tell_the_state_as_in_ros2() {
-    let stage = Stage::obedient();
-    assert!(stage.change(1, ""));
-    // The label goes before the id, which many leave at zero.
-    assert!(stage.change(0, "activate"));
-    let state = stage.ask::<GetState>("get_state", &GetState_Request {});
+fn services_change_and_report_the_state_as_in_ros2() {
+    let fixture = LifecycleFixture::succeeding();
+    assert!(fixture.change(1, ""));
+    // The label takes precedence over the id, which many clients leave at zero.
+    assert!(fixture.change(0, "activate"));
+    let state = fixture.call_service::<GetState>("get_state", &GetState_Request {});
     let active = State {
         id: 3,
         label: "active".into(),
@@ -212,24 +217,24 @@ fn services_change_and_tell_the_state_as_in_ros2() {
     assert_eq!(state.current_state, active);
     let row = |id, label: &str, start, goal| (id, label.to_string(), start, goal);
     assert_eq!(
-        stage.transitions("get_available_transitions"),
+        fixture.transitions("get_available_transitions"),
         [row(4, "deactivate", 3, 14), row(7, "shutdown", 3, 12)]
     );
-    // Not from here: refused, and nothing happens.
-    assert!(!stage.change(1, ""));
-    assert!(!stage.change(4, "activate"));
-    // What callbacks decide cannot be asked for.
-    assert!(!stage.change(0, "transition_success"));
-    assert_eq!(stage.node.state(), S::Active);
-    assert!(stage.change(0, "shutdown"));
-    assert_eq!(stage.node.state(), S::Finalized);
-    assert!(stage.transitions("get_available_transitions").is_empty());
+    // Not available here: rejected without effect.
+    assert!(!fixture.change(1, ""));
+    assert!(!fixture.change(4, "activate"));
+    // Transitions that follow from callbacks cannot be requested.
+    assert!(!fixture.change(0, "transition_success"));
+    assert_eq!(fixture.node.state(), S::Active);
+    assert!(fixture.change(0, "shutdown"));
+    assert_eq!(fixture.node.state(), S::Finalized);
+    assert!(fixture.transitions("get_available_transitions").is_empty());
 
-    let states =
-        stage.ask::<GetAvailableStates>("get_available_states", &GetAvailableStates_Request {});
+    let states = fixture
+        .call_service::<GetAvailableStates>("get_available_states", &GetAvailableStates_Request {});
     let states: Vec<_> = states.available_states.iter().map(|s| s.id).collect();
     assert_eq!(states, [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 15]);
-    let graph = stage.transitions("get_transition_graph");
+    let graph = fixture.transitions("get_transition_graph");
     assert_eq!(graph.len(), 25);
     assert_eq!(graph[0], row(1, "configure", 1, 10));
     assert_eq!(graph[3], row(12, "transition_error", 10, 15));
@@ -238,26 +243,30 @@ fn services_change_and_tell_the_state_as_in_ros2() {
 }
 
 #[test]
-fn an_illegal_transition_names_the_state_and_what_is_possible() {
-    let stage = Stage::obedient();
-    let error = stage.node.activate().unwrap_err();
+fn an_illegal_transition_names_the_state_and_available_transitions() {
+    let fixture = LifecycleFixture::succeeding();
+    let error = fixture.node.activate().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "node \"/arm\" is unconfigured [1]: no transition [3] leads away from there; \
-         possible: configure [1], shutdown [5]"
+        "node \"/arm\": transition [3] is not available in state unconfigured [1]; \
+         available: configure [1], shutdown [5]"
     );
-    let unknown = stage.node.change_state_by_label("dance").unwrap_err();
-    assert!(unknown.to_string().contains("no transition \"dance\""));
-    stage.node.shutdown().unwrap();
-    let end = stage.node.configure().unwrap_err();
-    assert!(end.to_string().ends_with("possible: none"), "{end}");
-    assert_eq!(stage.calls().len(), 1);
+    let unknown = fixture.node.change_state_by_label("dance").unwrap_err();
+    assert!(
+        unknown
+            .to_string()
+            .contains("transition \"dance\" is not available")
+    );
+    fixture.node.shutdown().unwrap();
+    let end = fixture.node.configure().unwrap_err();
+    assert!(end.to_string().ends_with("available: none"), "{end}");
+    assert_eq!(fixture.calls().len(), 1);
 }
 
 #[test]
-fn a_failure_leads_back_and_shutting_down_goes_on() {
-    let stage = Stage::new(|_| CallbackReturn::Failure);
-    let node = &stage.node;
+fn a_failure_returns_to_the_previous_state_but_shutdown_continues() {
+    let fixture = LifecycleFixture::new(|_| CallbackReturn::Failure);
+    let node = &fixture.node;
     assert!(matches!(
         node.configure(),
         Err(TransitionError::Failed {
@@ -266,14 +275,14 @@ fn a_failure_leads_back_and_shutting_down_goes_on() {
             ..
         })
     ));
-    assert_eq!(stage.events(), [(1, 1, 10), (11, 10, 1)]);
-    assert!(!stage.change(0, "shutdown"));
+    assert_eq!(fixture.events(), [(1, 1, 10), (11, 10, 1)]);
+    assert!(!fixture.change(0, "shutdown"));
     assert_eq!(node.state(), S::Finalized);
 }
 
 #[test]
-fn an_error_or_a_panic_is_processed_and_decides_what_becomes_of_the_node() {
-    // What the callback does, what error processing says, where that leads.
+fn errors_and_panics_run_on_error_which_decides_the_next_state() {
+    // The callback, the return value of `on_error`, and the resulting state.
     type Act = fn() -> CallbackReturn;
     let stories: [(Act, Act, u8, S); 4] = [
         (
@@ -302,13 +311,13 @@ fn an_error_or_a_panic_is_processed_and_decides_what_becomes_of_the_node() {
         ),
     ];
     for (act, clean, last, end) in stories {
-        let stage = Stage::new(move |what| match what {
+        let fixture = LifecycleFixture::new(move |what| match what {
             "activate" => act(),
             "error" => clean(),
             _ => CallbackReturn::Success,
         });
-        stage.node.configure().unwrap();
-        let error = stage.node.activate().unwrap_err();
+        fixture.node.configure().unwrap();
+        let error = fixture.node.activate().unwrap_err();
         assert!(matches!(error, TransitionError::Error { state, .. } if state == end));
         let events = [
             (1, 1, 10),
@@ -317,34 +326,35 @@ fn an_error_or_a_panic_is_processed_and_decides_what_becomes_of_the_node() {
             (32, 13, 15),
             (last, 15, end.id()),
         ];
-        assert_eq!(stage.events(), events);
-        assert_eq!(stage.calls()[2], ("error", S::Inactive));
+        assert_eq!(fixture.events(), events);
+        assert_eq!(fixture.calls()[2], ("error", S::Inactive));
     }
 }
 
-/// Publishes in its callbacks and by a timer.
-struct Speaker {
+/// Publishes in its callbacks and from a timer.
+struct PublishingCallbacks {
     publisher: Option<LifecyclePublisher<UInt64>>,
     timer: Option<Timer>,
     fails: Arc<AtomicBool>,
 }
 
-impl Speaker {
-    fn say(&self, data: u64) -> CallbackReturn {
+impl PublishingCallbacks {
+    fn publish(&self, data: u64) -> CallbackReturn {
         let publisher = self.publisher.as_ref().unwrap();
         publisher.publish(&UInt64 { data }).unwrap();
-        match self.fails.load(Ordering::Relaxed) {
-            true => CallbackReturn::Failure,
-            false => CallbackReturn::Success,
+        if self.fails.load(Ordering::Relaxed) {
+            CallbackReturn::Failure
+        } else {
+            CallbackReturn::Success
         }
     }
 }
 
-impl LifecycleCallbacks for Speaker {
+impl LifecycleCallbacks for PublishingCallbacks {
     fn on_configure(&mut self, node: &LifecycleNode, _: S) -> CallbackReturn {
         let publisher = node.create_publisher::<UInt64>("said", 100).unwrap();
         self.publisher = Some(publisher.clone());
-        self.say(1);
+        self.publish(1);
         let ticks = publisher.clone();
         let me = node.clone();
         let tick = move || {
@@ -357,34 +367,36 @@ impl LifecycleCallbacks for Speaker {
     }
 
     fn on_activate(&mut self, _: &LifecycleNode, _: S) -> CallbackReturn {
-        self.say(2)
+        self.publish(2)
     }
 
     fn on_deactivate(&mut self, _: &LifecycleNode, _: S) -> CallbackReturn {
         assert!(self.timer.as_ref().unwrap().is_cancelled());
-        self.say(3)
+        self.publish(3)
     }
 
     fn on_shutdown(&mut self, _: &LifecycleNode, _: S) -> CallbackReturn {
-        self.say(5)
+        self.publish(5)
     }
 }
 
-fn speaker(context: &Context) -> (LifecycleNode, Subscription<UInt64>, Arc<AtomicBool>) {
-    let heard = context.node("ear").unwrap();
-    let heard = heard.create_polled_subscription("said", 100).unwrap();
+fn publishing_node(context: &Context) -> (LifecycleNode, Subscription<UInt64>, Arc<AtomicBool>) {
+    let subscription = context.create_node("ear").unwrap();
+    let subscription = subscription
+        .create_polled_subscription("said", 100)
+        .unwrap();
     let fails = Arc::new(AtomicBool::new(false));
-    let callbacks = Speaker {
+    let callbacks = PublishingCallbacks {
         publisher: None,
         timer: None,
         fails: fails.clone(),
     };
     let node = LifecycleNode::new(context, NodeOptions::new("mouth"), callbacks).unwrap();
-    (node, heard, fails)
+    (node, subscription, fails)
 }
 
-fn words(heard: &Subscription<UInt64>) -> Vec<u64> {
-    std::iter::from_fn(|| heard.take())
+fn received_values(subscription: &Subscription<UInt64>) -> Vec<u64> {
+    std::iter::from_fn(|| subscription.take())
         .map(|word| word.data)
         .collect()
 }
@@ -392,38 +404,42 @@ fn words(heard: &Subscription<UInt64>) -> Vec<u64> {
 #[test]
 fn publishers_and_timers_work_while_the_node_is_active() {
     let context = context();
-    let (node, heard, fails) = speaker(&context);
+    let (node, subscription, fails) = publishing_node(&context);
     let idle = || node.spin_until(|| false, Duration::from_millis(30));
     node.configure().unwrap();
     idle();
-    assert_eq!(words(&heard), [0; 0], "it is inactive");
+    assert_eq!(received_values(&subscription), [0; 0], "it is inactive");
     node.activate().unwrap();
-    let spoke = node.spin_until(|| heard.take().is_some_and(|w| w.data == 4), PATIENCE);
+    let spoke = node.spin_until(|| subscription.take().is_some_and(|w| w.data == 4), TIMEOUT);
     assert!(spoke, "its timer ticks");
-    words(&heard);
-    // It is active still when deactivating fails.
+    received_values(&subscription);
+    // It stays active if deactivation fails.
     fails.store(true, Ordering::Relaxed);
     node.deactivate().unwrap_err();
-    assert_eq!(words(&heard), [3]);
-    assert!(node.spin_until(|| heard.take().is_some_and(|w| w.data == 4), PATIENCE));
+    assert_eq!(received_values(&subscription), [3]);
+    assert!(node.spin_until(|| subscription.take().is_some_and(|w| w.data == 4), TIMEOUT));
     fails.store(false, Ordering::Relaxed);
     node.deactivate().unwrap();
-    assert_eq!(words(&heard).last(), Some(&3));
+    assert_eq!(received_values(&subscription).last(), Some(&3));
     idle();
-    assert_eq!(words(&heard), [0; 0], "it is inactive again");
-    // Not active after all.
+    assert_eq!(
+        received_values(&subscription),
+        [0; 0],
+        "it is inactive again"
+    );
+    // Activation failed.
     fails.store(true, Ordering::Relaxed);
     node.activate().unwrap_err();
-    assert_eq!(words(&heard), [2]);
+    assert_eq!(received_values(&subscription), [2]);
     idle();
     // It was not active before it shut down.
     node.shutdown().unwrap_err();
     idle();
-    assert_eq!(words(&heard), [0; 0]);
+    assert_eq!(received_values(&subscription), [0; 0]);
 }
 
 #[test]
-fn what_an_inactive_publisher_drops_is_counted() {
+fn messages_dropped_by_an_inactive_publisher_are_counted() {
     let context = context();
     let node = LifecycleNode::new(&context, NodeOptions::new("mouth"), ()).unwrap();
     let publisher = node.create_publisher::<UInt64>("said", 10).unwrap();
@@ -439,24 +455,24 @@ fn what_an_inactive_publisher_drops_is_counted() {
     assert_eq!(publisher.dropped_count(), 4);
 }
 
-/// A node whose answers the test gives.
-fn hesitant() -> (Stage, mpsc::Receiver<LaterAnswer>) {
+/// A node whose callback results the test sends.
+fn deferring() -> (LifecycleFixture, mpsc::Receiver<CallbackReturnSender>) {
     let (send, answers) = mpsc::channel();
-    let stage = Stage::new(move |what| {
+    let fixture = LifecycleFixture::new(move |what| {
         if what == "error" {
             return CallbackReturn::Success;
         }
-        let (later, answer) = CallbackReturn::later();
+        let (later, answer) = CallbackReturn::deferred();
         send.send(answer).unwrap();
         later
     });
-    (stage, answers)
+    (fixture, answers)
 }
 
 #[test]
-fn a_callback_may_answer_later_and_the_node_takes_one_transition_at_a_time() {
-    let (stage, answers) = hesitant();
-    let client = stage
+fn a_callback_may_defer_its_result_and_transitions_do_not_overlap() {
+    let (fixture, answers) = deferring();
+    let client = fixture
         .watcher
         .create_client::<ChangeState>("/arm/change_state")
         .unwrap();
@@ -468,16 +484,16 @@ fn a_callback_may_answer_later_and_the_node_takes_one_transition_at_a_time() {
     };
     let mut call = client.call_async(&request).unwrap();
     assert!(
-        stage
+        fixture
             .node
-            .spin_until(|| stage.node.state() == S::Configuring, PATIENCE)
+            .spin_until(|| fixture.node.state() == S::Configuring, TIMEOUT)
     );
-    let answer = answers.recv_timeout(PATIENCE).unwrap();
-    // Meanwhile it can be asked, and refuses more.
-    let state = stage.ask::<GetState>("get_state", &GetState_Request {});
+    let answer = answers.recv_timeout(TIMEOUT).unwrap();
+    // Meanwhile its state can be queried, and it rejects further requests.
+    let state = fixture.call_service::<GetState>("get_state", &GetState_Request {});
     assert_eq!(state.current_state.label, "configuring");
-    assert!(!stage.change(0, "shutdown"));
-    let busy = stage.node.configure().unwrap_err();
+    assert!(!fixture.change(0, "shutdown"));
+    let busy = fixture.node.configure().unwrap_err();
     assert!(
         matches!(
             busy,
@@ -491,38 +507,38 @@ fn a_callback_may_answer_later_and_the_node_takes_one_transition_at_a_time() {
     assert!(call.take().is_none());
     std::thread::spawn(move || answer.success());
     assert!(
-        stage
+        fixture
             .node
-            .spin_until(|| stage.node.state() == S::Inactive, PATIENCE)
+            .spin_until(|| fixture.node.state() == S::Inactive, TIMEOUT)
     );
-    assert!(call.wait(PATIENCE).unwrap().success);
+    assert!(call.wait(TIMEOUT).unwrap().success);
 }
 
-/// Ends a spin, also when the test fails meanwhile.
-struct Cancel(ExecutorHandle);
+/// Cancels the spin on drop, also if the test fails.
+struct CancelOnDrop(ExecutorHandle);
 
-impl Drop for Cancel {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
 #[test]
-fn its_state_is_told_while_a_callback_runs_if_there_is_a_thread() {
+fn the_state_can_be_queried_while_a_callback_runs() {
     let (release, released) = mpsc::channel::<()>();
-    let stage = Stage::new(move |_| {
-        released.recv_timeout(PATIENCE).unwrap();
+    let fixture = LifecycleFixture::new(move |_| {
+        released.recv_timeout(TIMEOUT).unwrap();
         CallbackReturn::Success
     });
-    let executor = MultiThreadedExecutor::new(stage.node.context(), 2);
-    executor.add_node(&stage.node).unwrap();
-    let watcher = &stage.watcher;
+    let executor = MultiThreadedExecutor::new(fixture.node.context(), 2);
+    executor.add_node(&fixture.node).unwrap();
+    let watcher = &fixture.watcher;
     let change = watcher.create_client::<ChangeState>("/arm/change_state");
     let state = watcher.create_client::<GetState>("/arm/get_state");
     let (change, state) = (change.unwrap(), state.unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| executor.spin());
-        let _cancel = Cancel(executor.handle());
+        let _cancel = CancelOnDrop(executor.handle());
         let request = ChangeState_Request {
             transition: Transition {
                 id: 1,
@@ -530,28 +546,28 @@ fn its_state_is_told_while_a_callback_runs_if_there_is_a_thread() {
             },
         };
         let call = change.call_async(&request).unwrap();
-        let told = || state.call(&GetState_Request {}, PATIENCE).unwrap();
-        while told().current_state.label != "configuring" {}
+        let queried_state = || state.call(&GetState_Request {}, TIMEOUT).unwrap();
+        while queried_state().current_state.label != "configuring" {}
         release.send(()).unwrap();
-        assert!(call.wait(PATIENCE).unwrap().success);
+        assert!(call.wait(TIMEOUT).unwrap().success);
     });
 }
 
 #[test]
-fn an_answer_that_is_never_given_is_an_error() {
-    let (stage, answers) = hesitant();
-    assert_eq!(stage.node.configure(), Ok(S::Configuring));
-    drop(answers.recv_timeout(PATIENCE).unwrap());
+fn a_deferred_result_that_is_never_sent_is_an_error() {
+    let (fixture, answers) = deferring();
+    assert_eq!(fixture.node.configure(), Ok(S::Configuring));
+    drop(answers.recv_timeout(TIMEOUT).unwrap());
     assert!(
-        stage
+        fixture
             .node
-            .spin_until(|| stage.node.state() == S::Unconfigured, PATIENCE)
+            .spin_until(|| fixture.node.state() == S::Unconfigured, TIMEOUT)
     );
     let calls = [("configure", S::Unconfigured), ("error", S::Unconfigured)];
-    assert_eq!(stage.calls(), calls);
-    // One that is there before the callback returns is taken at once.
-    let quick = Stage::new(|_| {
-        let (later, answer) = CallbackReturn::later();
+    assert_eq!(fixture.calls(), calls);
+    // A result sent before the callback returns is applied at once.
+    let quick = LifecycleFixture::new(|_| {
+        let (later, answer) = CallbackReturn::deferred();
         answer.failure();
         later
     });
@@ -562,7 +578,7 @@ fn an_answer_that_is_never_given_is_an_error() {
 }
 
 #[test]
-fn a_node_that_is_dropped_takes_its_callbacks_and_services_along() {
+fn a_dropped_node_drops_its_callbacks_and_services() {
     struct Flag(Arc<AtomicBool>, Option<Timer>);
     impl Drop for Flag {
         fn drop(&mut self) {

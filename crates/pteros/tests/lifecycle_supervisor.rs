@@ -1,4 +1,4 @@
-//! A supervisor and nodes in other contexts, as in other processes.
+//! Lifecycle supervisor with nodes in other contexts, as in other processes.
 #![allow(
     clippy::disallowed_methods,
     reason = "each process at work beside the supervisor is a thread"
@@ -13,14 +13,14 @@ use pteros::interfaces::std_msgs::msg::Empty;
 use pteros::prelude::*;
 use pteros::qos::LivelinessPolicy;
 use pteros::{
-    CallbackReturn, Condition, LifecycleCallbacks, LifecycleNode, LifecycleState as S,
-    LifecycleSupervisor, LossPolicy, SupervisedNode, SupervisorEvent,
+    CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState as S, LifecycleSupervisor,
+    LossPolicy, NodeCondition, SupervisedNode, SupervisorEvent,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SLICE: Duration = Duration::from_millis(20);
 
-/// A managed node in a context of its own, until it is dropped.
+/// A managed node in its own context, until dropped.
 struct Process {
     stop: Arc<AtomicBool>,
     state: Arc<Mutex<S>>,
@@ -70,20 +70,20 @@ fn supervise(
 ) -> (LifecycleSupervisor, Events) {
     let context = Context::with_options(ContextOptions::local(domain)).unwrap();
     let events = Events::default();
-    let told = events.clone();
+    let sink = events.clone();
     let supervisor = LifecycleSupervisor::new(&context, nodes).unwrap();
-    let supervisor = supervisor.on_event(move |event| told.lock().unwrap().push(event.clone()));
+    let supervisor = supervisor.on_event(move |event| sink.lock().unwrap().push(event.clone()));
     (supervisor, events)
 }
 
-/// Looks on until it is so.
+/// Watches until the condition holds.
 #[track_caller]
-fn until(
+fn watch_until(
     supervisor: &mut LifecycleSupervisor,
     events: &Events,
     done: impl Fn(&LifecycleSupervisor) -> bool,
 ) {
-    for _ in 0..PATIENCE.as_millis() / SLICE.as_millis() {
+    for _ in 0..TIMEOUT.as_millis() / SLICE.as_millis() {
         if done(supervisor) {
             return;
         }
@@ -92,15 +92,15 @@ fn until(
     panic!("not so: {}, {:?}", supervisor.report(), events.lock());
 }
 
-/// Tries again at once.
-const SOON: LossPolicy = LossPolicy::Restart {
+/// Retries at once.
+const RETRY_AT_ONCE: LossPolicy = LossPolicy::Restart {
     attempts: 5,
     backoff: Duration::from_millis(10),
     backoff_max: Duration::from_millis(100),
 };
 
 #[test]
-fn nodes_of_other_processes_are_brought_up_and_again_when_they_come_back() {
+fn nodes_of_other_processes_are_brought_up_and_restarted() {
     const DOMAIN: u32 = 97;
     let lidar = Process::start(DOMAIN, "lidar", ());
     let map = Process::start(DOMAIN, "map", ());
@@ -108,29 +108,29 @@ fn nodes_of_other_processes_are_brought_up_and_again_when_they_come_back() {
         DOMAIN,
         [
             SupervisedNode::new("map").depends_on("lidar"),
-            SupervisedNode::new("lidar").on_loss(SOON),
+            SupervisedNode::new("lidar").on_loss(RETRY_AT_ONCE),
         ],
     );
     let report = supervisor.bring_up();
     assert!(report.all_are(S::Active), "{report} {:?}", events.lock());
     assert_eq!(report.nodes[0].node, "/lidar");
     assert_eq!(report.to_string(), "/lidar active, /map active");
-    let told: Vec<_> = events
+    let lines: Vec<_> = events
         .lock()
         .unwrap()
         .iter()
         .map(ToString::to_string)
         .collect();
-    let at = |text: &str| told.iter().position(|line| line == text);
-    assert!(at("/lidar is active") < at("/map is inactive"), "{told:?}");
+    let at = |text: &str| lines.iter().position(|line| line == text);
+    assert!(at("/lidar is active") < at("/map is inactive"), "{lines:?}");
 
     drop(lidar);
-    until(&mut supervisor, &events, |s| {
-        s.report().nodes[0].condition == Condition::Missing
+    watch_until(&mut supervisor, &events, |s| {
+        s.report().nodes[0].condition == NodeCondition::Missing
     });
     assert_eq!(map.state(), S::Active);
     let lidar = Process::start(DOMAIN, "lidar", ());
-    until(&mut supervisor, &events, |s| s.report().all_are(S::Active));
+    watch_until(&mut supervisor, &events, |s| s.report().all_are(S::Active));
     assert_eq!(lidar.state(), S::Active);
 
     let report = supervisor.shut_down();
@@ -138,33 +138,34 @@ fn nodes_of_other_processes_are_brought_up_and_again_when_they_come_back() {
 }
 
 #[test]
-fn a_node_that_is_back_before_its_end_is_noticed_is_brought_up_again() {
+fn a_node_that_restarts_before_its_loss_is_detected_is_brought_up_again() {
     const DOMAIN: u32 = 96;
     let first = Process::start(DOMAIN, "arm", ());
-    let (mut supervisor, events) = supervise(DOMAIN, [SupervisedNode::new("arm").on_loss(SOON)]);
+    let (mut supervisor, events) =
+        supervise(DOMAIN, [SupervisedNode::new("arm").on_loss(RETRY_AT_ONCE)]);
     let report = supervisor.bring_up();
     assert!(report.all_are(S::Active), "{report} {:?}", events.lock());
-    // As after a crash: the dead one is taken for alive until its lease is over.
+    // As after a crash: the lost node counts as alive until its lease expires.
     let second = Process::start(DOMAIN, "arm", ());
-    let are_two = |event: &SupervisorEvent| matches!(event, SupervisorEvent::Twins { .. });
-    until(&mut supervisor, &events, |_| {
+    let are_two = |event: &SupervisorEvent| matches!(event, SupervisorEvent::DuplicateName { .. });
+    watch_until(&mut supervisor, &events, |_| {
         events.lock().unwrap().iter().any(are_two)
     });
     assert_eq!(second.state(), S::Unconfigured);
     drop(first);
-    until(&mut supervisor, &events, |s| {
+    watch_until(&mut supervisor, &events, |s| {
         second.state() == S::Active && s.report().all_are(S::Active)
     });
 }
 
-/// Says that it lives, as its node does its work.
+/// Asserts liveliness as part of its work.
 #[derive(Default)]
-struct Working {
+struct WorkingCallbacks {
     timer: Option<Timer>,
     stuck: Arc<AtomicBool>,
 }
 
-impl LifecycleCallbacks for Working {
+impl LifecycleCallbacks for WorkingCallbacks {
     fn on_configure(&mut self, node: &LifecycleNode, _: S) -> CallbackReturn {
         let qos = QosProfile::default().liveliness(LivelinessPolicy::ManualByTopic, LEASE);
         let beat = node.create_publisher::<Empty>("beat", &qos).unwrap();
@@ -182,35 +183,35 @@ impl LifecycleCallbacks for Working {
 const LEASE: Duration = Duration::from_millis(500);
 
 #[test]
-fn a_node_that_stops_working_is_noticed_by_its_liveliness() {
+fn a_node_that_stops_working_is_detected_by_its_liveliness() {
     const DOMAIN: u32 = 98;
     let stuck = Arc::new(AtomicBool::new(false));
-    let callbacks = Working {
+    let callbacks = WorkingCallbacks {
         timer: None,
         stuck: stuck.clone(),
     };
     let _arm = Process::start(DOMAIN, "arm", callbacks);
     let hand = Process::start(DOMAIN, "hand", ());
-    let arm = SupervisedNode::new("arm").sign_of_life("beat", "std_msgs/msg/Empty", LEASE);
+    let arm = SupervisedNode::new("arm").liveliness_topic("beat", "std_msgs/msg/Empty", LEASE);
     let hand_of_arm = SupervisedNode::new("hand").depends_on("arm");
     let (mut supervisor, events) = supervise(DOMAIN, [arm, hand_of_arm]);
     let report = supervisor.bring_up();
     assert!(report.all_are(S::Active), "{report}");
-    // Once its beat is heard, it may be missed.
+    // Its loss can be detected only after the first liveliness assertion.
     supervisor.watch(LEASE);
     stuck.store(true, Ordering::Relaxed);
-    until(&mut supervisor, &events, |s| {
-        s.report().nodes[0].condition == Condition::Hanging
+    watch_until(&mut supervisor, &events, |s| {
+        s.report().nodes[0].condition == NodeCondition::Unresponsive
     });
-    until(&mut supervisor, &events, |_| {
+    watch_until(&mut supervisor, &events, |_| {
         hand.state() == S::Unconfigured
     });
     stuck.store(false, Ordering::Relaxed);
-    until(&mut supervisor, &events, |s| s.report().all_are(S::Active));
+    watch_until(&mut supervisor, &events, |s| s.report().all_are(S::Active));
 }
 
 #[test]
-fn a_node_that_does_not_come_is_named() {
+fn a_missing_node_is_named() {
     let shy = SupervisedNode::new("shy").arrival_timeout(Duration::from_millis(200));
     let (mut supervisor, events) = supervise(99, [shy]);
     let report = supervisor.bring_up();

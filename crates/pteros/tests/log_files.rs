@@ -1,5 +1,4 @@
-//! Log files of a context: when there is one, how it is named, what is in it, how it
-//! is cut, and what happens where it cannot be written.
+//! Log files of a context: creation, names, contents, rotation and write errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +8,11 @@ use pteros::args::Arguments;
 use pteros::log::{LogFileFormat, LogFileOptions};
 use pteros::prelude::*;
 
-/// A retry is a second later; twenty seconds of turns are patience.
-const TURN: Duration = Duration::from_millis(50);
-const TURNS_MAX: u32 = 400;
+/// A retry happens a second later; twenty seconds of polling suffice.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+const POLLS_MAX: u32 = 400;
 
-/// A folder that is deleted in the end.
+/// A folder that is deleted at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -23,7 +22,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Names in it, in order.
+    /// The names in it, sorted.
     fn names(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(&self.0) else {
             return Vec::new();
@@ -63,7 +62,7 @@ fn context(domain: u32, folder: &Path, words: &str, files: LogFileOptions) -> Co
 fn a_file_is_made_with_the_first_message_and_named_as_rcl_names_it() {
     let folder = Folder::new("log-name");
     let context = context(66, &folder.0, "", LogFileOptions::default());
-    let node = context.node("arm").unwrap();
+    let node = context.create_node("arm").unwrap();
     pteros::debug!(node.logger(), "not said");
     assert_eq!(folder.names(), [] as [&str; 0]);
     pteros::warn!(node.logger(), "{} degrees", 81);
@@ -75,7 +74,7 @@ fn a_file_is_made_with_the_first_message_and_named_as_rcl_names_it() {
     assert!(name.starts_with("log_files"), "{names:?}");
     let ms: u64 = rest.strip_suffix(".log").unwrap().parse().unwrap();
     assert!(ms > 1_500_000_000_000 && names.len() == 1);
-    // Nothing waits in a buffer.
+    // Nothing is buffered.
     let text = folder.read(&names[0]);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
@@ -84,7 +83,7 @@ fn a_file_is_made_with_the_first_message_and_named_as_rcl_names_it() {
 }
 
 #[test]
-fn the_command_line_names_it_or_wants_none() {
+fn the_command_line_names_or_disables_the_log_file() {
     let folder = Folder::new("log-flags");
     let json = LogFileOptions {
         format: Some(LogFileFormat::Json),
@@ -104,7 +103,7 @@ fn the_command_line_names_it_or_wants_none() {
         LogFileOptions::default(),
     );
     for context in [&named, &twin, &none] {
-        let node = context.node("arm").unwrap();
+        let node = context.create_node("arm").unwrap();
         pteros::info!(node.logger(), "a \"b\"");
     }
     let names = folder.names();
@@ -120,15 +119,15 @@ fn the_command_line_names_it_or_wants_none() {
 }
 
 #[test]
-fn a_configuration_file_says_what_the_program_does_not() {
+fn a_configuration_file_sets_what_the_program_leaves_unset() {
     let folder = Folder::new("log-config");
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.0.join("config.yaml");
     fs::write(&path, "format: json\nfiles_max: 3\n").unwrap();
     let words = format!("--log-config-file {}", path.display());
     let context = context(68, &folder.0, &words, LogFileOptions::default());
-    // Though its node is gone.
-    let log = context.node("arm").unwrap().logger();
+    // Even without its node.
+    let log = context.create_node("arm").unwrap().logger();
     pteros::info!(log, "hello");
     let name = folder
         .names()
@@ -158,7 +157,7 @@ fn a_full_file_is_closed_and_the_oldest_deleted() {
         ..LogFileOptions::default()
     };
     let context = context(69, &folder.0, "--log-file-name arm", small);
-    let log = context.node("arm").unwrap();
+    let log = context.create_node("arm").unwrap();
     for number in 0..1_000 {
         pteros::info!(log.logger(), "message {number}");
     }
@@ -174,7 +173,7 @@ fn a_full_file_is_closed_and_the_oldest_deleted() {
             .iter()
             .all(|text| !text.is_empty() && text.len() <= 4_096)
     );
-    // The last messages, in order, without a hole.
+    // The last messages, in order, without a gap.
     let all = [&*texts[1], &texts[0], &texts[2]].concat();
     let count = all.lines().count();
     for (line, number) in all.lines().zip(1_000 - count..) {
@@ -187,9 +186,9 @@ fn a_full_file_is_closed_and_the_oldest_deleted() {
 }
 
 #[test]
-fn a_disk_that_takes_nothing_stops_nobody_and_is_told_of_once() {
+fn a_full_disk_blocks_nothing_and_is_reported_once() {
     let folder = Folder::new("log-refused");
-    // A file where the folder should be.
+    // A file in place of the folder.
     fs::write(&folder.0, "").unwrap();
     let context = context(
         70,
@@ -197,8 +196,8 @@ fn a_disk_that_takes_nothing_stops_nobody_and_is_told_of_once() {
         "--log-file-name arm",
         LogFileOptions::default(),
     );
-    let node = context.node("arm").unwrap();
-    let hearer = context.node("hearer").unwrap();
+    let node = context.create_node("arm").unwrap();
+    let hearer = context.create_node("hearer").unwrap();
     let qos = QosProfile::rosout().keep_last(100);
     let rosout = hearer
         .create_polled_subscription::<pteros::interfaces::rcl_interfaces::msg::Log>("/rosout", qos)
@@ -217,16 +216,16 @@ fn a_disk_that_takes_nothing_stops_nobody_and_is_told_of_once() {
     fs::remove_file(&folder.0).unwrap();
     let mut more = 0;
     while folder.names().is_empty() {
-        assert!(more < TURNS_MAX);
+        assert!(more < POLLS_MAX);
         pteros::info!(node.logger(), "later {more}");
         more += 1;
-        node.spin_until(|| false, TURN);
+        node.spin_until(|| false, POLL_PERIOD);
     }
     let text = folder.read(&folder.names()[0]);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
     let lost = format!(
-        "[WARN] [arm]: {} messages before this are not in this file",
+        "[WARN] [arm]: {} messages before this one are missing: they could not be written to this file",
         3 + more - 1
     );
     let told = lines[0].split_once(" [1").unwrap();

@@ -1,4 +1,4 @@
-//! Loggers of nodes, heard on `/rosout`.
+//! Loggers of nodes, received on `/rosout`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use pteros::interfaces::rcl_interfaces::srv;
 use pteros::log::Severity;
 use pteros::prelude::*;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn context(domain: u32, words: &str) -> Context {
     let words = format!("--ros-args --disable-stdout-logs {words}");
@@ -20,14 +20,14 @@ fn context(domain: u32, words: &str) -> Context {
     .unwrap()
 }
 
-fn hear(context: &Context) -> Subscription<Log> {
-    let node = context.node("hearer").unwrap();
+fn subscribe_rosout(context: &Context) -> Subscription<Log> {
+    let node = context.create_node("hearer").unwrap();
     let qos = QosProfile::rosout().keep_last(10_000);
     node.create_polled_subscription::<Log>("/rosout", qos)
         .unwrap()
 }
 
-fn heard(subscription: &Subscription<Log>) -> Vec<(u8, String, String)> {
+fn received_logs(subscription: &Subscription<Log>) -> Vec<(u8, String, String)> {
     let taken = std::iter::from_fn(|| subscription.take());
     taken
         .map(|log| (log.level, log.name.clone(), log.msg.clone()))
@@ -35,16 +35,16 @@ fn heard(subscription: &Subscription<Log>) -> Vec<(u8, String, String)> {
 }
 
 #[test]
-fn what_is_severe_enough_is_on_rosout_for_late_joiners_too() {
+fn enabled_messages_are_on_rosout_for_late_joiners_too() {
     let context = context(61, "--log-level robot.arm:=warn");
     let options = NodeOptions::new("arm").namespace("/robot");
-    let node = context.node_with(options).unwrap();
+    let node = context.create_node_with(options).unwrap();
     let log = node.logger();
     pteros::info!(log, "not {}", "said");
     pteros::warn!(log, "{} degrees", 81);
     let line = line!() - 1;
-    let rosout = hear(&context);
-    let said = rosout.take_timeout(PATIENCE).unwrap();
+    let rosout = subscribe_rosout(&context);
+    let said = rosout.take_timeout(TIMEOUT).unwrap();
     assert_eq!(
         (said.level, said.name.as_str(), said.msg.as_str()),
         (30, "robot.arm", "81 degrees")
@@ -57,27 +57,27 @@ fn what_is_severe_enough_is_on_rosout_for_late_joiners_too() {
     pteros::fatal!(log, "the end");
     let gripper = (10, "robot.arm.gripper".to_owned(), "fine".to_owned());
     let end = (50, "robot.arm".to_owned(), "the end".to_owned());
-    assert_eq!(heard(&rosout), [gripper, end]);
+    assert_eq!(received_logs(&rosout), [gripper, end]);
     let node = context.graph().publishers("/rosout");
     assert_eq!(node.len(), 1, "{node:?}");
 }
 
 #[test]
-fn places_speak_once_not_at_first_or_not_too_often() {
+fn once_skip_first_and_throttle_macros_limit_messages() {
     let context = context(62, "");
-    let log = context.node("talker").unwrap().logger();
-    let _kept = context.node("talker").unwrap();
-    let node = context.node("speaker").unwrap();
+    let log = context.create_node("talker").unwrap().logger();
+    let _kept = context.create_node("talker").unwrap();
+    let node = context.create_node("speaker").unwrap();
     let own = node.logger();
-    let rosout = hear(&context);
+    let rosout = subscribe_rosout(&context);
     for turn in 0..3 {
         pteros::info_once!(own, "once {turn}");
         pteros::error_skip_first!(own, "later {turn}");
         pteros::warn_throttle!(own, Duration::from_secs(3600), "rarely {turn}");
-        // Of a node that is gone: nobody's words.
+        // A logger whose node is gone publishes nothing.
         pteros::info!(log, "gone");
     }
-    let texts: Vec<_> = heard(&rosout)
+    let texts: Vec<_> = received_logs(&rosout)
         .into_iter()
         .map(|(_, _, text)| text)
         .collect();
@@ -87,30 +87,30 @@ fn places_speak_once_not_at_first_or_not_too_often() {
 #[test]
 fn rosout_takes_a_thousand_messages_a_second_and_no_more() {
     let context = context(63, "");
-    let node = context.node("chatty").unwrap();
+    let node = context.create_node("chatty").unwrap();
     let log = node.logger();
-    let rosout = hear(&context);
+    let rosout = subscribe_rosout(&context);
     for number in 0..5_000 {
         pteros::info!(log, "{number}");
     }
-    let count = heard(&rosout).len();
+    let count = received_logs(&rosout).len();
     assert!((1_000..5_000).contains(&count), "{count}");
 }
 
 #[test]
 fn rosout_can_be_switched_off() {
     let context = context(64, "--disable-rosout-logs");
-    let node = context.node("quiet").unwrap();
+    let node = context.create_node("quiet").unwrap();
     pteros::error!(node.logger(), "unheard");
     assert!(context.graph().publishers("/rosout").is_empty());
 }
 
 #[test]
-fn levels_are_served_where_the_node_asks_for_it() {
+fn logger_level_services_exist_where_enabled() {
     let context = context(65, "");
     let options = NodeOptions::new("arm").enable_logger_service(true);
-    let node = context.node_with(options).unwrap();
-    let asker = context.node("asker").unwrap();
+    let node = context.create_node_with(options).unwrap();
+    let asker = context.create_node("asker").unwrap();
     let set = asker
         .create_client::<srv::SetLoggerLevels>("/arm/set_logger_levels")
         .unwrap();
@@ -128,7 +128,7 @@ fn levels_are_served_where_the_node_asks_for_it() {
             answer = call.take().map(Result::unwrap);
             answer.is_some()
         },
-        PATIENCE
+        TIMEOUT
     ));
     let results = &answer.unwrap().results;
     assert_eq!(
@@ -151,7 +151,7 @@ fn levels_are_served_where_the_node_asks_for_it() {
             answer = call.take().map(Result::unwrap);
             answer.is_some()
         },
-        PATIENCE
+        TIMEOUT
     ));
     let levels = answer.unwrap().levels.clone();
     assert_eq!(levels, [level("arm", 10), level("other", 0)]);

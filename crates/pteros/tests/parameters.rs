@@ -1,4 +1,4 @@
-//! Parameters of a node, in the program and from other nodes.
+//! Parameters: declared, read and set in the program and by other nodes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use pteros::parameter::{
 };
 use pteros::prelude::*;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn context(words: &[&str]) -> Context {
     let words = ["--ros-args"].iter().chain(words);
@@ -24,8 +24,8 @@ fn context(words: &[&str]) -> Context {
     .unwrap()
 }
 
-/// Asks a node of the same context, which is spun meanwhile.
-fn ask<S: pteros::msg::message::Service>(
+/// Calls a service of a node in the same context, which is spun meanwhile.
+fn call_service<S: pteros::msg::message::Service>(
     node: &Node,
     name: &str,
     request: S::Request,
@@ -33,7 +33,7 @@ fn ask<S: pteros::msg::message::Service>(
 where
     S::Response: Clone,
 {
-    let asker = node.context().node("asker").unwrap();
+    let asker = node.context().create_node("asker").unwrap();
     let name = format!("{}/{name}", node.fully_qualified_name());
     let client = asker.create_client::<S>(&name).unwrap();
     let mut call = client.call_async(&request).unwrap();
@@ -43,7 +43,7 @@ where
             answer = call.take().map(|answer| (*answer.unwrap()).clone());
             answer.is_some()
         },
-        PATIENCE,
+        TIMEOUT,
     );
     answer.expect("an answer")
 }
@@ -52,7 +52,7 @@ fn set(node: &Node, name: &str, value: impl Into<ParameterValue>) -> (bool, Stri
     let request = srv::SetParameters_Request {
         parameters: vec![Parameter::new(name, value).into_message()],
     };
-    let answer = ask::<srv::SetParameters>(node, "set_parameters", request);
+    let answer = call_service::<srv::SetParameters>(node, "set_parameters", request);
     let [result] = answer.results.as_slice() else {
         panic!("{answer:?}")
     };
@@ -60,8 +60,8 @@ fn set(node: &Node, name: &str, value: impl Into<ParameterValue>) -> (bool, Stri
 }
 
 #[test]
-fn a_handle_follows_what_others_set() {
-    let node = context(&[]).node("wheels").unwrap();
+fn a_handle_follows_values_set_by_others() {
+    let node = context(&[]).create_node("wheels").unwrap();
     let speed = node.declare_parameter("speed", 1.5).unwrap();
     let name = node.declare_parameter("name", "left").unwrap();
     assert_eq!((speed.value(), name.value()), (1.5, "left".to_owned()));
@@ -72,7 +72,7 @@ fn a_handle_follows_what_others_set() {
     assert_eq!(speed.value(), 0.5);
     let names = vec!["speed".to_owned(), "name".to_owned()];
     let request = srv::GetParameters_Request { names };
-    let answer = ask::<srv::GetParameters>(&node, "get_parameters", request);
+    let answer = call_service::<srv::GetParameters>(&node, "get_parameters", request);
     let values: Vec<_> = answer
         .values
         .iter()
@@ -82,7 +82,7 @@ fn a_handle_follows_what_others_set() {
 }
 
 #[test]
-fn overrides_go_before_defaults_options_before_the_command_line() {
+fn overrides_precede_defaults_and_options_precede_the_command_line() {
     let context = context(&[
         "-p",
         "speed:=3",
@@ -95,8 +95,8 @@ fn overrides_go_before_defaults_options_before_the_command_line() {
         Parameter::new("frame", "odom"),
         Parameter::new("name", "mine"),
     ]);
-    let node = context.node_with(options).unwrap();
-    // An integer that is lossless as a double is one.
+    let node = context.create_node_with(options).unwrap();
+    // An integer without loss as a double becomes one.
     assert_eq!(node.declare_parameter("speed", 1.5).unwrap().value(), 3.0);
     assert_eq!(
         node.declare_parameter("name", "none").unwrap().value(),
@@ -111,7 +111,9 @@ fn overrides_go_before_defaults_options_before_the_command_line() {
 
 #[test]
 fn a_wrong_override_is_an_error_that_names_its_source() {
-    let node = context(&["-p", "speed:=fast"]).node("wheels").unwrap();
+    let node = context(&["-p", "speed:=fast"])
+        .create_node("wheels")
+        .unwrap();
     let error = node.declare_parameter("speed", 1.5).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -128,8 +130,8 @@ fn a_wrong_override_is_an_error_that_names_its_source() {
 }
 
 #[test]
-fn refusals_are_said_as_rclcpp_says_them() {
-    let node = context(&[]).node("wheels").unwrap();
+fn rejections_have_the_texts_of_rclcpp() {
+    let node = context(&[]).create_node("wheels").unwrap();
     let descriptor = ParameterDescriptor::new().float_range(0.0, 2.0, 0.5);
     let speed = node
         .declare_parameter_with("speed", 1.5, descriptor)
@@ -164,7 +166,7 @@ fn refusals_are_said_as_rclcpp_says_them() {
         set(&node, "speed", ParameterValue::NotSet),
         no("cannot undeclare a statically typed parameter")
     );
-    // An integer in range is fine for a double.
+    // An integer in range is accepted for a double.
     assert_eq!(set(&node, "speed", 2), (true, String::new()));
     assert_eq!(speed.value(), 2.0);
     let request = srv::SetParametersAtomically_Request {
@@ -173,7 +175,8 @@ fn refusals_are_said_as_rclcpp_says_them() {
             Parameter::new("none", 1).into_message(),
         ],
     };
-    let answer = ask::<srv::SetParametersAtomically>(&node, "set_parameters_atomically", request);
+    let answer =
+        call_service::<srv::SetParametersAtomically>(&node, "set_parameters_atomically", request);
     assert!(!answer.result.successful);
     let reason = "One or more parameters were not declared before setting";
     assert_eq!(answer.result.reason, reason);
@@ -181,11 +184,11 @@ fn refusals_are_said_as_rclcpp_says_them() {
 }
 
 #[test]
-fn callbacks_add_judge_and_hear() {
-    let node = context(&[]).node("wheels").unwrap();
+fn pre_set_on_set_and_post_set_callbacks_run() {
+    let node = context(&[]).create_node("wheels").unwrap();
     let width = node.declare_parameter("width", 1).unwrap();
     let area = node.declare_parameter("area", 1).unwrap();
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::new(Mutex::new(Vec::new()));
     let of = |parameters: &[Parameter], name: &str| {
         let found = parameters.iter().find(|p| p.name == name)?;
         match found.value {
@@ -193,23 +196,24 @@ fn callbacks_add_judge_and_hear() {
             _ => None,
         }
     };
-    let _pre = node.on_pre_set_parameters(move |parameters| {
+    let _pre = node.add_pre_set_parameters_callback(move |parameters| {
         if let Some(width) = of(parameters, "width") {
             parameters.push(Parameter::new("area", width * width));
         }
     });
-    let judge = node.on_set_parameters(move |parameters| match of(parameters, "area") {
-        Some(area) if area > 100 => Err(format!("an area of {area} is too much")),
-        _ => Ok(()),
-    });
-    let listener = heard.clone();
-    let _post = node.on_post_set_parameters(move |parameters| {
+    let judge =
+        node.add_on_set_parameters_callback(move |parameters| match of(parameters, "area") {
+            Some(area) if area > 100 => Err(format!("an area of {area} is too much")),
+            _ => Ok(()),
+        });
+    let listener = received.clone();
+    let _post = node.add_post_set_parameters_callback(move |parameters| {
         let names = parameters.iter().map(|parameter| parameter.name.clone());
         listener.lock().unwrap().extend(names);
     });
     assert_eq!(set(&node, "width", 5), (true, String::new()));
     assert_eq!((width.value(), area.value()), (5, 25));
-    assert_eq!(*heard.lock().unwrap(), ["width", "area"]);
+    assert_eq!(*received.lock().unwrap(), ["width", "area"]);
     let refused = set(&node, "width", 11);
     assert_eq!(refused, (false, "an area of 121 is too much".to_owned()));
     assert_eq!((width.value(), area.value()), (5, 25));
@@ -219,12 +223,12 @@ fn callbacks_add_judge_and_hear() {
 }
 
 #[test]
-fn a_callback_that_sets_is_refused_not_stuck() {
-    let node = context(&[]).node("wheels").unwrap();
+fn a_callback_that_sets_parameters_gets_an_error() {
+    let node = context(&[]).create_node("wheels").unwrap();
     node.declare_parameter("width", 1).unwrap();
     let refused = Arc::new(AtomicUsize::new(0));
     let (inner, count) = (node.clone(), refused.clone());
-    let callback = node.on_post_set_parameters(move |_| {
+    let callback = node.add_post_set_parameters_callback(move |_| {
         let error = inner.set_parameter("width", 3).unwrap_err();
         let ParameterError::Set { source, .. } = error else {
             panic!("{error}")
@@ -239,8 +243,8 @@ fn a_callback_that_sets_is_refused_not_stuck() {
 }
 
 #[test]
-fn types_that_are_free_can_change_and_go() {
-    let node = context(&[]).node("wheels").unwrap();
+fn dynamically_typed_parameters_can_change_type_and_be_deleted() {
+    let node = context(&[]).create_node("wheels").unwrap();
     let any = ParameterValue::from(1);
     let handle = node.declare_parameter("any", any).unwrap();
     assert_eq!(set(&node, "any", "text"), (true, String::new()));
@@ -255,7 +259,7 @@ fn types_that_are_free_can_change_and_go() {
         "parameter 'any' cannot be set because it was not declared"
     );
     let options = NodeOptions::new("free").allow_undeclared_parameters(true);
-    let free = node.context().node_with(options).unwrap();
+    let free = node.context().create_node_with(options).unwrap();
     assert_eq!(free.parameter("new").unwrap(), ParameterValue::NotSet);
     assert!(set(&free, "new", 1.5).0);
     assert_eq!(free.parameter("new").unwrap(), 1.5.into());
@@ -265,11 +269,11 @@ fn types_that_are_free_can_change_and_go() {
 }
 
 #[test]
-fn overrides_declare_themselves_if_asked_to() {
+fn overrides_are_declared_automatically_if_enabled() {
     let options = NodeOptions::new("wheels")
         .automatically_declare_parameters_from_overrides(true)
         .parameter_overrides([Parameter::new("a.b", 1), Parameter::new("c", true)]);
-    let node = context(&["-p", "d:=x"]).node_with(options).unwrap();
+    let node = context(&["-p", "d:=x"]).create_node_with(options).unwrap();
     assert_eq!(node.parameter_names("a"), ["a.b"]);
     assert_eq!(node.parameter("d").unwrap(), "x".into());
     assert!(set(&node, "c", "other type").0);
@@ -277,7 +281,7 @@ fn overrides_declare_themselves_if_asked_to() {
 
 #[test]
 fn lists_types_and_descriptions_are_served() {
-    let node = context(&[]).node("arm").unwrap();
+    let node = context(&[]).create_node("arm").unwrap();
     let speed = ParameterDescriptor::new()
         .description("m/s")
         .float_range(0.0, 2.0, 0.1);
@@ -289,7 +293,7 @@ fn lists_types_and_descriptions_are_served() {
     let list = |prefixes: &[&str], depth| {
         let prefixes = prefixes.iter().map(|&p| p.to_owned()).collect();
         let request = srv::ListParameters_Request { prefixes, depth };
-        let result = ask::<srv::ListParameters>(&node, "list_parameters", request).result;
+        let result = call_service::<srv::ListParameters>(&node, "list_parameters", request).result;
         let own = |name: &String| name.starts_with("joint");
         (
             result.names.into_iter().filter(own).collect::<Vec<_>>(),
@@ -307,13 +311,13 @@ fn lists_types_and_descriptions_are_served() {
     let request = srv::GetParameterTypes_Request {
         names: vec!["joint.limit.low".into(), "jointed".into()],
     };
-    let types = ask::<srv::GetParameterTypes>(&node, "get_parameter_types", request).types;
+    let types = call_service::<srv::GetParameterTypes>(&node, "get_parameter_types", request).types;
     let numbers = [ParameterType::IntegerArray, ParameterType::Bool].map(ParameterType::number);
     assert_eq!(types, numbers);
     let request = srv::DescribeParameters_Request {
         names: vec!["joint.speed".into()],
     };
-    let answer = ask::<srv::DescribeParameters>(&node, "describe_parameters", request);
+    let answer = call_service::<srv::DescribeParameters>(&node, "describe_parameters", request);
     let [described] = answer.descriptors.as_slice() else {
         panic!("{answer:?}")
     };
@@ -322,30 +326,30 @@ fn lists_types_and_descriptions_are_served() {
         (3, "m/s")
     );
     assert_eq!(described.floating_point_range.len(), 1);
-    // One unknown name leaves the answer empty, as rclcpp's.
+    // One unknown name leaves the response empty, as in rclcpp.
     let request = srv::GetParameters_Request {
         names: vec!["jointed".into(), "none".into()],
     };
     assert!(
-        ask::<srv::GetParameters>(&node, "get_parameters", request)
+        call_service::<srv::GetParameters>(&node, "get_parameters", request)
             .values
             .is_empty()
     );
 }
 
 #[test]
-fn changes_are_told_on_parameter_events() {
+fn changes_are_published_on_parameter_events() {
     let context = context(&[]);
-    let listener = context.node("listener").unwrap();
+    let listener = context.create_node("listener").unwrap();
     let events = listener
         .create_polled_subscription::<msg::ParameterEvent>(
             "/parameter_events",
             QosProfile::parameter_events(),
         )
         .unwrap();
-    let node = context.node("wheels").unwrap();
+    let node = context.create_node("wheels").unwrap();
     let next = || loop {
-        let event = events.take_timeout(PATIENCE).expect("an event");
+        let event = events.take_timeout(TIMEOUT).expect("an event");
         let names = |list: &[msg::Parameter]| {
             let names: Vec<_> = list.iter().map(|p| p.name.clone()).collect();
             names.join(" ")
@@ -382,12 +386,12 @@ fn changes_are_told_on_parameter_events() {
 fn a_node_without_parameter_services_has_no_endpoints_for_them() {
     let context = context(&[]);
     let counts = |options: NodeOptions| {
-        let node = context.node_with(options).unwrap();
+        let node = context.create_node_with(options).unwrap();
         let graph = context.graph();
         let name = node.fully_qualified_name();
         let nodes = graph.nodes();
         let info = nodes.iter().find(|n| n.fully_qualified_name() == name);
-        graph.endpoints_of(info.unwrap()).len()
+        graph.endpoints_of_node(info.unwrap()).len()
     };
     assert_eq!(counts(NodeOptions::new("full")), 13);
     let lean = NodeOptions::new("lean")
@@ -399,7 +403,7 @@ fn a_node_without_parameter_services_has_no_endpoints_for_them() {
 #[test]
 fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
     use pteros::interfaces::std_msgs::msg::String as Text;
-    use pteros::parameter::{QosOverrides, QosPolicyKind};
+    use pteros::parameter::{QosOverridingOptions, QosPolicyKind};
     use pteros::qos::{HistoryPolicy, ReliabilityPolicy};
     use pteros::{PublisherOptions, SubscriptionOptions};
     let node = context(&[
@@ -416,9 +420,10 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
         "-p",
         "qos_overrides./plain.publisher.avoid_ros_namespace_conventions:=true",
     ])
-    .node("talker")
+    .create_node("talker")
     .unwrap();
-    let options = PublisherOptions::new(10).qos_overrides(QosOverrides::common());
+    let options =
+        PublisherOptions::new(10).qos_overrides(QosOverridingOptions::with_default_policies());
     let publisher = node
         .create_publisher_with::<Text>("chatter", options)
         .unwrap();
@@ -429,13 +434,14 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
     let depth = "qos_overrides./chatter.publisher.depth";
     assert_eq!(node.parameter(depth).unwrap(), 3.into());
     assert!(node.describe_parameter(depth).unwrap().read_only);
-    let slow = QosOverrides::new([QosPolicyKind::Depth, QosPolicyKind::Deadline]).id("slow");
+    let slow =
+        QosOverridingOptions::new([QosPolicyKind::Depth, QosPolicyKind::Deadline]).id("slow");
     let options = SubscriptionOptions::<Text>::new(10).qos_overrides(slow);
     let subscription = node.create_subscription_with("chatter", options).unwrap();
     assert_eq!(subscription.qos().history, HistoryPolicy::KeepLast(7));
     let deadline = node.parameter("qos_overrides./chatter.subscription_slow.deadline");
     assert_eq!(deadline.unwrap(), 0.into());
-    let bad = QosOverrides::common().id("bad");
+    let bad = QosOverridingOptions::with_default_policies().id("bad");
     let options = SubscriptionOptions::<Text>::new(10).qos_overrides(bad);
     let error = node
         .create_subscription_with("chatter", options)
@@ -446,7 +452,7 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
         "{error}"
     );
     assert!(error.contains("use reliable, best_effort"), "{error}");
-    let plain = QosOverrides::new([QosPolicyKind::AvoidRosNamespaceConventions]);
+    let plain = QosOverridingOptions::new([QosPolicyKind::AvoidRosNamespaceConventions]);
     let options = PublisherOptions::new(10).qos_overrides(plain);
     let _plain = node
         .create_publisher_with::<Text>("plain", options)
@@ -456,19 +462,19 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
         names.iter().any(|topic| topic.name == "/plain"),
         "{names:?}"
     );
-    let never = QosOverrides::default().check(|_| Err("never".into()));
+    let never = QosOverridingOptions::default().validation_callback(|_| Err("never".into()));
     let options = SubscriptionOptions::<Text>::new(10).qos_overrides(never);
     assert!(node.create_subscription_with("chatter", options).is_err());
 }
 
 #[test]
-fn a_spinning_thread_is_what_parameters_ask_for() {
+fn thread_parameters_apply_to_the_spinning_thread() {
     use pteros::thread::allowed_cpus;
     use pteros::{IsolatedExecutor, ThreadSettings};
     let before = allowed_cpus().unwrap();
     let first = before.numbers()[0];
     let context = context(&["-p", &format!("wheels:thread.cpus:={first}")]);
-    let node = context.node("wheels").unwrap();
+    let node = context.create_node("wheels").unwrap();
     assert_eq!(
         node.parameter("thread.cpus").unwrap(),
         i64::try_from(first).unwrap().into()
@@ -476,31 +482,31 @@ fn a_spinning_thread_is_what_parameters_ask_for() {
     assert!(!node.has_parameter("thread.priority"), "nobody gave it");
     let executor = IsolatedExecutor::new(&context);
     executor.add_node(&node, ThreadSettings::default()).unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let _timer = node
         .create_timer(Duration::from_millis(1), {
             let context = context.clone();
             move || {
-                let _ = tell.send(allowed_cpus().unwrap());
+                let _ = sender.send(allowed_cpus().unwrap());
                 context.shutdown();
             }
         })
         .unwrap();
     executor.spin().unwrap();
-    assert_eq!(told.recv().unwrap().numbers(), [first]);
+    assert_eq!(receiver.recv().unwrap().numbers(), [first]);
     assert_eq!(allowed_cpus().unwrap(), before, "of that thread alone");
 }
 
 #[test]
-fn thread_parameters_that_say_nothing_possible_are_errors() {
+fn invalid_thread_parameters_are_errors() {
     for (said, says) in [
         ("thread.priority:=200", "a number from 1 to 99"),
         ("thread.priority:=high", "a number from 1 to 99"),
-        ("thread.cpus:=many", "names no CPUs"),
+        ("thread.cpus:=many", "is not a CPU list"),
         ("thread.lock_memory:=3", "neither true nor false"),
     ] {
         let error = context(&["-p", said])
-            .node("wheels")
+            .create_node("wheels")
             .unwrap_err()
             .to_string();
         assert!(

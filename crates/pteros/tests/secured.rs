@@ -1,5 +1,6 @@
-//! Secured contexts in real time, with real sockets and shared memory. What is
-//! secured is this test binary again, told so by ROS 2's environment variables.
+//! Secured contexts in real time, with real sockets and shared memory. The secured
+//! processes are this test binary again, configured by ROS 2's environment
+//! variables.
 #![allow(
     clippy::disallowed_methods,
     reason = "the test runs itself again and says so in variables"
@@ -9,14 +10,14 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use pteros::Path;
+use pteros::DeliveryPath;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
 use pteros_security::date::UnixTime;
 use pteros_security::keystore::{Keystore, Options};
 
-const PART: &str = "PTEROS_TEST_PART";
-const PATIENCE: Duration = Duration::from_secs(60);
+const CHILD_ROLE: &str = "PTEROS_TEST_PART";
+const TIMEOUT: Duration = Duration::from_secs(60);
 const DOMAIN: u32 = 97;
 
 fn open(enclave: &str) -> Context {
@@ -28,16 +29,16 @@ fn open(enclave: &str) -> Context {
     .unwrap()
 }
 
-/// The secured process: a talker and two listeners, one of its own enclave and
-/// one of another.
+/// The secured process: a publisher and two subscriptions, one in its own enclave
+/// and one in another.
 #[test]
 fn child() {
-    if std::env::var(PART).is_err() {
+    if std::env::var(CHILD_ROLE).is_err() {
         return;
     }
     let contexts = ["/one", "/one", "/two"].map(open);
     let [a, b, c] = &contexts;
-    let talker = a.node("talker").unwrap();
+    let talker = a.create_node("talker").unwrap();
     let publisher = talker
         .create_publisher::<UInt8MultiArray>("image", QosProfile::default())
         .unwrap();
@@ -46,56 +47,62 @@ fn child() {
         ..UInt8MultiArray::default()
     };
     let mut listeners = Vec::new();
-    for (context, path) in [(b, Path::SharedMemory), (c, Path::Network)] {
-        let node = context.node("listener").unwrap();
+    for (context, path) in [(b, DeliveryPath::SharedMemory), (c, DeliveryPath::Network)] {
+        let node = context.create_node("listener").unwrap();
         let heard = Arc::new(Mutex::new(Vec::new()));
         let (sink, expected) = (heard.clone(), large.data.clone());
         let subscription = node
             .create_subscription::<UInt8MultiArray>("image", QosProfile::default(), move |sample| {
                 assert_eq!(sample.data, expected);
-                sink.lock().unwrap().push(sample.info().path);
+                sink.lock().unwrap().push(sample.info().delivery_path);
             })
             .unwrap();
         listeners.push((node, subscription, heard, path));
     }
-    assert!(publisher.wait_for_matched(2, PATIENCE));
+    assert!(publisher.wait_for_matched(2, TIMEOUT));
     for (node, subscription, heard, path) in &listeners {
-        assert!(subscription.wait_for_matched(1, PATIENCE));
-        // A link may come up after the match; then it stays.
-        let arrives = |by: Path| {
+        assert!(subscription.wait_for_matched(1, TIMEOUT));
+        // A shared-memory connection may follow the match; then it stays.
+        let arrives = |by: DeliveryPath| {
             publisher.publish(&large).unwrap();
             let last = || heard.lock().unwrap().last().copied() == Some(by);
             node.spin_until(last, Duration::from_millis(200))
         };
         let began = std::time::Instant::now();
         while !arrives(*path) {
-            assert!(began.elapsed() < PATIENCE, "{path:?}: {heard:?}");
+            assert!(began.elapsed() < TIMEOUT, "{path:?}: {heard:?}");
         }
     }
     let (_, _, heard, _) = &listeners[1];
-    assert!(heard.lock().unwrap().iter().all(|by| *by == Path::Network));
-    let reason = a.path_to(c.guid()).reason.unwrap_or_default();
+    assert!(
+        heard
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|by| *by == DeliveryPath::Network)
+    );
+    let reason = a.delivery_path_to(c.guid()).reason.unwrap_or_default();
     assert!(reason.contains("another enclave"), "{reason}");
-    // Somebody else's view of it, as `topic why` asks for it.
+    // A third participant's view of it, as `topic why` requests it.
     let onlooker = open("/two");
     let paths = || -> Vec<String> {
-        let pairs = onlooker.graph().why("/image");
-        let verdicts = pairs.into_iter().flat_map(|pair| pair.verdicts);
-        let path = |verdict| match verdict {
-            pteros::Verdict::Matched { path } => Some(path),
+        let pairs = onlooker.graph().match_reports("/image");
+        let outcomes = pairs.into_iter().flat_map(|pair| pair.outcomes);
+        let path = |outcome| match outcome {
+            pteros::MatchOutcome::Matched { path } => Some(path),
             _ => None,
         };
-        verdicts.filter_map(path).collect()
+        outcomes.filter_map(path).collect()
     };
     let by_memory = |path: &String| path == "shared memory";
     let apart = |path: &String| path.contains("different enclaves");
     let seen = || paths().iter().any(by_memory) && paths().iter().any(apart);
-    assert!(onlooker.graph().wait_until(PATIENCE, seen), "{:?}", paths());
+    assert!(onlooker.graph().wait_until(TIMEOUT, seen), "{:?}", paths());
     println!("all well");
 }
 
 #[test]
-fn processes_of_one_enclave_share_memory_and_others_hear_over_the_network() {
+fn processes_of_one_enclave_share_memory_and_others_use_the_network() {
     let root = std::env::temp_dir().join(format!("pteros-secured-{}", std::process::id()));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = UnixTime(i64::try_from(now.unwrap().as_secs()).unwrap());
@@ -111,7 +118,7 @@ fn processes_of_one_enclave_share_memory_and_others_hear_over_the_network() {
     }
     let said = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
-        .env(PART, "secured")
+        .env(CHILD_ROLE, "secured")
         .env("ROS_SECURITY_ENABLE", "true")
         .env("ROS_SECURITY_KEYSTORE", &root)
         .env_remove("ROS_SECURITY_STRATEGY")

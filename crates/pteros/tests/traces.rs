@@ -1,5 +1,5 @@
-//! Traces: where each message was when, by which path it came, and what came of
-//! it; and what they cost, which is nothing where nothing is traced.
+//! Tracing: where each message was and when, by which path it travelled, and what
+//! it caused; and its cost, which is nothing where tracing is off.
 #![allow(
     clippy::disallowed_methods,
     reason = "a thread of the user's passes answers on"
@@ -16,17 +16,20 @@ use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::Presentation;
 use pteros::trace::{
-    BYTES_MIN, Cause, EXTENSION, NoTrace, Record, Recording, Step, Trace, TraceOptions,
+    BYTES_MIN, CurrentCallback, EXTENSION, Recording, Trace, TraceEvent, TraceOptions,
+    TraceReadError, TraceRecord,
 };
-use pteros::{ContextError, Guid, OpenError, Path, SharedMemoryOptions, SubscriptionOptions};
+use pteros::{
+    ContextError, DeliveryPath, Guid, OpenError, SharedMemoryOptions, SubscriptionOptions,
+};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-fn traced(domain: u32, linked: bool, trace: TraceOptions) -> Context {
+fn traced(domain: u32, shared_memory: bool, trace: TraceOptions) -> Context {
     let options = ContextOptions {
         trace: Some(trace),
         shared_memory: SharedMemoryOptions {
-            on: linked,
+            enabled: shared_memory,
             ..SharedMemoryOptions::default()
         },
         ..ContextOptions::local(domain)
@@ -38,7 +41,7 @@ fn text(data: &str) -> Text {
     Text { data: data.into() }
 }
 
-/// Spins nodes in turn, each a little, until something is so.
+/// Spins nodes in turn for a short time each, until `done` is true.
 #[track_caller]
 fn spin_until(nodes: &[&Node], mut done: impl FnMut() -> bool) {
     for _ in 0..60_000 {
@@ -52,41 +55,57 @@ fn spin_until(nodes: &[&Node], mut done: impl FnMut() -> bool) {
     panic!("it did not come to that");
 }
 
-/// The records of a step on a sample.
-fn of(recording: &Recording, step: Step, writer: Guid, sequence: i64) -> Vec<Record> {
-    let is_it = |r: &&Record| (r.step, r.writer, r.sequence) == (step, writer, sequence);
+/// The trace records of an event of a sample.
+fn records_of(
+    recording: &Recording,
+    step: TraceEvent,
+    writer: Guid,
+    sequence: i64,
+) -> Vec<TraceRecord> {
+    let is_it = |r: &&TraceRecord| (r.event, r.writer, r.sequence) == (step, writer, sequence);
     recording.records.iter().filter(is_it).copied().collect()
 }
 
 #[track_caller]
-fn one(recording: &Recording, step: Step, writer: Guid, sequence: i64) -> Record {
-    let found = of(recording, step, writer, sequence);
+fn single_record(
+    recording: &Recording,
+    step: TraceEvent,
+    writer: Guid,
+    sequence: i64,
+) -> TraceRecord {
+    let found = records_of(recording, step, writer, sequence);
     assert_eq!(found.len(), 1, "{step:?}: {found:?}");
     found[0]
 }
 
-/// A record's times by the clock that the host's processes share.
-fn times(recording: &Recording, record: &Record) -> Vec<u64> {
+/// A record's times by the host's monotonic clock.
+fn times(recording: &Recording, record: &TraceRecord) -> Vec<u64> {
     let times = (0..5).filter_map(|at| record.time(at));
-    times.map(|time| recording.head.origin + time).collect()
+    times.map(|time| recording.header.origin + time).collect()
 }
 
 #[test]
-fn a_message_and_what_came_of_it_are_followed_by_every_path() {
+fn a_causal_chain_is_traced_over_every_delivery_path() {
     for (domain, path) in [
-        (70, Path::Network),
-        (71, Path::SharedMemory),
-        (72, Path::IntraProcess),
+        (70, DeliveryPath::Network),
+        (71, DeliveryPath::SharedMemory),
+        (72, DeliveryPath::IntraProcess),
     ] {
-        let context = |_| traced(domain, path == Path::SharedMemory, TraceOptions::default());
+        let context = |_| {
+            traced(
+                domain,
+                path == DeliveryPath::SharedMemory,
+                TraceOptions::default(),
+            )
+        };
         let first = context(0);
         let contexts = match path {
-            Path::IntraProcess => [first.clone(), first.clone(), first],
+            DeliveryPath::IntraProcess => [first.clone(), first.clone(), first],
             _ => [first, context(1), context(2)],
         };
         let nodes = ["a", "b", "c"].map(|name| {
             contexts[(name.as_bytes()[0] - b'a') as usize]
-                .node(name)
+                .create_node(name)
                 .unwrap()
         });
         let heard = Arc::new(AtomicUsize::new(0));
@@ -105,33 +124,33 @@ fn a_message_and_what_came_of_it_are_followed_by_every_path() {
             .unwrap();
         let start = nodes[0].create_publisher::<Text>("start", 10).unwrap();
         let all = [&nodes[0], &nodes[1], &nodes[2]];
-        let is_by = |guid: Guid, context: &Context| context.path_to(guid).path == path;
+        let is_by = |guid: Guid, context: &Context| context.delivery_path_to(guid).path == path;
         spin_until(&all, || {
             let is_matched = start.matched_count() == 1
                 && onward.matched_count() == 1
                 && relay.matched_count() == 1
                 && last.matched_count() == 1;
             is_matched
-                && (path == Path::IntraProcess
+                && (path == DeliveryPath::IntraProcess
                     || (is_by(relay.gid(), &contexts[0]) && is_by(last.gid(), &contexts[1])))
         });
         start.publish(&text("one")).unwrap();
         spin_until(&all, || heard.load(Ordering::Relaxed) == 1);
 
-        let [a, b, c] = [0, 1, 2].map(|at: usize| contexts[at].recording().unwrap());
-        let published = one(&a, Step::Published, start.gid(), 1);
-        let arrived = one(&b, Step::Arrived, start.gid(), 1);
-        let called = one(&b, Step::Called, start.gid(), 1);
-        let passed_on = one(&b, Step::Published, writer_b, 1);
-        let came = one(&c, Step::Arrived, writer_b, 1);
-        let ended = one(&c, Step::Called, writer_b, 1);
+        let [a, b, c] = [0, 1, 2].map(|at: usize| contexts[at].trace_recording().unwrap());
+        let published = single_record(&a, TraceEvent::Published, start.gid(), 1);
+        let arrived = single_record(&b, TraceEvent::Arrived, start.gid(), 1);
+        let called = single_record(&b, TraceEvent::Called, start.gid(), 1);
+        let passed_on = single_record(&b, TraceEvent::Published, writer_b, 1);
+        let came = single_record(&c, TraceEvent::Arrived, writer_b, 1);
+        let ended = single_record(&c, TraceEvent::Called, writer_b, 1);
         assert_eq!(published.cause, 0, "it came of nothing");
         assert_ne!(called.span, 0);
         assert_eq!(passed_on.cause, called.span, "{path:?}");
         assert_ne!(ended.span, called.span);
         assert_eq!((arrived.path, came.path, ended.path), (path, path, path));
 
-        // Each step after the one before it, by the host's clock.
+        // Each event after the one before it, by the host's clock.
         let [p, r, k] = [
             times(&a, &published),
             times(&b, &arrived),
@@ -143,7 +162,7 @@ fn a_message_and_what_came_of_it_are_followed_by_every_path() {
         }
         assert_eq!((k.len(), e.len()), (4, 4));
         match path {
-            Path::IntraProcess => assert_eq!(p.len(), 3, "not serialized: {p:?}"),
+            DeliveryPath::IntraProcess => assert_eq!(p.len(), 3, "not serialized: {p:?}"),
             _ => assert_eq!(p.len(), 5, "{p:?}"),
         }
         let of_hops = [p[0], r[0], k[0], q[0], s[0], e[0]];
@@ -153,9 +172,9 @@ fn a_message_and_what_came_of_it_are_followed_by_every_path() {
             "within the callback"
         );
 
-        // Put together: each hop's layers are all of its time.
+        // Joined: each hop's layers add up to its time.
         let recordings = match path {
-            Path::IntraProcess => vec![a.clone()],
+            DeliveryPath::IntraProcess => vec![a.clone()],
             _ => vec![a.clone(), b.clone(), c.clone()],
         };
         let trace = Trace::new(recordings);
@@ -172,7 +191,7 @@ fn a_message_and_what_came_of_it_are_followed_by_every_path() {
         let nodes = nodes.map(|owner| owner.map_or("", |owner| &owner.node));
         assert_eq!(nodes, ["/a", "/b", "/c"]);
 
-        // What they are called.
+        // The names.
         let line = format!(
             "{:02x}{:02x}",
             start.gid().to_bytes()[14],
@@ -187,9 +206,9 @@ fn a_message_and_what_came_of_it_are_followed_by_every_path() {
 }
 
 #[test]
-fn what_a_timer_publishes_comes_of_its_tick_and_what_a_future_does_of_its_callback() {
+fn messages_of_timers_and_futures_are_caused_by_tick_and_callback() {
     let context = traced(73, false, TraceOptions::default());
-    let node = context.node("both").unwrap();
+    let node = context.create_node("both").unwrap();
     let ticks = node.create_publisher::<Text>("ticks", 10).unwrap();
     let (by_timer, answers) = (
         ticks.gid(),
@@ -217,27 +236,27 @@ fn what_a_timer_publishes_comes_of_its_tick_and_what_a_future_does_of_its_callba
         .unwrap();
     spin_until(&[&node], || done.load(Ordering::Relaxed) >= 2);
 
-    let recording = context.recording().unwrap();
-    let tick = one(&recording, Step::Published, by_timer, 1);
+    let recording = context.trace_recording().unwrap();
+    let tick = single_record(&recording, TraceEvent::Published, by_timer, 1);
     let ticked: Vec<_> = recording
         .records
         .iter()
-        .filter(|r| r.step == Step::Ticked)
+        .filter(|r| r.event == TraceEvent::TimerFired)
         .collect();
     assert!(ticked.iter().any(|r| r.span == tick.cause), "{tick:?}");
-    let called = one(&recording, Step::Called, by_timer, 1);
-    let answer = one(&recording, Step::Published, by_future, 1);
+    let called = single_record(&recording, TraceEvent::Called, by_timer, 1);
+    let answer = single_record(&recording, TraceEvent::Published, by_future, 1);
     assert_eq!(answer.cause, called.span);
     assert!(
-        answer.at > called.time(3).unwrap(),
+        answer.first_time > called.time(3).unwrap(),
         "after the callback itself"
     );
 }
 
 #[test]
-fn the_answer_to_a_request_comes_of_it() {
+fn a_response_is_caused_by_its_request() {
     let context = traced(74, false, TraceOptions::default());
-    let node = context.node("adder").unwrap();
+    let node = context.create_node("adder").unwrap();
     let _service = node
         .create_service::<AddTwoInts>("add", |r| AddTwoInts_Response { sum: r.a + r.b })
         .unwrap();
@@ -248,15 +267,17 @@ fn the_answer_to_a_request_comes_of_it() {
         .call_async(&AddTwoInts_Request { a: 2, b: 3 })
         .unwrap();
     let answer = executor
-        .spin_until_complete(call, PATIENCE)
+        .spin_until_future_complete(call, TIMEOUT)
         .unwrap()
         .unwrap();
     assert_eq!(answer.sum, 5);
 
-    let recording = context.recording().unwrap();
-    let step = |step| recording.records.iter().filter(move |r| r.step == step);
-    let called = step(Step::Called).next().expect("the service's callback");
-    let of_it = step(Step::Published)
+    let recording = context.trace_recording().unwrap();
+    let step = |step| recording.records.iter().filter(move |r| r.event == step);
+    let called = step(TraceEvent::Called)
+        .next()
+        .expect("the service's callback");
+    let of_it = step(TraceEvent::Published)
         .filter(|r| r.cause == called.span)
         .count();
     assert_eq!(of_it, 1, "{:?}", recording.records);
@@ -267,9 +288,9 @@ fn the_answer_to_a_request_comes_of_it() {
     clippy::disallowed_methods,
     reason = "a callback that has another thread do its work"
 )]
-fn what_comes_of_answers_groups_and_polled_messages_is_followed_onto_other_threads() {
+fn causes_of_responses_groups_and_polled_messages_cross_threads() {
     let context = traced(77, false, TraceOptions::default());
-    let node = context.node("both").unwrap();
+    let node = context.create_node("both").unwrap();
     let hear = |topic: &str, heard: &Arc<AtomicUsize>| {
         let heard = heard.clone();
         let count = move |_: Sample<Text>| {
@@ -281,7 +302,7 @@ fn what_comes_of_answers_groups_and_polled_messages_is_followed_onto_other_threa
     let heard = Arc::new(AtomicUsize::new(0));
     let _ends = ["answered", "gathered", "made"].map(|topic| hear(topic, &heard));
 
-    // A callback calls a service, whose answer another thread passes on.
+    // A callback calls a service, whose response another thread publishes.
     let _service = node
         .create_service::<AddTwoInts>("add", |r| AddTwoInts_Response { sum: r.a + r.b })
         .unwrap();
@@ -290,7 +311,7 @@ fn what_comes_of_answers_groups_and_polled_messages_is_followed_onto_other_threa
     let ask = move |_: Sample<Text>| {
         let answered = answered.clone();
         let pass_on = move |_| {
-            let cause = Cause::here();
+            let cause = CurrentCallback::current();
             let work = move || cause.run(|| answered.publish(&text("5")).unwrap());
             std::thread::spawn(work).join().unwrap();
         };
@@ -310,18 +331,18 @@ fn what_comes_of_answers_groups_and_polled_messages_is_followed_onto_other_threa
     tell("start").publish(&text("ask")).unwrap();
     tell("part").publish(&text("one")).unwrap();
     spin_until(&[&node], || heard.load(Ordering::Relaxed) == 2);
-    // A program of its own, without callbacks; the second message comes of nothing.
+    // A program of its own, without callbacks; the second message has no cause.
     let (raw, made) = (tell("raw"), tell("made"));
     raw.publish(&text("raw")).unwrap();
-    assert!(polled.take_timeout(PATIENCE).is_some());
+    assert!(polled.take_timeout(TIMEOUT).is_some());
     made.publish(&text("made of it")).unwrap();
     made.publish(&text("made up")).unwrap();
     spin_until(&[&node], || heard.load(Ordering::Relaxed) == 4);
 
-    let trace = Trace::new(context.recording());
+    let trace = Trace::new(context.trace_recording());
     let chains = trace.chains();
     let has = |topics: &[&str]| {
-        let found = chains.iter().find(|(of, _)| of == topics);
+        let found = chains.iter().find(|(records_of, _)| records_of == topics);
         assert_eq!(found.map(|f| f.1), Some(1), "{topics:?} of {chains:?}");
     };
     has(&["/start", "/add (request)", "/add (reply)", "/answered"]);
@@ -330,24 +351,24 @@ fn what_comes_of_answers_groups_and_polled_messages_is_followed_onto_other_threa
 }
 
 #[test]
-fn a_full_trace_keeps_the_newest_and_counts_the_rest() {
+fn a_full_trace_keeps_the_newest_records_and_counts_the_rest() {
     let small = TraceOptions {
         bytes_max: BYTES_MIN,
         ..TraceOptions::default()
     };
     let context = traced(75, false, small);
-    let node = context.node("talker").unwrap();
+    let node = context.create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("t", 10).unwrap();
     for _ in 0..3000 {
         publisher.publish(&text("again")).unwrap();
     }
-    let recording = context.recording().unwrap();
+    let recording = context.trace_recording().unwrap();
     let kept = recording.records.len() as u64;
     assert!((500..700).contains(&kept), "{kept}");
     let told: Vec<i64> = of_writer(&recording, publisher.gid());
     assert_eq!(told.last(), Some(&3000));
     assert!(told.is_sorted() && told.len() > 400);
-    // Its other publishers, /rosout's for one, have said little.
+    // Its other publishers, /rosout's for one, have published little.
     let all = kept + recording.lost;
     assert!((3000..3100).contains(&all), "{all}");
 }
@@ -358,14 +379,14 @@ fn of_writer(recording: &Recording, writer: Guid) -> Vec<i64> {
 }
 
 #[test]
-fn a_trace_is_a_file_that_stays_and_folders_that_cannot_be_are_refused() {
+fn a_trace_file_persists_and_invalid_folders_are_refused() {
     let folder = std::env::temp_dir().join(format!("pteros-traces-{}", std::process::id()));
     let options = TraceOptions {
         folder: Some(folder.join("new")),
         bytes_max: BYTES_MIN,
     };
     let context = traced(76, false, options.clone());
-    let node = context.node("talker").unwrap();
+    let node = context.create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("t", 10).unwrap();
     publisher.publish(&text("kept")).unwrap();
     let gid = publisher.gid();
@@ -385,17 +406,17 @@ fn a_trace_is_a_file_that_stays_and_folders_that_cannot_be_are_refused() {
         .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
         .collect();
     let recording = Recording::read(&words).unwrap();
-    assert_eq!(recording.head.process, std::process::id());
-    one(&recording, Step::Published, gid, 1);
+    assert_eq!(recording.header.process, std::process::id());
+    single_record(&recording, TraceEvent::Published, gid, 1);
 
     let cut = Recording::read(&words[..words.len() - 1]).unwrap_err();
-    assert!(matches!(cut, NoTrace::CutOff { .. }), "{cut}");
-    assert_eq!(Recording::read(&[]).unwrap_err(), NoTrace::Other);
+    assert!(matches!(cut, TraceReadError::Truncated { .. }), "{cut}");
+    assert_eq!(Recording::read(&[]).unwrap_err(), TraceReadError::NotATrace);
     let mut later = words.clone();
     later[1] = 77;
     let error = Recording::read(&later).unwrap_err();
-    assert_eq!(error, NoTrace::Version { version: 77 });
-    // Whatever is in it, it is read without harm.
+    assert_eq!(error, TraceReadError::Version { version: 77 });
+    // Arbitrary contents are read without harm.
     for (at, word) in later.iter_mut().enumerate().skip(2) {
         *word = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }

@@ -1,4 +1,4 @@
-//! A node says what the types are made of that it uses.
+//! Type descriptions: a node describes the types that it uses.
 
 use std::time::Duration;
 
@@ -11,16 +11,18 @@ use pteros::msg::hash::TypeHash;
 use pteros::msg::message::{Message, Service as _};
 use pteros::prelude::*;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn telling(context: &Context, name: &str) -> Node {
+fn node_with_service(context: &Context, name: &str) -> Node {
     let options = NodeOptions::new(name).start_type_description_service(true);
-    context.node_with(options).unwrap()
+    context.create_node_with(options).unwrap()
 }
 
-fn ask(node: &Node, asker: &Node, hash: &str) -> GetTypeDescription_Response {
+fn request_description(node: &Node, client_node: &Node, hash: &str) -> GetTypeDescription_Response {
     let service = format!("{}/get_type_description", node.fully_qualified_name());
-    let client = asker.create_client::<GetTypeDescription>(&service).unwrap();
+    let client = client_node
+        .create_client::<GetTypeDescription>(&service)
+        .unwrap();
     let request = GetTypeDescription_Request {
         type_name: "any".into(),
         type_hash: hash.into(),
@@ -33,7 +35,7 @@ fn ask(node: &Node, asker: &Node, hash: &str) -> GetTypeDescription_Response {
             answer = call.take().map(Result::unwrap);
             answer.is_some()
         },
-        PATIENCE,
+        TIMEOUT,
     );
     assert!(answered, "{service} does not answer");
     answer.unwrap().into_inner()
@@ -42,13 +44,13 @@ fn ask(node: &Node, asker: &Node, hash: &str) -> GetTypeDescription_Response {
 #[test]
 fn types_of_endpoints_are_described_and_others_are_not() {
     let context = Context::with_options(ContextOptions::local(71)).unwrap();
-    let node = telling(&context, "driver");
-    let asker = context.node("asker").unwrap();
+    let node = node_with_service(&context, "driver");
+    let client_node = context.create_node("asker").unwrap();
     let _publisher = node
         .create_publisher::<geometry_msgs::msg::TwistStamped>("cmd", QosProfile::default())
         .unwrap();
     let twist = geometry_msgs::msg::TwistStamped::TYPE_HASH.to_string();
-    let told = ask(&node, &asker, &twist);
+    let told = request_description(&node, &client_node, &twist);
     assert!(told.successful, "{}", told.failure_reason);
     let described = &told.type_description;
     assert_eq!(
@@ -70,9 +72,9 @@ fn types_of_endpoints_are_described_and_others_are_not() {
         "std_msgs/Header header\nTwist twist\n"
     );
     let image = sensor_msgs::msg::Image::TYPE_HASH.to_string();
-    let told = ask(&node, &asker, &image);
+    let told = request_description(&node, &client_node, &image);
     assert!(!told.successful && told.failure_reason.contains(&image));
-    let told = ask(&node, &asker, "RIHS01_12");
+    let told = request_description(&node, &client_node, "RIHS01_12");
     assert!(
         told.failure_reason.contains("64 hexadecimal digits"),
         "{}",
@@ -84,8 +86,8 @@ fn types_of_endpoints_are_described_and_others_are_not() {
 fn services_are_described_by_their_own_hash_and_by_those_of_their_parts() {
     type Add = example_interfaces::srv::AddTwoInts;
     let context = Context::with_options(ContextOptions::local(72)).unwrap();
-    let node = telling(&context, "adder");
-    let asker = context.node("asker").unwrap();
+    let node = node_with_service(&context, "adder");
+    let client_node = context.create_node("asker").unwrap();
     let _service = node
         .create_service::<Add>("add", |_| {
             example_interfaces::srv::AddTwoInts_Response::default()
@@ -97,7 +99,7 @@ fn services_are_described_by_their_own_hash_and_by_those_of_their_parts() {
         (request, "example_interfaces/srv/AddTwoInts_Request"),
     ] as [(TypeHash, &str); 2]
     {
-        let told = ask(&node, &asker, &hash.to_string());
+        let told = request_description(&node, &client_node, &hash.to_string());
         assert!(told.successful, "{}", told.failure_reason);
         assert_eq!(told.type_description.type_description.type_name, name);
     }
@@ -112,10 +114,10 @@ fn the_program_starts_the_service_and_a_parameter_goes_before_it() {
         ..ContextOptions::local(73)
     })
     .unwrap();
-    let quiet = telling(&context, "quiet");
-    let loud = telling(&context, "loud");
-    let asked = context.node("asked").unwrap();
-    let plain = context.node("plain").unwrap();
+    let quiet = node_with_service(&context, "quiet");
+    let loud = node_with_service(&context, "loud");
+    let asked = context.create_node("asked").unwrap();
+    let plain = context.create_node("plain").unwrap();
     let services = context.graph().services();
     let serving: Vec<_> = [&quiet, &loud, &asked, &plain]
         .into_iter()

@@ -1,5 +1,4 @@
-//! Waiting for several things without an executor: by wait sets, and by one
-//! descriptor in a foreign loop.
+//! Wait sets, and the descriptor of a polled executor in an external event loop.
 #![allow(
     clippy::disallowed_methods,
     reason = "things are brought about by other threads"
@@ -20,7 +19,7 @@ use pteros::prelude::*;
 use pteros::{PolledExecutor, ServiceOptions, WaitSet, WaitSetError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
 const NOW: Duration = Duration::ZERO;
 
@@ -33,7 +32,7 @@ fn context_in(discovery_range: DiscoveryRange, domain_id: Option<u32>) -> Contex
     Context::with_options(options).unwrap()
 }
 
-/// One that meets nobody.
+/// A context without remote peers.
 fn context() -> Context {
     context_in(DiscoveryRange::Off, None)
 }
@@ -43,9 +42,9 @@ fn publish(publisher: &Publisher<UInt64>, data: u64) {
 }
 
 #[test]
-fn a_wait_ends_with_what_is_ready_and_says_so_again_until_it_is_taken() {
+fn a_wait_returns_ready_entities_until_their_data_is_taken() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let (a, b) = (
         node.create_polled_subscription::<UInt64>("a", 10).unwrap(),
         node.create_polled_subscription::<UInt64>("b", 10).unwrap(),
@@ -59,16 +58,16 @@ fn a_wait_ends_with_what_is_ready_and_says_so_again_until_it_is_taken() {
     assert_eq!(set.wait(NOW), []);
     publish(&to_b, 1);
     publish(&to_b, 2);
-    assert_eq!(set.wait(PATIENCE), [key_b]);
+    assert_eq!(set.wait(TIMEOUT), [key_b]);
     assert!(set.is_ready(key_b) && !set.is_ready(key_a));
     assert_eq!(set.wait(NOW), [key_b], "nobody has taken it");
     assert_eq!(b.take().unwrap().data, 1);
     publish(&to_a, 3);
-    assert_eq!(set.wait(PATIENCE), [key_b, key_a], "one is left, one came");
+    assert_eq!(set.wait(TIMEOUT), [key_b, key_a], "one is left, one came");
     assert_eq!(b.take().unwrap().data, 2);
     assert_eq!(a.take().unwrap().data, 3);
     assert_eq!(set.wait(NOW), []);
-    // What was there before it was added is ready, too.
+    // Data that arrived before the entity was added counts as ready.
     assert!(set.remove(key_a));
     assert!(!set.remove(key_a));
     publish(&to_a, 4);
@@ -76,16 +75,16 @@ fn a_wait_ends_with_what_is_ready_and_says_so_again_until_it_is_taken() {
     let key_a = set.add(&a).unwrap();
     assert_eq!(set.wait(NOW), [key_a]);
     assert_eq!(a.take().unwrap().data, 4);
-    // Out of the set it is waited for as ever.
+    // Outside the set it can be waited for as usual.
     set.remove(key_a);
     publish(&to_a, 5);
-    assert_eq!(a.take_timeout(PATIENCE).unwrap().data, 5);
+    assert_eq!(a.take_timeout(TIMEOUT).unwrap().data, 5);
 }
 
 #[test]
-fn who_waits_is_woken_by_other_threads_and_by_time() {
+fn a_wait_is_woken_by_other_threads_and_timers() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let numbers = node.create_polled_subscription::<UInt64>("t", 10).unwrap();
     let publisher = node.create_publisher("t", 10).unwrap();
     let guard = node.create_guard_condition(|| ());
@@ -96,56 +95,56 @@ fn who_waits_is_woken_by_other_threads_and_by_time() {
         set.add(&guard).unwrap(),
         set.add(&timer).unwrap(),
     );
-    assert_eq!(set.wait(PATIENCE), [tick]);
-    // Until it is run it stays due.
+    assert_eq!(set.wait(TIMEOUT), [tick]);
+    // It stays due until it runs.
     assert_eq!(set.wait(NOW), [tick]);
     assert!(set.run(tick));
     assert_eq!(timer.ticks(), 1);
-    assert_eq!(set.wait(PATIENCE), [tick], "the next tick");
+    assert_eq!(set.wait(TIMEOUT), [tick], "the next tick");
     timer.cancel();
     assert_eq!(set.wait(NOW), []);
     thread::scope(|scope| {
         scope.spawn(|| publish(&publisher, 7));
-        assert_eq!(set.wait(PATIENCE), [number]);
+        assert_eq!(set.wait(TIMEOUT), [number]);
         assert_eq!(numbers.take().unwrap().data, 7);
         let trigger = guard.trigger_handle();
         scope.spawn(move || trigger.trigger());
-        assert_eq!(set.wait(PATIENCE), [guarded]);
+        assert_eq!(set.wait(TIMEOUT), [guarded]);
         assert!(guard.take());
         assert_eq!(set.wait(NOW), []);
     });
     timer.reset();
-    assert_eq!(set.wait(PATIENCE), [tick]);
+    assert_eq!(set.wait(TIMEOUT), [tick]);
 }
 
 #[test]
-fn a_service_and_its_client_are_waited_for_in_one_set() {
+fn a_service_and_its_client_share_one_wait_set() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let service = node
         .create_polled_service::<AddTwoInts>("add", ServiceOptions::default())
         .unwrap();
     let client = node.create_client::<AddTwoInts>("add").unwrap();
-    assert!(client.wait_for_service(PATIENCE));
+    assert!(client.wait_for_service(TIMEOUT));
     let mut set = WaitSet::new(&context);
     let (asked, answered) = (set.add(&service).unwrap(), set.add(&client).unwrap());
     let mut call = client
         .call_async(&AddTwoInts_Request { a: 2, b: 3 })
         .unwrap();
-    assert_eq!(set.wait(PATIENCE), [asked]);
+    assert_eq!(set.wait(TIMEOUT), [asked]);
     let request = service.take_request().unwrap();
     let sum = request.request().a + request.request().b;
     request.respond(AddTwoInts_Response { sum }).unwrap();
-    assert_eq!(set.wait(PATIENCE), [answered]);
+    assert_eq!(set.wait(TIMEOUT), [answered]);
     assert_eq!(call.take().unwrap().unwrap().sum, 5);
     assert_eq!(set.wait(NOW), []);
     assert!(service.take_request().is_none());
 }
 
 #[test]
-fn what_is_in_a_set_leaves_its_executor_and_comes_back() {
+fn an_entity_in_a_wait_set_leaves_its_executor_and_returns() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let numbers = node
@@ -160,27 +159,37 @@ fn what_is_in_a_set_leaves_its_executor_and_comes_back() {
     let key = set.add(&numbers).unwrap();
     publish(&publisher, 1);
     assert_eq!(executor.spin_some(), 0);
-    assert_eq!(set.wait(PATIENCE), [key]);
+    assert_eq!(set.wait(TIMEOUT), [key]);
     assert!(set.run(key), "its callback, by hand");
     assert_eq!(count.load(Ordering::Relaxed), 1);
-    // Also while its node moves.
+    // Also if its node moves to another executor.
     let other = SingleThreadedExecutor::new(&context);
     other.add_node(&node).unwrap();
     publish(&publisher, 2);
     assert_eq!(other.spin_some(), 0);
     let twice = set.add(&numbers).unwrap_err();
-    let what = "subscription \"/t\" of node \"/n\"".to_owned();
-    assert_eq!(twice, WaitSetError::InUse { what: what.clone() });
+    let description = "subscription \"/t\" of node \"/n\"".to_owned();
+    assert_eq!(
+        twice,
+        WaitSetError::InUse {
+            description: description.clone()
+        }
+    );
     let elsewhere = WaitSet::new(&context).add(&numbers).unwrap_err();
-    assert_eq!(elsewhere, WaitSetError::InUse { what: what.clone() });
-    let stranger = WaitSet::new(&self::context()).add(&numbers).unwrap_err();
-    assert_eq!(stranger, WaitSetError::OtherContext { what });
+    assert_eq!(
+        elsewhere,
+        WaitSetError::InUse {
+            description: description.clone()
+        }
+    );
+    let error = WaitSet::new(&self::context()).add(&numbers).unwrap_err();
+    assert_eq!(error, WaitSetError::OtherContext { description });
     drop(set);
     assert_eq!(other.spin_some(), 1);
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
-// --- the descriptor ---
+// --- polled executor ---
 
 /// Whether it becomes readable within `timeout`.
 fn is_readable(executor: &PolledExecutor, timeout: Duration) -> bool {
@@ -193,13 +202,13 @@ fn polled(context: &Context, node: &Node) -> PolledExecutor {
     let executor = SingleThreadedExecutor::new(context);
     executor.add_node(node).unwrap();
     let executor = PolledExecutor::new(executor).unwrap();
-    rest(&executor);
+    spin_until_idle(&executor);
     executor
 }
 
-/// Spins until nothing is to do.
-fn rest(executor: &PolledExecutor) {
-    let end = Instant::now() + PATIENCE;
+/// Spins until no work is left.
+fn spin_until_idle(executor: &PolledExecutor) {
+    let end = Instant::now() + TIMEOUT;
     while is_readable(executor, NOW) {
         executor.spin_some();
         assert!(Instant::now() < end, "there is always something to do");
@@ -207,9 +216,9 @@ fn rest(executor: &PolledExecutor) {
 }
 
 #[test]
-fn a_descriptor_is_readable_when_a_callback_waits_and_only_then() {
+fn the_descriptor_is_readable_only_while_work_is_ready() {
     let context = context();
-    let node = context.node("n").unwrap();
+    let node = context.create_node("n").unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let _numbers = node
@@ -221,49 +230,49 @@ fn a_descriptor_is_readable_when_a_callback_waits_and_only_then() {
     let publisher = node.create_publisher("t", 10).unwrap();
     let executor = polled(&context, &node);
     for n in 1..=3 {
-        rest(&executor);
+        spin_until_idle(&executor);
         publish(&publisher, n);
         assert!(is_readable(&executor, NOW));
         assert_eq!(executor.spin_some(), 1);
     }
     assert_eq!(count.load(Ordering::Relaxed), 3);
-    // By another thread, while this one sleeps in its loop.
+    // From another thread, while this one sleeps in its loop.
     thread::scope(|scope| {
         let trigger = guard.trigger_handle();
         scope.spawn(move || trigger.trigger());
-        assert!(is_readable(&executor, PATIENCE));
+        assert!(is_readable(&executor, TIMEOUT));
     });
     assert_eq!(executor.spin_some(), 1);
     assert_eq!(guard.runs(), 1);
-    // A timer, which another thread may make.
+    // A timer created by another thread.
     let timer = thread::scope(|scope| {
         let made = scope.spawn(|| node.create_timer(SOON, || ()).unwrap());
         made.join().unwrap()
     });
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while timer.ticks() < 3 && Instant::now() < end {
-        assert!(is_readable(&executor, PATIENCE));
+        assert!(is_readable(&executor, TIMEOUT));
         executor.spin_some();
     }
     timer.cancel();
-    rest(&executor);
+    spin_until_idle(&executor);
     context.shutdown();
-    assert!(
-        is_readable(&executor, PATIENCE),
-        "the loop looks at the end"
-    );
+    assert!(is_readable(&executor, TIMEOUT), "the loop looks at the end");
     let executor = executor.into_inner();
     publish(&publisher, 4);
     assert_eq!(executor.spin_some(), 1);
 }
 
-/// Discovery, acknowledgements and heartbeats go on in a loop that knows nothing
-/// but the descriptor.
+/// Discovery, ACKNACKs and heartbeats work in a loop that polls only the
+/// descriptor.
 #[test]
-fn two_processes_talk_while_one_is_a_guest_in_a_foreign_loop() {
+fn two_processes_communicate_with_one_in_an_external_event_loop() {
     let contexts = [(); 2].map(|()| context_in(DiscoveryRange::Localhost, Some(214)));
     let [host, guest] = &contexts;
-    let (host_node, guest_node) = (host.node("host").unwrap(), guest.node("guest").unwrap());
+    let (host_node, guest_node) = (
+        host.create_node("host").unwrap(),
+        guest.create_node("guest").unwrap(),
+    );
     let echo = guest_node.create_publisher("echo", 10).unwrap();
     let _ping = guest_node
         .create_subscription("ping", 10, move |sample: Sample<UInt64>| {
@@ -277,16 +286,16 @@ fn two_processes_talk_while_one_is_a_guest_in_a_foreign_loop() {
     let executor = polled(guest, &guest_node);
     thread::scope(|scope| {
         scope.spawn(|| {
-            assert!(ping.wait_for_matched(1, PATIENCE));
-            assert!(echoes.wait_for_matched(1, PATIENCE));
+            assert!(ping.wait_for_matched(1, TIMEOUT));
+            assert!(echoes.wait_for_matched(1, TIMEOUT));
             for n in 0..50 {
                 publish(&ping, n);
-                assert_eq!(echoes.take_timeout(PATIENCE).unwrap().data, n + 1);
+                assert_eq!(echoes.take_timeout(TIMEOUT).unwrap().data, n + 1);
             }
             guest.shutdown();
         });
         while !guest.is_shut_down() {
-            assert!(is_readable(&executor, PATIENCE));
+            assert!(is_readable(&executor, TIMEOUT));
             executor.spin_some();
         }
     });

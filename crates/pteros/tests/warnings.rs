@@ -1,5 +1,5 @@
-//! What the operator is told, and how often. A test binary of its own: it
-//! listens to the whole process.
+//! Warnings for the operator, and how often they are logged. A test binary of its
+//! own: it subscribes to the logs of the whole process.
 
 use std::fmt::{Debug, Write};
 use std::sync::Mutex;
@@ -14,16 +14,16 @@ use pteros::{LifecycleNode, SubscriptionOptions};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Keeps the text of every warning.
+/// Records the text of every warning.
 struct Listener;
 
-struct Words(String);
+struct MessageText(String);
 
-impl Visit for Words {
+impl Visit for MessageText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let _ = write!(self.0, "{}={value:?} ", field.name());
     }
@@ -35,9 +35,9 @@ impl Subscriber for Listener {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut words = Words(String::new());
+        let mut words = MessageText(String::new());
         event.record(&mut words);
-        TOLD.lock().unwrap().push(words.0);
+        WARNINGS.lock().unwrap().push(words.0);
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -50,15 +50,19 @@ impl Subscriber for Listener {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// Waits for `count` warnings about a thing; they must not become more.
+/// Waits for `count` warnings about something, and checks that there are no more.
 #[track_caller]
-fn told(context: &Context, about: &str, count: usize) -> String {
+fn wait_for_warnings(context: &Context, about: &str, count: usize) -> String {
     let matching = || -> Vec<String> {
-        let told = TOLD.lock().unwrap();
-        told.iter().filter(|t| t.contains(about)).cloned().collect()
+        let wait_for_warnings = WARNINGS.lock().unwrap();
+        wait_for_warnings
+            .iter()
+            .filter(|t| t.contains(about))
+            .cloned()
+            .collect()
     };
     let graph = context.graph();
-    let enough = graph.wait_until(PATIENCE, || matching().len() >= count);
+    let enough = graph.wait_until(TIMEOUT, || matching().len() >= count);
     assert!(enough, "{about}: {:?}", matching());
     graph.wait_until(Duration::from_millis(100), || false);
     assert_eq!(matching().len(), count, "{:?}", matching());
@@ -66,20 +70,23 @@ fn told(context: &Context, about: &str, count: usize) -> String {
 }
 
 #[test]
-fn what_does_not_fit_is_told_once_per_pair_on_each_end() {
+fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
     tracing::subscriber::set_global_default(Listener).unwrap();
     let open = || Context::with_options(ContextOptions::local(196)).unwrap();
     let (a, b) = (open(), open());
-    let (talker, listener) = (a.node("talker").unwrap(), b.node("listener").unwrap());
+    let (talker, listener) = (
+        a.create_node("talker").unwrap(),
+        b.create_node("listener").unwrap(),
+    );
 
-    // Two processes: both ends tell.
+    // Two processes: both endpoints warn.
     let _scan = talker
         .create_publisher::<Text>("scan", QosProfile::sensor_data())
         .unwrap();
     let _wants = listener
         .create_polled_subscription::<Text>("scan", QosProfile::default())
         .unwrap();
-    let text = told(&a, "\"/scan\"", 2);
+    let text = wait_for_warnings(&a, "\"/scan\"", 2);
     for word in [
         "RELIABILITY",
         "offered best effort",
@@ -89,20 +96,20 @@ fn what_does_not_fit_is_told_once_per_pair_on_each_end() {
         assert!(text.contains(word), "{word}: {text}");
     }
 
-    // One process: it is both ends.
+    // One process has both endpoints.
     let _map = talker.create_publisher::<Text>("map", 1).unwrap();
     let latched = QosProfile::default().transient_local();
     let _late = talker
         .create_polled_subscription::<Text>("map", &latched)
         .unwrap();
-    assert!(told(&a, "\"/map\"", 1).contains("DURABILITY"));
+    assert!(wait_for_warnings(&a, "\"/map\"", 1).contains("DURABILITY"));
 
     // Another type.
     let _number = talker.create_publisher::<Int8>("value", 1).unwrap();
     let _words = listener
         .create_polled_subscription::<Text>("value", 1)
         .unwrap();
-    let text = told(&b, "\"/value\"", 2);
+    let text = wait_for_warnings(&b, "\"/value\"", 2);
     assert!(text.contains("Int8") && text.contains("String"), "{text}");
 
     // Another type of the same name.
@@ -117,27 +124,27 @@ fn what_does_not_fit_is_told_once_per_pair_on_each_end() {
     let _narrow = listener
         .create_dynamic_subscription("made", &defined("int32 a"), SubscriptionOptions::new(1))
         .unwrap();
-    let text = told(&b, "\"/made\"", 2);
-    assert!(text.contains("definitions of it differ"), "{text}");
+    let text = wait_for_warnings(&b, "\"/made\"", 2);
+    assert!(text.contains("their definitions differ"), "{text}");
 
     // The same name twice, in another process and in this one.
-    let _twin = b.node("talker").unwrap();
-    told(&a, "\"/talker\"", 2);
-    let _own_twin = b.node("listener").unwrap();
-    told(&b, "\"/listener\"", 1);
+    let _twin = b.create_node("talker").unwrap();
+    wait_for_warnings(&a, "\"/talker\"", 2);
+    let _own_twin = b.create_node("listener").unwrap();
+    wait_for_warnings(&b, "\"/listener\"", 1);
 
-    // A managed publisher that is not heard, once between two activations.
+    // A lifecycle publisher that is inactive, once between two activations.
     let node = LifecycleNode::new(&a, NodeOptions::new("arm"), ()).unwrap();
     let publisher = node.create_publisher::<Text>("moved", 1).unwrap();
     let speak = || (0..3).for_each(|_| publisher.publish(&Text::default()).unwrap());
     speak();
-    assert!(told(&a, "\"/moved\"", 1).contains("not active"));
+    assert!(wait_for_warnings(&a, "\"/moved\"", 1).contains("not active"));
     node.configure().unwrap();
     speak();
     node.activate().unwrap();
     speak();
-    told(&a, "\"/moved\"", 1);
+    wait_for_warnings(&a, "\"/moved\"", 1);
     node.deactivate().unwrap();
     speak();
-    told(&a, "\"/moved\"", 2);
+    wait_for_warnings(&a, "\"/moved\"", 2);
 }

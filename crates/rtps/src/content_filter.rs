@@ -1,6 +1,6 @@
-//! Content-filtered topics on the wire: what a reader announces of its filter,
-//! and what a writer says of the filters it applied to a change
-//! (RTPS 2.5 §8.7.3, §9.6.3.1, §9.6.4.1).
+//! Content-filtered topics (DDS 1.4 §2.2.2.3.3): the announced content filter of a
+//! reader, and the filter results that a writer sends with a change (RTPS 2.5
+//! §8.7.3, §9.6.3.1, §9.6.4.1).
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -14,31 +14,30 @@ use pteros_msg::filter::{FILTER_CLASS, Filter, FilterError, LIKE_STEPS_MAX, NEST
 use crate::id::Guid;
 use crate::wire::Cursor;
 
-/// Which filter of a reader was applied: the MD5 of all its strings, each with
-/// its final NUL.
+/// Identifies a filter: the MD5 of all its strings, each with its final NUL.
 pub type FilterSignature = [u8; 16];
 
-/// A reader's filter as discovery carries it (ContentFilterProperty_t).
+/// A reader's content filter as discovery carries it (ContentFilterProperty_t).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct ContentFilterProperty {
-    /// The content-filtered topic's own name; any.
+    /// The name of the content-filtered topic; any.
     pub filtered_topic: String,
-    /// The topic that is filtered.
+    /// The filtered topic.
     pub related_topic: String,
-    /// The language of the expression.
+    /// The filter class: the language of the expression.
     pub class: String,
-    /// What passes.
+    /// The filter expression.
     pub expression: String,
     /// The values of `%0`, `%1` …
     pub parameters: Vec<String>,
 }
 
 impl ContentFilterProperty {
-    /// The filter of a reader of ours on `topic`, in DDS's SQL.
+    /// The property of a local reader on `topic`, in DDS SQL.
     pub fn new(topic: &str, expression: &str, parameters: &[String]) -> Self {
         Self {
-            // One name for all: readers with equal filters share a signature,
-            // and a writer judges once for them.
+            // One name for all: readers with equal filters share a signature, and a
+            // writer evaluates the filter once for them.
             filtered_topic: alloc::format!("{topic}_filtered"),
             related_topic: topic.into(),
             class: FILTER_CLASS.into(),
@@ -47,7 +46,7 @@ impl ContentFilterProperty {
         }
     }
 
-    /// How it is named beside a change.
+    /// The signature that identifies it beside a change.
     pub fn signature(&self) -> FilterSignature {
         let mut md5 = Md5::new();
         let names = [
@@ -75,8 +74,7 @@ impl fmt::Display for ContentFilterProperty {
     }
 }
 
-/// A filter that can be applied: announced, and checked against the topic's
-/// type.
+/// A filter that can be evaluated: announced, and checked against the topic's type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContentFilter {
     property: ContentFilterProperty,
@@ -85,7 +83,7 @@ pub struct ContentFilter {
 }
 
 impl ContentFilter {
-    /// A filter of ours on the topic named so on the wire.
+    /// A local filter on the topic with this wire name.
     ///
     /// # Errors
     /// See [`Filter::new`].
@@ -110,14 +108,15 @@ impl ContentFilter {
         nesting_max: usize,
     ) -> Result<Arc<Self>, FilterError> {
         let property = ContentFilterProperty::new(topic, expression, parameters);
-        Self::of(property, ty, nesting_max)
+        Self::checked(property, ty, nesting_max)
     }
 
-    /// A peer's filter; `None` when it can't be applied here: another class,
-    /// another topic, no expression, or one that we do not understand or that
-    /// goes deeper than `nesting_max`. Such a
-    /// reader gets everything and filters by itself.
-    pub fn of_peer(
+    /// A peer's filter; `None` when it cannot be applied here.
+    ///
+    /// So for another class, another topic, no expression, an unsupported
+    /// expression, or one that nests deeper than `nesting_max`. Such a reader gets
+    /// everything and filters by itself.
+    pub fn from_peer(
         property: &ContentFilterProperty,
         topic: &str,
         ty: &DynamicType,
@@ -129,16 +128,16 @@ impl ContentFilter {
         if !is_ours {
             return None;
         }
-        match Self::of(property.clone(), ty, nesting_max) {
+        match Self::checked(property.clone(), ty, nesting_max) {
             Ok(filter) => Some(filter),
             Err(error) => {
-                tracing::debug!(topic, %error, "a reader's filter is not applied here");
+                tracing::debug!(topic, %error, "the content filter of a reader is not applied by its writer");
                 None
             }
         }
     }
 
-    fn of(
+    fn checked(
         property: ContentFilterProperty,
         ty: &DynamicType,
         nesting_max: usize,
@@ -152,77 +151,77 @@ impl ContentFilter {
         }))
     }
 
-    /// As it is announced.
+    /// The announced property.
     pub fn property(&self) -> &ContentFilterProperty {
         &self.property
     }
 
-    /// How it is named beside a change.
+    /// The signature that identifies it beside a change.
     pub fn signature(&self) -> &FilterSignature {
         &self.signature
     }
 
-    /// Whether a sample passes, encapsulation header included. One that cannot
-    /// be judged passes: whoever decodes it will tell.
+    /// Whether a sample passes, encapsulation header included. A malformed sample
+    /// passes: decoding it will report the error.
     pub fn passes(&self, payload: &[u8]) -> bool {
         self.filter.passes(payload).unwrap_or(true)
     }
 
-    /// The same within what is left of a budget that several looks share;
-    /// `None` if it cannot be judged, or not for that.
-    pub(crate) fn judge(&self, payload: &[u8], steps_left: &mut usize) -> Option<bool> {
+    /// The same within a budget shared by several evaluations. `None` if it is
+    /// malformed or the budget is spent.
+    pub(crate) fn evaluate(&self, payload: &[u8], steps_left: &mut usize) -> Option<bool> {
         let passes = self.filter.passes_within(payload, steps_left).ok();
-        passes.map(|passes| passes || fault!("filter-lets-all-pass"))
+        passes.map(|passes| passes || fault!("content-filter-not-applied"))
     }
 }
 
-/// What a writer knows of one change and its readers' filters.
+/// The results of the readers' filters for one change.
 #[derive(Clone, Debug)]
-pub(crate) struct Filtering {
-    /// The value of PID_CONTENT_FILTER_INFO, which goes along with the change.
+pub(crate) struct FilterOutcome {
+    /// The value of PID_CONTENT_FILTER_INFO, sent with the change.
     pub results: Vec<u8>,
-    /// The readers that do not want it, sorted.
-    pub unwanted_by: Vec<Guid>,
+    /// The readers that reject it, sorted.
+    pub rejected_by: Vec<Guid>,
 }
 
-/// Filters that were applied to one change, and their results.
+/// The filters applied to one change, and their results.
 #[derive(Debug)]
-pub(crate) struct Results {
-    /// `None` where there is none.
-    judged: Vec<(FilterSignature, Option<bool>)>,
-    /// What they may still cost together: else each reader's filter would add
+pub(crate) struct FilterResults {
+    /// `None` without a result.
+    evaluated: Vec<(FilterSignature, Option<bool>)>,
+    /// The remaining cost of all filters. Without it each reader's filter would add
     /// some milliseconds to every write.
     steps_left: usize,
 }
 
-impl Default for Results {
+impl Default for FilterResults {
     fn default() -> Self {
         Self {
-            judged: Vec::new(),
+            evaluated: Vec::new(),
             steps_left: LIKE_STEPS_MAX,
         }
     }
 }
 
-/// Different filters that a writer judges by, and names beside a change in half
-/// a kilobyte; Fast DDS names as many. The readers of further ones judge for
+/// Different filters that a writer applies and names beside a change, in half a
+/// kilobyte; Fast DDS names as many. Readers with further filters filter by
 /// themselves.
 pub(crate) const FILTERS_MAX: usize = 32;
 
-impl Results {
-    /// Whether `filter` lets `payload` pass: judged once for all readers whose
-    /// filters are the same. What cannot be judged passes and is not named, so
-    /// that the reader judges for itself.
-    pub fn judge(&mut self, filter: &ContentFilter, payload: &[u8]) -> bool {
-        let known = self.judged.iter().find(|(s, _)| *s == filter.signature);
+impl FilterResults {
+    /// Whether `filter` lets `payload` pass. Equal filters are evaluated once. A
+    /// filter without a result passes and is not named, so that the reader filters
+    /// by itself.
+    pub fn evaluate(&mut self, filter: &ContentFilter, payload: &[u8]) -> bool {
+        let known = self.evaluated.iter().find(|(s, _)| *s == filter.signature);
         if let Some((_, result)) = known {
             return result.unwrap_or(true);
         }
-        if self.judged.len() >= FILTERS_MAX {
+        if self.evaluated.len() >= FILTERS_MAX {
             return true;
         }
-        let result = filter.judge(payload, &mut self.steps_left);
-        self.judged.push((filter.signature, result));
+        let result = filter.evaluate(payload, &mut self.steps_left);
+        self.evaluated.push((filter.signature, result));
         result.unwrap_or(true)
     }
 
@@ -235,7 +234,7 @@ impl Results {
     /// ContentFilterInfo_t, little endian (RTPS 2.5 §9.6.4.1).
     pub fn to_bytes(&self) -> Vec<u8> {
         let named = || {
-            let results = self.judged.iter();
+            let results = self.evaluated.iter();
             results.filter_map(|(signature, result)| Some((signature, (*result)?)))
         };
         let mut bitmap = 0;
@@ -244,7 +243,8 @@ impl Results {
             bitmap |= if passes { result_mask(at) } else { 0 };
             count = count.saturating_add(1);
         }
-        let mut out = Vec::with_capacity(self.judged.len().saturating_mul(16).saturating_add(12));
+        let mut out =
+            Vec::with_capacity(self.evaluated.len().saturating_mul(16).saturating_add(12));
         for number in [1, bitmap, count] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -258,14 +258,14 @@ fn result_mask(at: usize) -> u32 {
     0x8000_0000_u32 >> (at % 32)
 }
 
-/// What PID_CONTENT_FILTER_INFO says of one filter; `None` if it does not name
-/// it, or is malformed.
-pub(crate) fn result_of(mut value: Cursor<'_>, signature: &FilterSignature) -> Option<bool> {
+/// The result for one filter in PID_CONTENT_FILTER_INFO; `None` if it is not named,
+/// or the value is malformed.
+pub(crate) fn filter_result_of(mut value: Cursor<'_>, signature: &FilterSignature) -> Option<bool> {
     let count = usize::try_from(value.u32().ok()?).ok()?;
     let mut bitmaps = value;
     value.bytes(count.checked_mul(4)?).ok()?;
     let named = value.u32().ok()?;
-    // The bytes that are there end the loop, whatever the count says.
+    // The available bytes end the loop, whatever the count.
     let at = (0..named).find_map(|at| match value.array::<16>() {
         Ok(found) if found == *signature => Some(Some(at)),
         Ok(_) => None,
@@ -289,7 +289,7 @@ mod tests {
     use pteros_msg::dynamic::DynamicMessage;
 
     #[test]
-    fn the_filters_of_many_readers_cost_no_more_than_one_may() {
+    fn filters_of_many_readers_share_one_cost_budget() {
         let field_type = FieldType {
             type_id: type_id::STRING,
             ..FieldType::default()
@@ -317,11 +317,11 @@ mod tests {
             let expression = alloc::format!("data LIKE '%{}{last}'", "a".repeat(200));
             ContentFilter::new("t", &ty, &expression, &[]).unwrap()
         };
-        let mut results = Results::default();
-        assert!(!results.judge(&costly('b'), &payload));
-        assert!(!results.judge(&costly('c'), &payload));
-        let unjudged = costly('d');
-        assert!(results.judge(&unjudged, &payload) && !unjudged.passes(&payload));
+        let mut results = FilterResults::default();
+        assert!(!results.evaluate(&costly('b'), &payload));
+        assert!(!results.evaluate(&costly('c'), &payload));
+        let unevaluated = costly('d');
+        assert!(results.evaluate(&unevaluated, &payload) && !unevaluated.passes(&payload));
         assert_eq!(results.to_bytes().len(), 12 + 2 * 16);
     }
 }

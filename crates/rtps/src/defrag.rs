@@ -1,42 +1,42 @@
-//! Samples that come in pieces (RTPS 2.5 §8.4.14): each is put together in one
-//! buffer, fragments in order by appending, others wherever they belong.
+//! Fragment reassembly: samples that arrive as DATA_FRAG (RTPS 2.5 §8.4.14).
 //!
-//! The sizes come from the wire, so nothing is allocated or filled by them
-//! alone: a buffer grows to at most [`GROWTH`] times what has really arrived.
-//! The first accepted fragment fixes total and fragment size; later ones that
-//! disagree are refused.
+//! Each sample is assembled in one buffer. Fragments in order are appended, others
+//! are written at their offset. The sizes come from the wire, so they alone never
+//! allocate or fill memory: a buffer grows to at most [`GROWTH`] times the received
+//! bytes. The first accepted fragment fixes sample size and fragment size; later
+//! fragments that disagree are refused.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
+use crate::coherent_mark::CoherentMark;
 use crate::history::ChangeKind;
-use crate::interval::{IntervalSet, Run};
-use crate::mark::Mark;
+use crate::interval::{IntervalSet, NumberRun};
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::Timestamp;
 
-/// How much larger than the bytes received a buffer may be. 64 fragments of
-/// 63 kB make a 4 MB camera image, so that one is allocated in one piece.
+/// The maximum ratio of a buffer to the received bytes. 64 fragments of 63 kB are a
+/// 4 MB camera image, so that one is allocated at once.
 const GROWTH: usize = 64;
-/// Below this size growth is free: reordering within it always works.
+/// Below this size growth is not limited, so that reordering always works.
 const GROWTH_FREE_BYTES: usize = 1 << 20;
 /// Runs of fragments received out of order, per sample.
 const RUNS_MAX: usize = 256;
-/// Payloads from this size on have their buffer used again, when the
-/// application has let go of it: fresh pages cost more than copying.
+/// From this size on, the buffer of a payload is reused after the application
+/// dropped it: fresh pages cost more than copying.
 const REUSE_MIN_BYTES: usize = 64 << 10;
 
-/// Bounds of what one writer may have in pieces at a reader.
+/// Limits of fragment reassembly for one writer at a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DefragLimits {
-    /// Samples in pieces at a time. When full, a reliable reader keeps the
-    /// lowest numbers (the others are asked for again), a best-effort reader
-    /// the highest.
+    /// Partial samples at a time. When full, a reliable reader keeps the lowest
+    /// numbers and requests the others again; a best-effort reader keeps the
+    /// highest.
     pub samples_max: usize,
-    /// The largest sample put together.
+    /// The largest sample assembled, bytes.
     pub sample_bytes_max: usize,
-    /// Bytes over all samples in pieces.
+    /// Bytes over all partial samples.
     pub bytes_max: usize,
 }
 
@@ -50,26 +50,25 @@ impl Default for DefragLimits {
     }
 }
 
-/// What belongs to a sample besides its payload.
+/// The properties of a sample besides its payload.
 #[derive(Clone, Debug)]
 pub(crate) struct SampleHead {
     pub sequence: SequenceNumber,
     pub kind: ChangeKind,
-    /// A peer of this stack sends it with the last fragment alone.
+    /// Pteros sends it with the last fragment only.
     pub source_timestamp: Option<Timestamp>,
-    pub by_link: bool,
+    pub via_shared_memory: bool,
     pub key_only: bool,
     pub key_hash: Option<[u8; 16]>,
-    pub related: Option<SampleIdentity>,
-    /// A peer may send it with the first fragment alone.
-    pub mark: Option<Box<Mark>>,
-    pub original: Option<SampleIdentity>,
-    /// Whether our content filter lets it pass, where its writer said so; in the
-    /// first fragment alone, too.
-    pub passes: Option<bool>,
+    pub related_sample_identity: Option<SampleIdentity>,
+    /// A peer may send it with the first fragment only.
+    pub coherent_mark: Option<Box<CoherentMark>>,
+    pub original_writer_info: Option<SampleIdentity>,
+    /// The writer's result for our content filter; also in the first fragment only.
+    pub filter_result: Option<bool>,
 }
 
-/// Consecutive fragments as one DATA_FRAG carries them.
+/// Consecutive fragments of one DATA_FRAG.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragments<'a> {
     /// Number of the first, from 1.
@@ -80,26 +79,26 @@ pub(crate) struct Fragments<'a> {
     pub payload: &'a [u8],
 }
 
-/// What became of fragments.
+/// The outcome of received fragments.
 #[derive(Debug)]
-pub(crate) enum Assembly {
-    /// The sample is whole.
-    Whole(SampleHead, Bytes),
-    /// Kept; more are needed.
-    Kept,
-    /// All of them were there already.
+pub(crate) enum ReassemblyOutcome {
+    /// The sample is complete.
+    Complete(SampleHead, Bytes),
+    /// Stored; more fragments are missing.
+    Incomplete,
+    /// All of them were received before.
     Duplicate,
-    /// They contradict themselves or what came before.
+    /// They contradict themselves or earlier fragments.
     Invalid,
-    /// No room now; they may come again.
-    NoRoom,
-    /// The sample is larger than this reader takes, ever.
+    /// The buffer is full; they may be retransmitted.
+    BufferFull,
+    /// The sample exceeds the reader's size limit.
     TooLarge,
 }
 
-/// A sample in pieces.
+/// A sample with missing fragments.
 #[derive(Debug)]
-struct Partial {
+struct PartialSample {
     head: SampleHead,
     fragment_size: u16,
     sample_size: u32,
@@ -108,25 +107,25 @@ struct Partial {
     buffer: BytesMut,
 }
 
-impl Partial {
+impl PartialSample {
     fn fragments_total(&self) -> u32 {
         self.sample_size
             .div_ceil(u32::from(self.fragment_size).max(1))
     }
 
-    fn is_whole(&self) -> bool {
-        let early = i64::from(fault!("whole-without-its-last-piece"));
+    fn is_complete(&self) -> bool {
+        let early = i64::from(fault!("reassembly-without-last-fragment"));
         matches!(self.received.runs(), [run]
             if run.first == 1 && run.last.saturating_add(early) >= i64::from(self.fragments_total()))
     }
 
-    /// The bytes that `fragments` must carry, and where they go.
-    fn place(&self, fragments: &Fragments<'_>) -> Option<(usize, usize)> {
+    /// The byte range in the sample that `fragments` must cover.
+    fn byte_range(&self, fragments: &Fragments<'_>) -> Option<(usize, usize)> {
         let size = usize::from(self.fragment_size);
         let total = usize::try_from(self.sample_size).ok()?;
         let before = usize::try_from(fragments.first.checked_sub(1)?).ok()?;
         let before = before.saturating_sub(usize::from(
-            before > 1 && fault!("piece-in-the-wrong-place"),
+            before > 1 && fault!("fragment-at-wrong-offset"),
         ));
         let start = before.checked_mul(size)?;
         let end = start
@@ -142,28 +141,28 @@ impl Partial {
         .then_some((start, end))
     }
 
-    fn store(&mut self, fragments: &Fragments<'_>) -> Assembly {
-        let Some((start, end)) = self.place(fragments) else {
-            return Assembly::Invalid;
+    fn store(&mut self, fragments: &Fragments<'_>) -> ReassemblyOutcome {
+        let Some((start, end)) = self.byte_range(fragments) else {
+            return ReassemblyOutcome::Invalid;
         };
         let Some(bytes) = fragments.payload.get(..end.saturating_sub(start)) else {
-            return Assembly::Invalid;
+            return ReassemblyOutcome::Invalid;
         };
         let first = i64::from(fragments.first);
         let last = first
             .saturating_add(i64::from(fragments.count))
             .saturating_sub(1);
         if self.received.count_missing(first, last) == 0 {
-            return Assembly::Duplicate;
+            return ReassemblyOutcome::Duplicate;
         }
         let arrived = self.received_bytes.saturating_add(bytes.len());
-        if end > allowance(arrived) || !self.received.insert(first, last) {
-            return Assembly::NoRoom;
+        if end > buffer_bytes_max(arrived) || !self.received.insert(first, last) {
+            return ReassemblyOutcome::BufferFull;
         }
         self.received_bytes = arrived;
         let total = usize::try_from(self.sample_size).unwrap_or(usize::MAX);
         if end > self.buffer.capacity() {
-            let wanted = allowance(arrived).min(total);
+            let wanted = buffer_bytes_max(arrived).min(total);
             self.buffer
                 .reserve(wanted.saturating_sub(self.buffer.len()));
         }
@@ -174,30 +173,30 @@ impl Partial {
         } else {
             let there = self.buffer.len().saturating_sub(start).min(bytes.len());
             let (over, append) = bytes.split_at(there);
-            if let Some(place) = self.buffer.get_mut(start..start.saturating_add(there)) {
-                place.copy_from_slice(over);
+            if let Some(overlap) = self.buffer.get_mut(start..start.saturating_add(there)) {
+                overlap.copy_from_slice(over);
             }
             self.buffer.extend_from_slice(append);
         }
-        Assembly::Kept
+        ReassemblyOutcome::Incomplete
     }
 }
 
-fn allowance(arrived_bytes: usize) -> usize {
+fn buffer_bytes_max(arrived_bytes: usize) -> usize {
     arrived_bytes.saturating_mul(GROWTH).max(GROWTH_FREE_BYTES)
 }
 
-/// All samples in pieces of one writer. In steady state it allocates nothing
-/// but payload buffers, and those only while the application holds the last.
+/// The partial samples of one writer. In steady state it allocates nothing but
+/// payload buffers, and those only while the application holds the last one.
 #[derive(Debug)]
 pub(crate) struct Defragmenter {
     limits: DefragLimits,
     reliable: bool,
-    /// Sorted by number.
-    partials: Vec<Partial>,
-    /// The emptied set of a finished sample, to save its allocation.
+    /// Sorted by sequence number.
+    partials: Vec<PartialSample>,
+    /// The emptied set of a completed sample, to save its allocation.
     spare_set: Option<IntervalSet>,
-    /// The last large payload delivered, to have its memory again.
+    /// The last large payload delivered, to reuse its memory.
     spare_buffer: Option<Bytes>,
 }
 
@@ -212,65 +211,71 @@ impl Defragmenter {
         }
     }
 
-    /// Takes fragments of a sample that has not been delivered.
-    pub fn handle(&mut self, head: SampleHead, fragments: &Fragments<'_>) -> Assembly {
+    /// Handles fragments of a sample that has not been delivered.
+    pub fn handle(&mut self, head: SampleHead, fragments: &Fragments<'_>) -> ReassemblyOutcome {
         if fragments.fragment_size == 0 || fragments.count == 0 || fragments.sample_size == 0 {
-            return Assembly::Invalid;
+            return ReassemblyOutcome::Invalid;
         }
         let found = self
             .partials
             .binary_search_by_key(&head.sequence, |partial| partial.head.sequence);
-        // Of a sample that has begun the size is known: another one is a lie,
-        // and must not cost what has come so far.
+        // The size of a partial sample is known: another one is false, and must not
+        // discard the received fragments.
         let size = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
         if found.is_err() && size > self.limits.sample_bytes_max {
-            return Assembly::TooLarge;
+            return ReassemblyOutcome::TooLarge;
         }
         let at = match found {
             Ok(at) => {
                 if let Some(partial) = self.partials.get_mut(at) {
                     let known = &mut partial.head;
-                    known.passes = known.passes.or(head.passes);
+                    known.filter_result = known.filter_result.or(head.filter_result);
                     known.source_timestamp = known.source_timestamp.or(head.source_timestamp);
-                    if known.mark.is_none() {
-                        known.mark = head.mark;
+                    if known.coherent_mark.is_none() {
+                        known.coherent_mark = head.coherent_mark;
                     }
                 }
                 at
             }
-            Err(_) if fault!("no-room-for-pieces") => return Assembly::NoRoom,
-            Err(at) => match self.begin(at, head, fragments) {
+            Err(_) if fault!("no-memory-for-fragments") => return ReassemblyOutcome::BufferFull,
+            Err(at) => match self.start_sample(at, head, fragments) {
                 Some(at) => at,
-                None => return Assembly::NoRoom,
+                None => return ReassemblyOutcome::BufferFull,
             },
         };
         let Some(partial) = self.partials.get_mut(at) else {
-            return Assembly::NoRoom;
+            return ReassemblyOutcome::BufferFull;
         };
         if partial.fragment_size != fragments.fragment_size
             || partial.sample_size != fragments.sample_size
         {
-            return Assembly::Invalid;
+            return ReassemblyOutcome::Invalid;
         }
         let outcome = partial.store(fragments);
         if partial.received.is_empty() {
-            // Nothing of it was good: it must not hold a place.
+            // No valid fragment: it must not occupy an entry.
             self.discard(at);
             return outcome;
         }
-        if !partial.is_whole() {
+        if !partial.is_complete() {
             return outcome;
         }
-        let (head, payload) = self.finish(at);
-        Assembly::Whole(head, payload)
+        let (head, payload) = self.complete(at);
+        ReassemblyOutcome::Complete(head, payload)
     }
 
-    /// Makes room for a new sample in pieces; the place it then has; `None` if there is none.
-    fn begin(&mut self, at: usize, head: SampleHead, fragments: &Fragments<'_>) -> Option<usize> {
+    /// Frees an entry for a new partial sample. Returns its index, or `None` if
+    /// there is none.
+    fn start_sample(
+        &mut self,
+        at: usize,
+        head: SampleHead,
+        fragments: &Fragments<'_>,
+    ) -> Option<usize> {
         let size = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
         let mut at = at;
         while self.partials.len() >= self.limits.samples_max
-            || self.promised_bytes().saturating_add(size) > self.limits.bytes_max
+            || self.announced_bytes().saturating_add(size) > self.limits.bytes_max
         {
             match (self.reliable, self.partials.is_empty()) {
                 (_, true) => return None,
@@ -286,7 +291,7 @@ impl Defragmenter {
         let buffer = self.reuse(size);
         self.partials.insert(
             at,
-            Partial {
+            PartialSample {
                 head,
                 fragment_size: fragments.fragment_size,
                 sample_size: fragments.sample_size,
@@ -301,9 +306,9 @@ impl Defragmenter {
         Some(at)
     }
 
-    /// The last payload's memory, if it is large enough and nobody reads it.
+    /// The last payload's memory, if it is large enough and no longer used.
     fn reuse(&mut self, size: usize) -> BytesMut {
-        if size < REUSE_MIN_BYTES || fault!("memory-not-had-again") {
+        if size < REUSE_MIN_BYTES || fault!("chunk-not-reused") {
             return BytesMut::new();
         }
         match self.spare_buffer.take().map(Bytes::try_into_mut) {
@@ -315,7 +320,7 @@ impl Defragmenter {
         }
     }
 
-    fn promised_bytes(&self) -> usize {
+    fn announced_bytes(&self) -> usize {
         self.partials.iter().fold(0, |sum: usize, partial| {
             sum.saturating_add(usize::try_from(partial.sample_size).unwrap_or(usize::MAX))
         })
@@ -329,7 +334,7 @@ impl Defragmenter {
         }
     }
 
-    fn finish(&mut self, at: usize) -> (SampleHead, Bytes) {
+    fn complete(&mut self, at: usize) -> (SampleHead, Bytes) {
         let mut partial = self.partials.remove(at);
         partial.received.clear();
         self.spare_set = Some(partial.received);
@@ -340,18 +345,18 @@ impl Defragmenter {
         (partial.head, payload)
     }
 
-    /// Forgets samples below `sequence`; how many were in pieces.
+    /// Drops partial samples below `sequence`; returns how many.
     pub fn remove_below(&mut self, sequence: SequenceNumber) -> usize {
-        let gone = self
+        let count_below = self
             .partials
             .partition_point(|partial| partial.head.sequence < sequence);
-        for _ in 0..gone {
+        for _ in 0..count_below {
             self.discard(0);
         }
-        gone
+        count_below
     }
 
-    /// Forgets samples of `first..=last`.
+    /// Drops the partial samples of `first..=last`.
     pub fn remove(&mut self, first: SequenceNumber, last: SequenceNumber) {
         let from = self
             .partials
@@ -365,35 +370,35 @@ impl Defragmenter {
         }
     }
 
-    /// Numbers of the samples in pieces, lowest first.
+    /// Numbers of the partial samples, lowest first.
     pub fn sequences(&self) -> impl Iterator<Item = SequenceNumber> + '_ {
         self.partials.iter().map(|partial| partial.head.sequence)
     }
 
-    /// Samples in pieces.
+    /// The number of partial samples.
     pub fn len(&self) -> usize {
         self.partials.len()
     }
 
-    /// How many there may be.
+    /// The limit of partial samples.
     pub fn samples_max(&self) -> usize {
         self.limits.samples_max.max(1)
     }
 
-    /// Bytes that have come of them.
-    pub fn held_bytes(&self) -> usize {
+    /// Bytes in the buffers.
+    pub fn buffered_bytes(&self) -> usize {
         let held = self.partials.iter().map(|partial| partial.buffer.len());
         held.fold(0, usize::saturating_add)
     }
 
-    /// Whether the sample is in pieces.
+    /// Whether the sample is partial.
     pub fn contains(&self, sequence: SequenceNumber) -> bool {
         self.partials
             .binary_search_by_key(&sequence, |partial| partial.head.sequence)
             .is_ok()
     }
 
-    /// The highest fragment of the sample that has come.
+    /// The highest received fragment of the sample.
     pub fn last_received(&self, sequence: SequenceNumber) -> Option<u32> {
         let at = self
             .partials
@@ -403,12 +408,12 @@ impl Defragmenter {
         u32::try_from(run.last).ok()
     }
 
-    /// Runs of fragments up to `last` that the sample lacks.
+    /// The missing runs of fragments up to `last` of the sample.
     pub fn missing(
         &self,
         sequence: SequenceNumber,
         last: Option<u32>,
-    ) -> impl Iterator<Item = Run> + '_ {
+    ) -> impl Iterator<Item = NumberRun> + '_ {
         self.partials
             .binary_search_by_key(&sequence, |partial| partial.head.sequence)
             .ok()
@@ -431,17 +436,17 @@ mod tests {
             sequence: SequenceNumber(sequence),
             kind: ChangeKind::Alive,
             source_timestamp: None,
-            by_link: false,
+            via_shared_memory: false,
             key_only: false,
             key_hash: None,
-            related: None,
-            mark: None,
-            original: None,
-            passes: None,
+            related_sample_identity: None,
+            coherent_mark: None,
+            original_writer_info: None,
+            filter_result: None,
         }
     }
 
-    fn piece(first: u32, total: u32, payload: &[u8]) -> Fragments<'_> {
+    fn fragment(first: u32, total: u32, payload: &[u8]) -> Fragments<'_> {
         Fragments {
             first,
             count: 1,
@@ -464,7 +469,9 @@ mod tests {
             for number in order {
                 let from = (number as usize - 1) * 4;
                 let bytes = &whole[from..(from + 4).min(10)];
-                if let Assembly::Whole(_, payload) = d.handle(head(1), &piece(number, 10, bytes)) {
+                if let ReassemblyOutcome::Complete(_, payload) =
+                    d.handle(head(1), &fragment(number, 10, bytes))
+                {
                     got = Some(payload);
                 }
             }
@@ -473,34 +480,35 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_lie_are_refused() {
+    fn contradictory_sizes_are_refused() {
         let mut d = defragmenter(true);
-        let bad = |d: &mut Defragmenter, f| matches!(d.handle(head(1), &f), Assembly::Invalid);
+        let bad =
+            |d: &mut Defragmenter, f| matches!(d.handle(head(1), &f), ReassemblyOutcome::Invalid);
         let zero = Fragments {
             fragment_size: 0,
-            ..piece(1, 10, b"abcd")
+            ..fragment(1, 10, b"abcd")
         };
         assert!(bad(&mut d, zero));
-        assert!(bad(&mut d, piece(0, 10, b"abcd")));
-        assert!(bad(&mut d, piece(4, 10, b"abcd")));
-        assert!(bad(&mut d, piece(u32::MAX, 10, b"abcd")));
-        assert!(bad(&mut d, piece(1, 10, b"abc")));
+        assert!(bad(&mut d, fragment(0, 10, b"abcd")));
+        assert!(bad(&mut d, fragment(4, 10, b"abcd")));
+        assert!(bad(&mut d, fragment(u32::MAX, 10, b"abcd")));
+        assert!(bad(&mut d, fragment(1, 10, b"abc")));
         assert_eq!(d.sequences().count(), 0, "refused pieces hold no place");
         assert!(matches!(
-            d.handle(head(1), &piece(1, u32::MAX, b"abcd")),
-            Assembly::TooLarge
+            d.handle(head(1), &fragment(1, u32::MAX, b"abcd")),
+            ReassemblyOutcome::TooLarge
         ));
         assert!(matches!(
-            d.handle(head(1), &piece(1, 10, b"abcd")),
-            Assembly::Kept
+            d.handle(head(1), &fragment(1, 10, b"abcd")),
+            ReassemblyOutcome::Incomplete
         ));
         assert!(
-            bad(&mut d, piece(2, 12, b"efgh")),
+            bad(&mut d, fragment(2, 12, b"efgh")),
             "total size is fixed by the first"
         );
         assert!(matches!(
-            d.handle(head(1), &piece(1, 10, b"abcd")),
-            Assembly::Duplicate
+            d.handle(head(1), &fragment(1, 10, b"abcd")),
+            ReassemblyOutcome::Duplicate
         ));
     }
 
@@ -509,12 +517,12 @@ mod tests {
         let mut d = defragmenter(true);
         let total = 60 << 20;
         assert!(matches!(
-            d.handle(head(1), &piece(total / 4, total, b"abcd")),
-            Assembly::NoRoom
+            d.handle(head(1), &fragment(total / 4, total, b"abcd")),
+            ReassemblyOutcome::BufferFull
         ));
         assert!(matches!(
-            d.handle(head(1), &piece(1, total, b"abcd")),
-            Assembly::Kept
+            d.handle(head(1), &fragment(1, total, b"abcd")),
+            ReassemblyOutcome::Incomplete
         ));
         assert!(d.partials[0].buffer.capacity() <= 2 << 20);
     }
@@ -524,9 +532,9 @@ mod tests {
         for reliable in [true, false] {
             let mut d = defragmenter(reliable);
             for sequence in 10..30 {
-                d.handle(head(sequence), &piece(1, 8, b"abcd"));
+                d.handle(head(sequence), &fragment(1, 8, b"abcd"));
             }
-            d.handle(head(1), &piece(1, 8, b"abcd"));
+            d.handle(head(1), &fragment(1, 8, b"abcd"));
             let kept: Vec<i64> = d.sequences().map(|s| s.0).collect();
             let expected: Vec<i64> = if reliable {
                 core::iter::once(1).chain(10..17).collect()
@@ -538,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_a_large_sample_is_used_again_once_let_go() {
+    fn the_buffer_of_a_large_sample_is_reused_after_release() {
         let mut d = defragmenter(true);
         let bytes = [7; 50_000];
         let mut run = |sequence| {
@@ -551,7 +559,7 @@ mod tests {
                     sample_size: 150_000,
                     payload: &bytes,
                 };
-                if let Assembly::Whole(_, payload) = d.handle(head(sequence), &f) {
+                if let ReassemblyOutcome::Complete(_, payload) = d.handle(head(sequence), &f) {
                     last = Some(payload);
                 }
             }

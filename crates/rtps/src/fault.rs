@@ -1,21 +1,20 @@
-//! Named places in the production code where the simulator lets something go
-//! wrong: `fault!("heartbeat-not-repeated")` is true when it shall.
+//! Fault injection points: named places where the simulator makes production code
+//! fail. `fault!("heartbeat-not-repeated")` is true when the fault is injected.
 //!
-//! Two uses. A *bug* is always on for a run, to see whether the simulator
-//! notices; a *mishap* is something that may happen to correct code (no room,
-//! an early wake-up, a lost hint) and strikes now and then. The simulator
-//! (`crates/sim`) lists all names and decides which are on.
+//! There are two uses. A *mutant* is on during a whole run, to see whether the
+//! simulator detects it. A *tolerated fault* may happen to correct code (a full
+//! buffer, an early wake-up, a lost hint) and is injected now and then. The
+//! simulator (`crates/sim`) lists all names and decides which are on.
 //!
-//! Without the cargo feature `faults`, which nothing turns on but the
-//! simulator, every point is the constant `false` and is compiled away. With
-//! it, the crate links `std` for one thread-local, so that runs on several
-//! threads do not disturb each other.
+//! Only the simulator enables the cargo feature `faults`. Without it, every point
+//! is the constant `false` and is compiled away. With it, the crate links `std` for
+//! one thread-local, so that runs on several threads do not disturb each other.
 
-/// Whether the named fault strikes here and now; `false` in normal builds.
+/// Whether the named fault is injected here and now; `false` in normal builds.
 #[macro_export]
 macro_rules! fault {
     ($name:literal) => {
-        $crate::fault::strikes($name)
+        $crate::fault::is_injected($name)
     };
 }
 
@@ -23,12 +22,12 @@ macro_rules! fault {
 pub const COMPILED: bool = cfg!(feature = "faults");
 
 #[cfg(feature = "faults")]
-pub use armed::{arm, armed, disarm, step, strikes, take_steps};
+pub use armed::{arm, armed_faults, disarm, is_injected, step, take_steps};
 
-/// Whether the fault of that name strikes: never, without the feature.
+/// Whether the fault of that name is injected: never, without the feature.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
-pub const fn strikes(_name: &'static str) -> bool {
+pub const fn is_injected(_name: &'static str) -> bool {
     false
 }
 
@@ -45,10 +44,10 @@ mod armed {
     use core::cell::{Cell, RefCell};
     use std::thread_local;
 
-    /// Certain to strike.
+    /// The chance of a certain fault.
     const ALWAYS: u32 = 10_000;
 
-    /// Steps between two looks that nothing bounded takes.
+    /// Steps between two calls of `take_steps` that no bounded work exceeds.
     const STEPS_MAX: u64 = 2_000_000;
 
     struct Point {
@@ -64,8 +63,8 @@ mod armed {
         static STEPS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// Turns faults on for this thread, each with its chance in 1/10000; those
-    /// of before are off. `seed` decides when they strike.
+    /// Turns faults on for this thread, each with its chance in 1/10000, and all
+    /// others off. `seed` decides when they are injected.
     pub fn arm(seed: u64, faults: &[(&'static str, u32)]) {
         let point = |(name, chance): &(&'static str, u32)| Point {
             name,
@@ -78,28 +77,28 @@ mod armed {
         POINTS.with_borrow_mut(|points| *points = faults.iter().map(point).collect());
     }
 
-    /// Turns all faults of this thread off. Returns how often each that was
-    /// on has been reached.
+    /// Turns all faults of this thread off. Returns how often each of them was
+    /// reached.
     pub fn disarm() -> Vec<(&'static str, u64)> {
         ANY.set(false);
         let points = POINTS.with_borrow_mut(core::mem::take);
         points.iter().map(|p| (p.name, p.reached)).collect()
     }
 
-    /// The faults of this thread that are on, for another one to turn on.
-    pub fn armed() -> Vec<(&'static str, u32)> {
+    /// The faults that are on in this thread, to turn them on in another one.
+    pub fn armed_faults() -> Vec<(&'static str, u32)> {
         POINTS.with_borrow(|points| points.iter().map(|p| (p.name, p.chance)).collect())
     }
 
-    /// Whether the fault of that name strikes.
+    /// Whether the fault of that name is injected.
     #[inline]
-    pub fn strikes(name: &'static str) -> bool {
-        ANY.get() && looked_up(name)
+    pub fn is_injected(name: &'static str) -> bool {
+        ANY.get() && is_injected_slow(name)
     }
 
-    fn looked_up(name: &str) -> bool {
+    fn is_injected_slow(name: &str) -> bool {
         if std::thread::panicking() {
-            // The run has failed already; what is left ends in peace.
+            // The run has failed already: inject nothing during clean-up.
             return false;
         }
         POINTS.with_borrow_mut(|points| {
@@ -124,18 +123,18 @@ mod armed {
     /// Counts one step of work on behalf of a peer.
     ///
     /// # Panics
-    /// After two million steps without a look: an endless loop.
+    /// After two million steps without a call of `take_steps`: an endless loop.
     #[inline]
     pub fn step() {
         let steps = STEPS.get() + 1;
         STEPS.set(steps);
         assert!(
             steps < STEPS_MAX || std::thread::panicking(),
-            "I10: {steps} steps of work and no end"
+            "I10: {steps} steps of work without an end"
         );
     }
 
-    /// Steps since the last look.
+    /// The number of steps since the last call.
     pub fn take_steps() -> u64 {
         STEPS.replace(0)
     }

@@ -1,43 +1,43 @@
-//! Changes, and what a writer keeps of them in order of sequence number
-//! (RTPS 2.5 §8.4.2, HistoryCache; DDS 1.4 §2.2.3.18–19).
+//! Writer history cache: the changes of a writer in order of sequence number (RTPS
+//! 2.5 §8.4.2, HistoryCache; DDS 1.4 §2.2.3.18–19, keep last / keep all).
 //!
-//! Numbers may be missing (skipped, expired, replaced within their instance);
-//! absent means irrelevant, and readers are told by GAP. Payloads are shared,
-//! never copied.
+//! Numbers may be missing: skipped, expired, or replaced within their instance. A
+//! missing number is irrelevant, and a GAP declares it to readers. Payloads are
+//! shared, never copied.
 
 use crate::stats::Tally;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
-use crate::changes::Changes;
-use crate::content_filter::Filtering;
+use crate::change_store::ChangeStore;
+use crate::coherent_mark::{CoherentMark, CoherentMarkKind};
+use crate::content_filter::FilterOutcome;
 use crate::id::Guid;
-use crate::mark::{Mark, MarkKind};
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::{Instant, Timestamp};
 
-/// What a change says about its instance.
+/// The effect of a change on its instance: data, dispose or unregister.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum ChangeKind {
     /// New data.
     #[default]
     Alive,
-    /// The instance is gone.
+    /// The instance is disposed.
     Disposed,
-    /// The writer no longer writes the instance.
+    /// The writer unregisters the instance.
     Unregistered,
     /// Both.
     DisposedUnregistered,
 }
 
 impl ChangeKind {
-    /// Whether the instance is said to be gone.
+    /// Whether the change disposes the instance.
     pub const fn is_disposed(self) -> bool {
         matches!(self, Self::Disposed | Self::DisposedUnregistered)
     }
 
-    /// Whether the writer says that it no longer writes the instance.
+    /// Whether the change unregisters the instance.
     pub const fn is_unregistered(self) -> bool {
         matches!(self, Self::Unregistered | Self::DisposedUnregistered)
     }
@@ -46,134 +46,142 @@ impl ChangeKind {
 /// One change as a reader delivers it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheChange {
-    /// What it says about its instance.
+    /// Its effect on the instance.
     pub kind: ChangeKind,
-    /// Who wrote it.
+    /// The writer.
     pub writer: Guid,
-    /// Its number at that writer.
+    /// Its sequence number.
     pub sequence: SequenceNumber,
-    /// When the writer says it was written.
+    /// The writer's timestamp.
     pub source_timestamp: Option<Timestamp>,
-    /// Whether it came by a link of shared memory.
-    pub by_link: bool,
-    /// The serialized sample with its encapsulation header; for endings of
-    /// instances the serialized key, or nothing.
+    /// Whether it came by a shared-memory connection.
+    pub via_shared_memory: bool,
+    /// The serialized sample with its encapsulation header. For dispose and
+    /// unregister the serialized key, or empty.
     pub payload: Bytes,
     /// The payload is the serialized key, not a sample.
     pub key_only: bool,
-    /// The hash of the instance's key, if the writer sent it.
+    /// The key hash of the instance, if the writer sent it.
     pub key_hash: Option<[u8; 16]>,
-    /// The request this replies to, or the reply's own relation (DDS-RPC).
-    pub related: Option<SampleIdentity>,
-    /// The sample as it was first written, if this writer did not first write
-    /// it (RTPS 2.5 §8.7.9): two changes of one original are one sample.
-    pub original: Option<SampleIdentity>,
+    /// Service correlation (DDS-RPC): the request that this sample answers.
+    pub related_sample_identity: Option<SampleIdentity>,
+    /// The identity of the sample when it was first written, if another writer
+    /// forwards it (RTPS 2.5 §8.7.9). Two changes with one original are the same
+    /// sample.
+    pub original_writer_info: Option<SampleIdentity>,
     /// When its lifespan ends; [`Instant::FAR_FUTURE`] if never. Counted from
-    /// reception, so wall clocks that differ do no harm.
+    /// reception, so that differing wall clocks have no effect.
     pub expires_at: Instant,
-    /// Its coherent set and its place in its publisher, for readers whose
-    /// PRESENTATION asks for them. One that is no sample has no payload.
-    pub mark: Option<Box<Mark>>,
+    /// Its coherent set and group sequence number, for readers whose PRESENTATION
+    /// requests them. A change that is no sample has no payload.
+    pub coherent_mark: Option<Box<CoherentMark>>,
 }
 
 impl CacheChange {
-    /// Whether it is a sample or the end of an instance, not word of a coherent
-    /// set or of the publisher's place.
+    /// Whether it is a sample, a dispose or an unregister, and not a marker of a
+    /// coherent set or a group sequence number.
     pub(crate) fn is_sample(&self) -> bool {
-        let mark = self.mark.as_ref();
-        mark.is_none_or(|mark| mark.kind == MarkKind::Change)
+        let coherent_mark = self.coherent_mark.as_ref();
+        coherent_mark
+            .is_none_or(|coherent_mark| coherent_mark.kind == CoherentMarkKind::CacheChange)
     }
 
-    /// No change: word that all up to `last` is settled and that the writer's
-    /// publisher is at `current`.
-    pub(crate) fn settled(writer: Guid, last: SequenceNumber, current: SequenceNumber) -> Self {
-        let mark = Mark {
-            kind: MarkKind::Settled,
+    /// A marker without a change: all numbers up to `last` are delivered or
+    /// irrelevant, and the publisher's group sequence number is `current`.
+    pub(crate) fn group_heartbeat(
+        writer: Guid,
+        last: SequenceNumber,
+        current: SequenceNumber,
+    ) -> Self {
+        let coherent_mark = CoherentMark {
+            kind: CoherentMarkKind::GroupHeartbeat,
             group_sequence: Some(current),
-            ..Mark::default()
+            ..CoherentMark::default()
         };
         Self {
             kind: ChangeKind::Alive,
             writer,
             sequence: last,
             source_timestamp: None,
-            by_link: false,
+            via_shared_memory: false,
             payload: Bytes::new(),
             key_hash: None,
             key_only: false,
-            related: None,
-            original: None,
+            related_sample_identity: None,
+            original_writer_info: None,
             expires_at: Instant::FAR_FUTURE,
-            mark: Some(Box::new(mark)),
+            coherent_mark: Some(Box::new(coherent_mark)),
         }
     }
 }
 
-/// One change as the writer keeps it.
+/// One change in the writer's history cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct WriterChange {
     pub sequence: SequenceNumber,
     pub kind: ChangeKind,
     pub payload: Bytes,
-    /// The size of a payload that is not here yet; else 0.
+    /// The size of a deferred payload; else 0.
     pub deferred_bytes: usize,
     pub source_timestamp: Option<Timestamp>,
-    pub related: Option<SampleIdentity>,
+    pub related_sample_identity: Option<SampleIdentity>,
     pub key_hash: Option<[u8; 16]>,
-    pub original: Option<SampleIdentity>,
-    /// The only reader it is meant for.
-    pub only_for: Option<Guid>,
+    pub original_writer_info: Option<SampleIdentity>,
+    /// Directed write: the only reader that receives it.
+    pub directed_to: Option<Guid>,
     /// When its lifespan ends.
     pub expires_at: Instant,
-    /// Its coherent set and its place in its publisher.
-    pub mark: Option<Box<Mark>>,
-    /// What readers' filters say of it, where some reader filters.
-    pub filtering: Option<Box<Filtering>>,
-    /// Fixed when it is first sent, so that fragments repaired later mean the
-    /// same bytes to every reader. Zero until then.
+    /// Its coherent set and its group sequence number.
+    pub coherent_mark: Option<Box<CoherentMark>>,
+    /// The results of the readers' content filters, if there are any.
+    pub filter_outcome: Option<Box<FilterOutcome>>,
+    /// Fixed by the first transmission, so that retransmitted fragments have the
+    /// same bytes for every reader. Zero until then.
     pub fragment_size: u16,
 }
 
-impl Change {
-    /// What it weighs against the byte limits.
-    pub fn weight(&self) -> usize {
+impl WriterChange {
+    /// Its share of the byte limits.
+    pub fn size_bytes(&self) -> usize {
         let bytes = self.payload.len().max(self.deferred_bytes);
         bytes.saturating_add(Self::OVERHEAD_BYTES)
     }
 
     /// Whether it ends a coherent set and is no sample.
-    pub fn is_end(&self) -> bool {
-        self.mark.as_ref().is_some_and(|mark| mark.ends())
+    pub fn is_set_end(&self) -> bool {
+        self.coherent_mark
+            .as_ref()
+            .is_some_and(|coherent_mark| coherent_mark.is_set_end())
     }
 
-    /// Bookkeeping of one change, counted so that empty samples have a weight.
+    /// Bookkeeping of one change, counted so that empty samples have a size.
     pub const OVERHEAD_BYTES: usize = size_of::<Self>();
 }
 
-/// Changes in order of their numbers.
+/// The history cache of one writer.
 #[derive(Debug, Default)]
-pub(crate) struct History {
-    changes: Changes,
+pub(crate) struct HistoryCache {
+    changes: ChangeStore,
     bytes: usize,
-    /// Numbers per instance, for keyed writers only.
+    /// Sequence numbers per instance, for keyed writers only.
     instances: BTreeMap<[u8; 16], VecDeque<SequenceNumber>>,
     /// Changes that unregister their instance.
     unregistrations: usize,
     /// Ends of coherent sets: they are no samples.
-    ends: usize,
+    set_ends: usize,
 }
 
-impl History {
-    /// How many of the changes are samples and endings of instances.
+impl HistoryCache {
+    /// The number of samples, disposes and unregisters.
     pub fn samples(&self) -> usize {
-        self.changes.len().saturating_sub(self.ends)
+        self.changes.len().saturating_sub(self.set_ends)
     }
 
     /// The oldest end of a coherent set, when `max` are kept.
-    pub fn excess_end(&self, max: usize) -> Option<SequenceNumber> {
+    pub fn excess_set_end(&self, max: usize) -> Option<SequenceNumber> {
         let mut changes = self.changes.iter();
-        let oldest = || changes.find(|change| change.is_end());
-        (self.ends >= max).then(oldest)?.map(|end| end.sequence)
+        let oldest = || changes.find(|change| change.is_set_end());
+        (self.set_ends >= max).then(oldest)?.map(|end| end.sequence)
     }
 
     pub fn bytes(&self) -> usize {
@@ -185,24 +193,24 @@ impl History {
         self.unregistrations > 0
     }
 
-    pub fn first(&self) -> Option<&Change> {
+    pub fn first(&self) -> Option<&WriterChange> {
         self.changes.first()
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Change> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &WriterChange> {
         self.changes.iter()
     }
 
-    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Change> {
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut WriterChange> {
         self.changes.iter_mut()
     }
 
     /// Appends a change; its number is higher than all before.
-    pub fn push(&mut self, change: Change) {
-        self.bytes = self.bytes.saturating_add(change.weight());
+    pub fn push(&mut self, change: WriterChange) {
+        self.bytes = self.bytes.saturating_add(change.size_bytes());
         let unregisters = usize::from(change.kind.is_unregistered());
         self.unregistrations.tally_by(unregisters);
-        self.ends.tally_by(change.is_end().into());
+        self.set_ends.tally_by(change.is_set_end().into());
         if let Some(key) = change.key_hash {
             self.changes.expect_gaps();
             self.instances
@@ -213,72 +221,72 @@ impl History {
         self.changes.push(change);
     }
 
-    /// Gives a change the payload that was deferred.
-    pub fn supply(&mut self, sequence: SequenceNumber, payload: Bytes) {
+    /// Sets the payload of a deferred change.
+    pub fn set_payload(&mut self, sequence: SequenceNumber, payload: Bytes) {
         let Some(change) = self.changes.find_mut(sequence) else {
             return;
         };
-        let before = change.weight();
+        let before = change.size_bytes();
         change.deferred_bytes = 0;
         change.payload = payload;
         let bytes = self.bytes.saturating_sub(before);
-        self.bytes = bytes.saturating_add(change.weight());
+        self.bytes = bytes.saturating_add(change.size_bytes());
     }
 
-    pub fn find(&self, sequence: SequenceNumber) -> Option<&Change> {
+    pub fn find(&self, sequence: SequenceNumber) -> Option<&WriterChange> {
         self.changes.find(sequence)
     }
 
-    pub fn find_mut(&mut self, sequence: SequenceNumber) -> Option<&mut Change> {
+    pub fn find_mut(&mut self, sequence: SequenceNumber) -> Option<&mut WriterChange> {
         self.changes.find_mut(sequence)
     }
 
     /// The first change numbered `sequence` or higher.
-    pub fn from(&self, sequence: SequenceNumber) -> Option<&Change> {
+    pub fn from(&self, sequence: SequenceNumber) -> Option<&WriterChange> {
         self.iter_from(sequence).next()
     }
 
     /// The changes numbered `sequence` or higher.
-    pub fn iter_from(&self, sequence: SequenceNumber) -> impl Iterator<Item = &Change> {
+    pub fn iter_from(&self, sequence: SequenceNumber) -> impl Iterator<Item = &WriterChange> {
         self.changes.iter_from(sequence)
     }
 
-    /// The number with which the last `count` samples begin.
-    pub fn start_of_last(&self, count: usize) -> Option<SequenceNumber> {
-        if self.ends > 0 {
-            let samples = self.changes.iter().filter(|change| !change.is_end());
+    /// The number of the first of the last `count` samples.
+    pub fn first_of_last(&self, count: usize) -> Option<SequenceNumber> {
+        if self.set_ends > 0 {
+            let samples = self.changes.iter().filter(|change| !change.is_set_end());
             let skipped = self.samples().saturating_sub(count);
             return samples.map(|change| change.sequence).nth(skipped);
         }
-        let start = self.changes.start_of_last(count);
+        let start = self.changes.first_of_last(count);
         start.map(|change| change.sequence)
     }
 
-    pub fn pop_first(&mut self) -> Option<Change> {
+    pub fn pop_first(&mut self) -> Option<WriterChange> {
         let first = self.changes.pop_first()?;
-        self.forget(&first);
+        self.unindex(&first);
         Some(first)
     }
 
-    pub fn remove(&mut self, sequence: SequenceNumber) -> Option<Change> {
+    pub fn remove(&mut self, sequence: SequenceNumber) -> Option<WriterChange> {
         let change = self.changes.remove(sequence)?;
-        self.forget(&change);
+        self.unindex(&change);
         Some(change)
     }
 
-    fn forget(&mut self, change: &Change) {
-        self.bytes = self.bytes.saturating_sub(change.weight());
+    fn unindex(&mut self, change: &WriterChange) {
+        self.bytes = self.bytes.saturating_sub(change.size_bytes());
         let unregisters = usize::from(change.kind.is_unregistered());
         self.unregistrations = self.unregistrations.saturating_sub(unregisters);
-        self.ends = self.ends.saturating_sub(change.is_end().into());
+        self.set_ends = self.set_ends.saturating_sub(change.is_set_end().into());
         let Some(key) = change.key_hash else {
             return;
         };
         if let Some(numbers) = self.instances.get_mut(&key) {
             match numbers.binary_search(&change.sequence) {
-                // The oldest, nearly always.
+                // Nearly always the oldest.
                 Ok(at) => drop(numbers.remove(at)),
-                Err(_) => debug_assert!(false, "no such number of the instance"),
+                Err(_) => debug_assert!(false, "the instance has no such sequence number"),
             }
             if numbers.is_empty() {
                 self.instances.remove(&key);
@@ -315,20 +323,20 @@ impl History {
 mod tests {
     use super::*;
 
-    pub(crate) fn change(sequence: i64) -> Change {
-        Change {
+    pub(crate) fn change(sequence: i64) -> WriterChange {
+        WriterChange {
             sequence: SequenceNumber(sequence),
             kind: ChangeKind::Alive,
             payload: Bytes::from_static(b"1234"),
             deferred_bytes: 0,
             source_timestamp: None,
-            related: None,
+            related_sample_identity: None,
             key_hash: None,
-            original: None,
-            only_for: None,
+            original_writer_info: None,
+            directed_to: None,
             expires_at: Instant::FAR_FUTURE,
-            mark: None,
-            filtering: None,
+            coherent_mark: None,
+            filter_outcome: None,
             fragment_size: 0,
         }
     }
@@ -341,14 +349,14 @@ mod tests {
     }
 
     fn changes_are_found(key_hash: Option<[u8; 16]>) {
-        let mut history = History::default();
+        let mut history = HistoryCache::default();
         for sequence in [5, 6, 9, 10, 20] {
-            history.push(Change {
+            history.push(WriterChange {
                 key_hash,
                 ..change(sequence)
             });
         }
-        let found = |h: &History, s| h.from(SequenceNumber(s)).map(|c| c.sequence.0);
+        let found = |h: &HistoryCache, s| h.from(SequenceNumber(s)).map(|c| c.sequence.0);
         assert_eq!(found(&history, -3), Some(5));
         assert_eq!(found(&history, 6), Some(6));
         assert_eq!(found(&history, 7), Some(9));
@@ -356,9 +364,9 @@ mod tests {
         assert_eq!(found(&history, 21), None);
         assert!(history.find(SequenceNumber(8)).is_none());
         assert!(history.find(SequenceNumber(i64::MAX)).is_none());
-        assert_eq!(history.start_of_last(2), Some(SequenceNumber(10)));
-        assert_eq!(history.start_of_last(9), Some(SequenceNumber(5)));
-        assert_eq!(history.start_of_last(0), None);
+        assert_eq!(history.first_of_last(2), Some(SequenceNumber(10)));
+        assert_eq!(history.first_of_last(9), Some(SequenceNumber(5)));
+        assert_eq!(history.first_of_last(0), None);
         let backwards = history.iter().rev().map(|c| c.sequence.0);
         assert!(backwards.eq([20, 10, 9, 6, 5]));
         if let Some(key) = key_hash {

@@ -1,5 +1,5 @@
-//! Names of things on the wire: GUIDs, entity ids, vendors, protocol versions
-//! (RTPS 2.5 §8.2.4, §9.3.1).
+//! Identifiers: GUIDs (gid in ROS), entity ids, vendor ids, protocol versions (RTPS 2.5 §8.2.4,
+//! §9.3.1).
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use core::fmt;
 pub struct GuidPrefix(pub [u8; 12]);
 
 impl GuidPrefix {
-    /// The prefix that means "nobody in particular" (GUIDPREFIX_UNKNOWN).
+    /// No particular participant (GUIDPREFIX_UNKNOWN).
     pub const UNKNOWN: Self = Self([0; 12]);
 
     /// The GUID of an entity of this participant.
@@ -48,7 +48,7 @@ pub struct EntityId {
 }
 
 impl EntityId {
-    /// No entity: in a submessage, "every matching one".
+    /// No entity: in a submessage, every matching one (ENTITYID_UNKNOWN).
     pub const UNKNOWN: Self = Self::new([0, 0, 0], 0);
     /// The participant itself.
     pub const PARTICIPANT: Self = Self::new([0, 0, 1], 0xc1);
@@ -69,13 +69,13 @@ impl EntityId {
     /// Writer liveliness protocol, reader.
     pub const WLP_READER: Self = Self::new([0, 2, 0], 0xc7);
 
-    /// Handshakes of DDS Security, writer (1.1 §7.4.5).
+    /// Authentication handshake of DDS Security, writer (1.1 §7.4.5).
     pub const STATELESS_WRITER: Self = Self::new([0, 2, 1], 0xc3);
-    /// Handshakes of DDS Security, reader.
+    /// Authentication handshake of DDS Security, reader.
     pub const STATELESS_READER: Self = Self::new([0, 2, 1], 0xc4);
-    /// Exchange of keys, writer.
+    /// Key exchange, writer.
     pub const VOLATILE_SECURE_WRITER: Self = Self::new([0xff, 2, 2], 0xc3);
-    /// Exchange of keys, reader.
+    /// Key exchange, reader.
     pub const VOLATILE_SECURE_READER: Self = Self::new([0xff, 2, 2], 0xc4);
     /// Secured SPDP, writer.
     pub const SECURE_SPDP_WRITER: Self = Self::new([0xff, 1, 1], 0xc2);
@@ -109,9 +109,9 @@ impl EntityId {
     pub const KIND_READER_NO_KEY: u8 = 0x04;
     /// Kind byte of a user writer with key.
     pub const KIND_WRITER_WITH_KEY: u8 = 0x02;
-    /// Kind byte of a user's group of writers: a DDS publisher.
+    /// Kind byte of a user's writer group: a DDS publisher.
     pub const KIND_WRITER_GROUP: u8 = 0x08;
-    /// Kind byte of a user's group of readers: a DDS subscriber.
+    /// Kind byte of a user's reader group: a DDS subscriber.
     pub const KIND_READER_GROUP: u8 = 0x09;
     /// Kind byte of a user reader with key.
     pub const KIND_READER_WITH_KEY: u8 = 0x07;
@@ -121,12 +121,12 @@ impl EntityId {
         Self { key, kind }
     }
 
-    /// The four bytes as they stand on the wire.
+    /// The four bytes in wire order.
     pub const fn to_bytes(self) -> [u8; 4] {
         [self.key[0], self.key[1], self.key[2], self.kind]
     }
 
-    /// An id from its four bytes on the wire.
+    /// An id from its four bytes in wire order.
     pub const fn from_bytes(b: [u8; 4]) -> Self {
         Self::new([b[0], b[1], b[2]], b[3])
     }
@@ -175,7 +175,7 @@ impl Guid {
         entity: EntityId::UNKNOWN,
     };
 
-    /// The sixteen bytes as they stand on the wire and in a ROS gid.
+    /// The sixteen bytes in wire order, as in a ROS gid.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut out = [0; 16];
         out[..12].copy_from_slice(&self.prefix.0);
@@ -206,12 +206,12 @@ impl fmt::Display for Guid {
     }
 }
 
-/// Who made the sender (RTPS 2.5 §9.3.2, list kept by the OMG).
+/// Vendor of the sender (RTPS 2.5 §9.3.2; the OMG keeps the list).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct VendorId(pub [u8; 2]);
 
 impl VendorId {
-    /// Ours. Not in the OMG's list yet; chosen clear of the numbers in use.
+    /// Pteros. Not in the OMG's list yet; distinct from the numbers in use.
     pub const PTEROS: Self = Self([0x01, 0x50]);
     /// RTI Connext.
     pub const RTI: Self = Self([0x01, 0x01]);
@@ -251,14 +251,14 @@ impl fmt::Debug for VendorId {
 /// A version of the RTPS protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ProtocolVersion {
-    /// Only 2 is spoken; other majors are ignored (§8.3.5.3).
+    /// Only 2 is supported; other majors are ignored (§8.3.5.3).
     pub major: u8,
     /// Higher minors than ours are read as ours.
     pub minor: u8,
 }
 
 impl ProtocolVersion {
-    /// What we announce. 2.3 is what ROS 2 peers of 2020 and later accept
-    /// without a warning; nothing we send needs a later minor.
+    /// The announced version. ROS 2 peers since 2020 accept 2.3 without a warning,
+    /// and nothing we send needs a later minor.
     pub const OURS: Self = Self { major: 2, minor: 3 };
 }

@@ -1,22 +1,21 @@
-//! Sets of numbers kept as runs: which sequence numbers of a writer are known,
-//! which fragments of a sample have come.
+//! Number runs: sets of sequence numbers or fragment numbers, kept as intervals.
 //!
-//! A peer chooses the numbers, so cost must not depend on them: a run of 2^60
-//! numbers costs as much as one, and a set never holds more runs than its
-//! limit. What does not fit is refused and stays missing.
+//! A peer chooses the numbers, so cost must not depend on them. A run of 2^60
+//! numbers costs as much as one, and a set never holds more runs than its limit. A
+//! number that does not fit is refused and stays missing.
 
 use alloc::vec::Vec;
 
 /// A run of numbers, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
+pub struct NumberRun {
     /// The lowest number.
     pub first: i64,
     /// The highest number, not below `first`.
     pub last: i64,
 }
 
-impl Run {
+impl NumberRun {
     /// How many numbers it holds.
     pub fn count(self) -> u64 {
         self.last.abs_diff(self.first).saturating_add(1)
@@ -29,7 +28,7 @@ impl Run {
 /// entries. Allocates only while the number of runs grows.
 #[derive(Clone, Debug)]
 pub struct IntervalSet {
-    runs: Vec<Run>,
+    runs: Vec<NumberRun>,
     runs_max: usize,
 }
 
@@ -58,7 +57,7 @@ impl IntervalSet {
     }
 
     /// The runs, lowest first.
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[NumberRun] {
         &self.runs
     }
 
@@ -73,13 +72,13 @@ impl IntervalSet {
         self.runs.get(at).is_some_and(|run| run.first <= number)
     }
 
-    /// Adds all of `first..=last`. False, and no change, when that would take
-    /// more runs than the limit, or when the run is empty.
+    /// Adds all of `first..=last`. Returns false, without a change, when that would
+    /// exceed the limit of runs, or when the run is empty.
     pub fn insert(&mut self, first: i64, last: i64) -> bool {
         if first > last {
             return false;
         }
-        let hole = i64::from(fault!("runs-merge-over-a-hole"));
+        let hole = i64::from(fault!("intervals-merge-over-a-gap"));
         // Runs from `from` up to (not including) `to` overlap or touch.
         let from = self
             .runs
@@ -88,13 +87,13 @@ impl IntervalSet {
             .runs
             .partition_point(|run| run.first <= last.saturating_add(1));
         let Some(touched) = self.runs.get(from..to).filter(|t| !t.is_empty()) else {
-            if self.runs.len() >= self.runs_max && !fault!("numbers-without-limit") {
+            if self.runs.len() >= self.runs_max && !fault!("intervals-without-limit") {
                 return false;
             }
-            self.runs.insert(from, Run { first, last });
+            self.runs.insert(from, NumberRun { first, last });
             return true;
         };
-        let merged = Run {
+        let merged = NumberRun {
             first: touched.first().map_or(first, |run| run.first.min(first)),
             last: touched.last().map_or(last, |run| run.last.max(last)),
         };
@@ -107,17 +106,19 @@ impl IntervalSet {
 
     /// Removes every number below `number`.
     pub fn remove_below(&mut self, number: i64) {
-        let gone = self.runs.partition_point(|run| run.last < number);
-        self.runs.drain(..gone);
+        let count_below = self.runs.partition_point(|run| run.last < number);
+        self.runs.drain(..count_below);
         if let Some(run) = self.runs.first_mut() {
             run.first = run.first.max(number);
         }
     }
 
     /// Adds `first..=last` below or touching everything in the set, beyond the
-    /// limit if need be: the lowest run decides what can be delivered, so it
-    /// is never refused. Repeated calls share that one extra run as long as
-    /// `first` does not rise past its end.
+    /// limit if necessary.
+    ///
+    /// The lowest run decides what can be delivered, so it is never refused.
+    /// Repeated calls share that one extra run as long as `first` does not rise
+    /// past its end.
     pub fn insert_lowest(&mut self, first: i64, last: i64) {
         let limit = self.runs_max;
         self.runs_max = limit.saturating_add(1);
@@ -125,8 +126,8 @@ impl IntervalSet {
         self.runs_max = limit;
     }
 
-    /// Removes one number. In the middle of a run that takes one more run; if
-    /// the limit forbids it, everything above goes too.
+    /// Removes one number. In the middle of a run this adds one run. If the limit
+    /// forbids that, everything above is removed too.
     pub fn remove(&mut self, number: i64) {
         let at = self.runs.partition_point(|run| run.last < number);
         let full = self.runs.len() >= self.runs_max;
@@ -145,7 +146,7 @@ impl IntervalSet {
                 if full {
                     self.runs.truncate(at.saturating_add(1));
                 } else {
-                    let above = Run {
+                    let above = NumberRun {
                         first: number.saturating_add(1),
                         last: old.last,
                     };
@@ -165,9 +166,9 @@ impl IntervalSet {
     }
 
     /// The runs within `first..=last` that are not in the set, lowest first.
-    pub fn missing(&self, first: i64, last: i64) -> Missing<'_> {
+    pub fn missing(&self, first: i64, last: i64) -> MissingRuns<'_> {
         let at = self.runs.partition_point(|run| run.last < first);
-        Missing {
+        MissingRuns {
             known: self.runs.get(at..).unwrap_or(&[]),
             next: first,
             last,
@@ -182,18 +183,18 @@ impl IntervalSet {
     }
 }
 
-/// Iterator over what a set lacks.
-pub struct Missing<'a> {
-    known: &'a [Run],
+/// Iterator over the runs missing in a set.
+pub struct MissingRuns<'a> {
+    known: &'a [NumberRun],
     next: i64,
     last: i64,
     done: bool,
 }
 
-impl Iterator for Missing<'_> {
-    type Item = Run;
+impl Iterator for MissingRuns<'_> {
+    type Item = NumberRun;
 
-    fn next(&mut self) -> Option<Run> {
+    fn next(&mut self) -> Option<NumberRun> {
         while !self.done {
             let first = self.next;
             let Some((run, rest)) = self
@@ -202,7 +203,7 @@ impl Iterator for Missing<'_> {
                 .filter(|(r, _)| r.first <= self.last)
             else {
                 self.done = true;
-                return Some(Run {
+                return Some(NumberRun {
                     first,
                     last: self.last,
                 });
@@ -211,7 +212,7 @@ impl Iterator for Missing<'_> {
             self.done = run.last >= self.last;
             self.next = run.last.saturating_add(1);
             if run.first > first {
-                return Some(Run {
+                return Some(NumberRun {
                     first,
                     last: run.first.saturating_sub(1),
                 });
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_but_holes_can_still_be_filled() {
+    fn runs_beyond_the_limit_are_refused_but_holes_can_still_be_filled() {
         let mut set = set(&[
             (1, 1),
             (3, 3),

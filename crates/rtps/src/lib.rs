@@ -1,8 +1,13 @@
-//! The RTPS 2.5 protocol as state machines without IO.
+//! The RTPS 2.5 protocol as sans-IO state machines.
 //!
-//! Bytes and `now` go in; bytes, events and the next deadline come out. There
-//! is no clock, socket, thread, lock or randomness in this crate, and no
-//! `unsafe`. What a peer sends never panics and never sizes an allocation.
+//! Bytes and `now` go in. Bytes, events and the next deadline come out. This crate
+//! has no clock, socket, thread, lock or randomness, and no `unsafe`. Received data
+//! never causes a panic and never determines the size of an allocation.
+//!
+//! Where to look: [`writer`] (heartbeat period, retransmission, flow control,
+//! batching), [`reader`] (ACKNACK, GAP, reorder buffer, fragment reassembly),
+//! [`history`] (history cache), [`participant`] and [`discovery`] (SPDP, SEDP, WLP,
+//! participant lease), [`matching`] (endpoint matching), [`wire`] (submessages).
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -27,25 +32,25 @@ extern crate std;
 #[macro_use]
 pub mod fault;
 
-mod changeable;
-mod changes;
+mod change_store;
+mod changeable_qos;
+pub mod coherent_mark;
 pub mod content_filter;
-mod counts;
 mod defrag;
 pub mod discovery;
+mod heartbeat_counts;
 pub mod history;
 pub mod id;
 pub mod interval;
 pub mod locator;
-pub mod mark;
 pub mod matching;
 pub mod outbox;
-mod pace;
 pub mod participant;
 pub mod qos;
 pub mod reader;
 pub mod receiver;
 mod reorder;
+mod retry_backoff;
 pub mod seq;
 pub mod shared_qos;
 pub mod stats;

@@ -1,5 +1,5 @@
-//! Where datagrams go: locators (RTPS 2.5 §9.3.2), and the choice among the
-//! several that a peer announces.
+//! Locators (RTPS 2.5 §9.3.2), unicast and multicast, and the choice of a route to
+//! a peer among its announced locators.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -21,12 +21,13 @@ pub struct Locator {
 impl Locator {
     /// UDP over IPv4.
     pub const KIND_UDP_V4: i32 = 1;
-    /// UDP over IPv6 (read, kept, not sent to).
+    /// UDP over IPv6 (parsed and kept, but not used for sending).
     pub const KIND_UDP_V6: i32 = 2;
-    /// A link through shared memory to a process of this host: the number of
-    /// the link for port, the peer's GUID prefix for address. It means something
-    /// within this process alone: it is never announced, and of a peer's locators
-    /// only UDPv4 ones are used.
+    /// A shared-memory connection to a process of this host.
+    ///
+    /// The port is the number of the connection, the address the peer's GUID
+    /// prefix. It has a meaning within this process only and is never announced. Of
+    /// a peer's locators only UDPv4 ones are used.
     pub const KIND_SHARED_MEMORY: i32 = -0x5054;
 
     /// A UDPv4 locator.
@@ -43,8 +44,8 @@ impl Locator {
         }
     }
 
-    /// The IPv4 address and port, if that is what it is and the port is a
-    /// usable one (a zero port was a denial of service elsewhere).
+    /// The IPv4 address and port, for a UDPv4 locator with a non-zero port. (A zero
+    /// port caused a denial of service in another stack.)
     pub fn to_udp_v4(self) -> Option<([u8; 4], u16)> {
         let port = u16::try_from(self.port).ok().filter(|p| *p != 0)?;
         if self.kind != Self::KIND_UDP_V4 {
@@ -54,20 +55,20 @@ impl Locator {
         Some(([a[12], a[13], a[14], a[15]], port))
     }
 
-    /// The link with this number, to this peer.
-    pub const fn shared_memory(link: u32, peer: GuidPrefix) -> Self {
+    /// The connection with this number, to this peer.
+    pub const fn shared_memory(connection: u32, peer: GuidPrefix) -> Self {
         let mut address = [0; 16];
         let (prefix, _) = address.split_at_mut(12);
         prefix.copy_from_slice(&peer.0);
         Self {
             kind: Self::KIND_SHARED_MEMORY,
-            port: link,
+            port: connection,
             address,
         }
     }
 
-    /// The number of the link, if it is one.
-    pub const fn to_link(self) -> Option<u32> {
+    /// The number of the connection, for a shared-memory locator.
+    pub const fn to_connection(self) -> Option<u32> {
         match self.kind {
             Self::KIND_SHARED_MEMORY => Some(self.port),
             _ => None,
@@ -79,8 +80,8 @@ impl Locator {
         self.kind == Self::KIND_UDP_V4 && (224..240).contains(&self.address[12])
     }
 
-    /// Whether it is an IPv4 address of one host: not a group, not the
-    /// broadcast address, not 0.0.0.0 nor any of the reserved ones.
+    /// Whether it is an IPv4 address of one host: no multicast group, not the
+    /// broadcast address, not 0.0.0.0 nor a reserved one.
     pub fn is_unicast(self) -> bool {
         self.kind == Self::KIND_UDP_V4 && (1..224).contains(&self.address[12])
     }
@@ -100,7 +101,7 @@ impl fmt::Debug for Locator {
                 "udp/{}.{}.{}.{}:{}",
                 a[12], a[13], a[14], a[15], self.port
             ),
-            Self::KIND_SHARED_MEMORY => write!(f, "shared memory, link {}", self.port),
+            Self::KIND_SHARED_MEMORY => write!(f, "shared memory, connection {}", self.port),
             kind => write!(f, "locator kind {kind} port {} {a:02x?}", self.port),
         }
     }
@@ -112,7 +113,7 @@ impl fmt::Display for Locator {
     }
 }
 
-/// One of our own IPv4 interfaces, as far as choosing locators needs it.
+/// One of our own IPv4 interfaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwnAddress {
     /// Our address.
@@ -121,24 +122,24 @@ pub struct OwnAddress {
     pub prefix_length: u8,
 }
 
-/// Which addresses are ours and how far we may talk.
+/// Our addresses and the permitted range of communication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Reach {
-    /// Our addresses, loopback left out.
-    pub own: Vec<OwnAddress>,
+pub struct NetworkScope {
+    /// Our addresses without loopback.
+    pub addresses: Vec<OwnAddress>,
     /// Only this host may be reached (ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST).
     pub local_only: bool,
 }
 
-/// What carries datagrams to a peer; decides how large they may be.
+/// The transport of a route; it decides the size of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RouteKind {
-    /// A link through shared memory: samples go whole, of any size, and only
-    /// their place is told.
+    /// A shared-memory connection: samples of any size go whole, and only a
+    /// descriptor of their chunk is sent.
     SharedMemory,
-    /// Sockets of this host, where large datagrams are safe.
+    /// UDP within this host, where large datagrams are safe.
     SameHost,
-    /// A network.
+    /// UDP across a network.
     Network,
 }
 
@@ -147,26 +148,27 @@ pub enum RouteKind {
 pub struct Route {
     /// Destinations: every datagram goes to each of them.
     pub locators: Arc<[Locator]>,
-    /// What is between us and the peer.
+    /// The transport to the peer.
     pub kind: RouteKind,
 }
 
 impl Route {
-    /// By sockets: to a peer of this host, or across a network.
+    /// A route by UDP: to a peer of this host, or across a network.
     pub fn by_socket(locators: &[Locator], same_host: bool) -> Self {
         Self {
             locators: Arc::from(locators),
-            kind: match same_host {
-                true => RouteKind::SameHost,
-                false => RouteKind::Network,
+            kind: if same_host {
+                RouteKind::SameHost
+            } else {
+                RouteKind::Network
             },
         }
     }
 
-    /// By the link with this locator.
-    pub fn by_link(link: Locator) -> Self {
+    /// A route by the connection with this locator.
+    pub fn by_shared_memory(connection: Locator) -> Self {
         Self {
-            locators: Arc::from([link].as_slice()),
+            locators: Arc::from([connection].as_slice()),
             kind: RouteKind::SharedMemory,
         }
     }
@@ -176,29 +178,30 @@ impl Route {
         self.kind != RouteKind::Network
     }
 
-    /// Whether it is a link through shared memory.
+    /// Whether it is a shared-memory connection.
     pub fn is_shared_memory(&self) -> bool {
         self.kind == RouteKind::SharedMemory
     }
 }
 
-impl Reach {
-    /// Picks one unicast locator out of a peer's list: an address of this
-    /// host first, then one on a network we are attached to, then any that is
-    /// routable, then loopback. An empty route means the peer can't be
+impl NetworkScope {
+    /// Picks one unicast locator of a peer's list.
+    ///
+    /// In this order: an address of this host, one on an attached network, a
+    /// routable one, loopback. An empty route means that the peer cannot be
     /// reached.
-    pub fn choose(&self, announced: &[Locator]) -> Route {
+    pub fn choose_route(&self, announced: &[Locator]) -> Route {
         let usable = || {
             announced
                 .iter()
                 .copied()
                 .filter(|l| l.to_udp_v4().is_some() && l.is_unicast() && !self.is_broadcast(l))
         };
-        let own = |l: &Locator| self.own.iter().any(|o| l.address[12..] == o.ip);
+        let own = |l: &Locator| self.addresses.iter().any(|o| l.address[12..] == o.ip);
         let pick = usable()
             .find(own)
             .map(|l| (l, true))
-            .or_else(|| usable().find(|l| self.on_link(l)).map(|l| (l, false)))
+            .or_else(|| usable().find(|l| self.is_on_link(l)).map(|l| (l, false)))
             .or_else(|| usable().find(|l| !l.is_loopback()).map(|l| (l, false)))
             .or_else(|| usable().find(|l| l.is_loopback()).map(|l| (l, true)))
             .filter(|(_, same_host)| *same_host || !self.local_only);
@@ -208,13 +211,13 @@ impl Reach {
         }
     }
 
-    /// Whether it is the broadcast address of one of our networks: whoever
-    /// claims to live there would have everybody answered.
+    /// Whether it is the broadcast address of an attached network. A peer that
+    /// announces it would make every host answer.
     fn is_broadcast(&self, locator: &Locator) -> bool {
         let a = locator.address;
         let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
         // Networks of one or two addresses have no such address (RFC 3021).
-        let mut networks = self.own.iter().filter(|own| own.prefix_length < 31);
+        let mut networks = self.addresses.iter().filter(|own| own.prefix_length < 31);
         networks.any(|own| {
             let host = u32::MAX
                 .checked_shr(u32::from(own.prefix_length))
@@ -223,10 +226,10 @@ impl Reach {
         })
     }
 
-    fn on_link(&self, locator: &Locator) -> bool {
+    fn is_on_link(&self, locator: &Locator) -> bool {
         let a = locator.address;
         let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
-        self.own.iter().any(|own| {
+        self.addresses.iter().any(|own| {
             let shift = 32_u32.saturating_sub(own.prefix_length.into());
             let ours = u32::from_be_bytes(own.ip);
             ours.checked_shr(shift).unwrap_or(0) == theirs.checked_shr(shift).unwrap_or(0)
@@ -240,23 +243,23 @@ mod tests {
 
     #[test]
     fn a_peer_of_this_host_is_reached_by_our_own_address() {
-        let reach = Reach {
-            own: alloc::vec![OwnAddress {
+        let network = NetworkScope {
+            addresses: alloc::vec![OwnAddress {
                 ip: [10, 0, 0, 5],
                 prefix_length: 24
             }],
             local_only: false,
         };
         let here = Locator::udp_v4([10, 0, 0, 5], 7411);
-        let link = Locator::udp_v4([10, 0, 0, 9], 7411);
+        let on_link = Locator::udp_v4([10, 0, 0, 9], 7411);
         let far = Locator::udp_v4([192, 168, 7, 1], 7411);
-        let route = reach.choose(&[far, link, here]);
+        let route = network.choose_route(&[far, on_link, here]);
         assert_eq!(route, Route::by_socket(&[here], true));
-        assert_eq!(&*reach.choose(&[far, link]).locators, &[link]);
-        assert_eq!(&*reach.choose(&[far]).locators, &[far]);
+        assert_eq!(&*network.choose_route(&[far, on_link]).locators, &[on_link]);
+        assert_eq!(&*network.choose_route(&[far]).locators, &[far]);
         assert!(
-            reach
-                .choose(&[Locator { port: 0, ..far }])
+            network
+                .choose_route(&[Locator { port: 0, ..far }])
                 .locators
                 .is_empty()
         );

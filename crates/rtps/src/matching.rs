@@ -1,100 +1,103 @@
-//! Whether a local and a remote endpoint belong together: same topic, same
-//! type name, and what the writer offers covers what the reader requests
-//! (DDS 1.4 §2.2.3, the request/offered table; RTPS 2.5 §8.5.2).
+//! Endpoint matching: whether a local and a remote endpoint match (RTPS 2.5
+//! §8.5.2).
 //!
-//! The table of pairs remembers the last verdict, so that each change is told
-//! once. Only pairs on one topic name are kept: a remote endpoint that no local
-//! one shares a topic with costs nothing here.
+//! They need the same topic, type compatibility (the same type name), and QoS
+//! compatibility: the policies that the writer offers cover those that the reader
+//! requests (request/offered, DDS 1.4 §2.2.3).
 //!
-//! Two endpoints of the same participant are never paired here. Local delivery
-//! is decided by the layer above with the same [`judge`].
+//! The match table stores the last outcome of each pair, so that each change is
+//! reported once. It holds only pairs on one topic: a remote endpoint on another
+//! topic costs nothing here.
+//!
+//! Two endpoints of the same participant are never matched here. The runtime
+//! decides local delivery with the same [`evaluate_match`].
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::discovery::data::{EndpointData, protects_alike};
+use crate::discovery::data::{EndpointData, has_same_protection};
 use crate::id::{EntityId, Guid};
 use crate::qos::{PolicyId, incompatibilities};
 
-/// How two endpoints on one topic stand to each other.
+/// The outcome of matching two endpoints on one topic.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// Data flows.
+pub enum MatchOutcome {
+    /// They match.
     Matched,
     /// The writer offers less than the reader requests, in these policies.
-    Incompatible(Vec<PolicyId>),
+    IncompatibleQos(Vec<PolicyId>),
     /// Same topic name, another type name.
     InconsistentType,
-    /// No partition in common. Not an error in DDS, so never reported.
-    OtherPartition,
-    /// They protect what they say in different ways (DDS Security 1.1 §9.4.2).
-    OtherProtection,
+    /// No partition in common. This is no error in DDS, so it is never reported.
+    NoCommonPartition,
+    /// Their DDS Security protection differs (DDS Security 1.1 §9.4.2).
+    DifferentProtection,
 }
 
-/// Judges a writer and a reader on the same topic. Partition is looked at
-/// first, because endpoints of different partitions are meant not to meet.
-pub fn judge(writer: &EndpointData, reader: &EndpointData) -> Verdict {
+/// Matches a writer and a reader on the same topic. PARTITION comes first, because
+/// endpoints of different partitions are separated on purpose.
+pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome {
     let policies = incompatibilities(&writer.qos, &reader.qos);
     if policies.contains(&PolicyId::Partition) {
-        return Verdict::OtherPartition;
+        return MatchOutcome::NoCommonPartition;
     }
-    if !protects_alike(writer, reader) {
-        return Verdict::OtherProtection;
+    if !has_same_protection(writer, reader) {
+        return MatchOutcome::DifferentProtection;
     }
     if writer.type_name != reader.type_name {
-        return Verdict::InconsistentType;
+        return MatchOutcome::InconsistentType;
     }
     if !policies.is_empty() {
-        return Verdict::Incompatible(policies);
+        return MatchOutcome::IncompatibleQos(policies);
     }
-    Verdict::Matched
+    MatchOutcome::Matched
 }
 
-/// The last verdict of each pair of a local and a remote endpoint that share a
-/// topic. Bounded by local endpoints × remote endpoints of the same topic, both
-/// of which the participant limits.
+/// The last outcome of each pair of a local and a remote endpoint on one topic.
+/// Bounded by local endpoints × remote endpoints of the same topic, both of which
+/// the participant limits.
 #[derive(Default)]
-pub(crate) struct Pairs {
-    verdicts: BTreeMap<(Guid, Guid), Verdict>,
+pub(crate) struct MatchTable {
+    outcomes: BTreeMap<(Guid, Guid), MatchOutcome>,
 }
 
-impl Pairs {
-    /// Notes a verdict. Returns the previous one if it differs (`Some(None)`
-    /// when there was none), or `None` when nothing changed.
-    pub(crate) fn note(
+impl MatchTable {
+    /// Stores an outcome. Returns the previous one if it differs (`Some(None)` when
+    /// there was none), or `None` without a change.
+    pub(crate) fn record(
         &mut self,
         local: Guid,
         remote: Guid,
-        verdict: &Verdict,
-    ) -> Option<Option<Verdict>> {
-        if self.verdicts.get(&(local, remote)) == Some(verdict) {
+        outcome: &MatchOutcome,
+    ) -> Option<Option<MatchOutcome>> {
+        if self.outcomes.get(&(local, remote)) == Some(outcome) {
             return None;
         }
-        Some(self.verdicts.insert((local, remote), verdict.clone()))
+        Some(self.outcomes.insert((local, remote), outcome.clone()))
     }
 
-    /// Forgets one pair; true if data flowed between the two.
-    pub(crate) fn forget(&mut self, local: Guid, remote: Guid) -> bool {
-        self.verdicts.remove(&(local, remote)) == Some(Verdict::Matched)
+    /// Removes one pair; true if it matched.
+    pub(crate) fn remove(&mut self, local: Guid, remote: Guid) -> bool {
+        self.outcomes.remove(&(local, remote)) == Some(MatchOutcome::Matched)
     }
 
     /// All pairs of one local endpoint.
-    pub(crate) fn of_local(&self, local: Guid) -> impl Iterator<Item = (Guid, &Verdict)> {
+    pub(crate) fn of_local(&self, local: Guid) -> impl Iterator<Item = (Guid, &MatchOutcome)> {
         let last = Guid {
             prefix: crate::id::GuidPrefix([0xff; 12]),
             entity: EntityId::from_bytes([0xff; 4]),
         };
-        self.verdicts
+        self.outcomes
             .range((local, Guid::UNKNOWN)..=(local, last))
-            .map(|((_, remote), verdict)| (*remote, verdict))
+            .map(|((_, remote), outcome)| (*remote, outcome))
     }
 
-    /// Forgets all pairs of one local endpoint; the remote ones that it was
-    /// matched with.
-    pub(crate) fn forget_local(&mut self, local: Guid) -> Vec<Guid> {
+    /// Removes all pairs of one local endpoint. Returns the remote endpoints it
+    /// matched.
+    pub(crate) fn remove_local(&mut self, local: Guid) -> Vec<Guid> {
         let all: Vec<Guid> = self.of_local(local).map(|(remote, _)| remote).collect();
         all.into_iter()
-            .filter(|remote| self.forget(local, *remote))
+            .filter(|remote| self.remove(local, *remote))
             .collect()
     }
 }
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_hide_everything_else_and_types_hide_policies() {
+    fn partition_mismatch_comes_before_type_mismatch_and_that_before_qos() {
         let weak = EndpointQos {
             reliability: Reliability::BestEffort,
             ..EndpointQos::default()
@@ -124,20 +127,20 @@ mod tests {
         let writer =
             |name, qos: &EndpointQos| endpoint(EntityId::KIND_WRITER_NO_KEY, name, qos.clone());
         assert_eq!(
-            judge(&writer("U", &elsewhere), &reader),
-            Verdict::OtherPartition
+            evaluate_match(&writer("U", &elsewhere), &reader),
+            MatchOutcome::NoCommonPartition
         );
         assert_eq!(
-            judge(&writer("U", &weak), &reader),
-            Verdict::InconsistentType
+            evaluate_match(&writer("U", &weak), &reader),
+            MatchOutcome::InconsistentType
         );
         assert_eq!(
-            judge(&writer("T", &weak), &reader),
-            Verdict::Incompatible(alloc::vec![PolicyId::Reliability])
+            evaluate_match(&writer("T", &weak), &reader),
+            MatchOutcome::IncompatibleQos(alloc::vec![PolicyId::Reliability])
         );
         assert_eq!(
-            judge(&writer("T", &EndpointQos::default()), &reader),
-            Verdict::Matched
+            evaluate_match(&writer("T", &EndpointQos::default()), &reader),
+            MatchOutcome::Matched
         );
     }
 }

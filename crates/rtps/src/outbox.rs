@@ -1,11 +1,10 @@
-//! Where machines put the datagrams they want sent.
+//! Outbox: the send buffer between the state machines and the sockets.
 //!
-//! One outbox is used again and again: its memory is kept, and a large payload
-//! is shared, not copied, so in steady state nothing is allocated for a
-//! datagram. A datagram has three parts for a gathering send: head, payload,
-//! tail.
+//! An outbox is reused: its memory is kept, and a large payload is shared, not
+//! copied. So in steady state no datagram allocates. A datagram has three parts for
+//! a gathering send: head, payload, tail.
 
-mod join;
+mod coalesce;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,29 +18,29 @@ use crate::wire::{
     end_submessage, write_info_destination, write_info_timestamp,
 };
 
-/// Datagrams waiting to be sent, in their order.
+/// Datagrams to send, in order.
 #[derive(Debug)]
 pub struct Outbox {
     /// Heads and tails of all datagrams, one after another.
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<QueuedDatagram>,
     datagrams_max: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
-    own: GuidPrefix,
+struct QueuedDatagram {
+    source: GuidPrefix,
     to: Arc<[Locator]>,
-    /// The one participant that all of it is for, if it names one at its start.
+    /// The participant of an INFO_DST at its start, if all of it is for that one.
     destination: Option<GuidPrefix>,
-    /// A time stamp holds at its end.
-    is_stamped: bool,
+    /// A timestamp (INFO_TS) is in effect at its end.
+    has_timestamp: bool,
     /// `bytes[start..split]` is the head, `bytes[split..end]` the tail.
     start: usize,
     split: usize,
     end: usize,
     body: Bytes,
-    waits: bool,
+    is_deferrable: bool,
 }
 
 /// One finished datagram.
@@ -51,10 +50,10 @@ pub struct Datagram<'a> {
     pub to: &'a [Locator],
     /// Head, payload and tail; payload and tail may be empty.
     pub parts: [&'a [u8]; 3],
-    /// The payload among the parts, for who can share it.
+    /// The payload among the parts, for a transport that can share it.
     pub body: &'a Bytes,
-    /// It need not wake who sleeps: it is as good when the receiver looks next.
-    pub waits: bool,
+    /// It needs no wake-up of the receiver, which reads it at its next poll.
+    pub is_deferrable: bool,
 }
 
 impl Datagram<'_> {
@@ -63,7 +62,7 @@ impl Datagram<'_> {
         self.parts.iter().map(|part| part.len()).sum()
     }
 
-    /// The whole datagram in one piece. Allocates; for tests and diagnostics.
+    /// The whole datagram in one buffer. Allocates; for tests and diagnostics.
     pub fn to_vec(&self) -> Vec<u8> {
         self.parts.concat()
     }
@@ -76,8 +75,7 @@ impl Default for Outbox {
 }
 
 impl Outbox {
-    /// How many datagrams an outbox holds unless told otherwise; four times
-    /// the burst of one `poll_transmit`.
+    /// The default limit of datagrams; four times the burst of one `poll_transmit`.
     pub const DATAGRAMS_MAX: usize = 256;
     /// Payloads up to this size are copied into the head, so that several
     /// submessages share a datagram.
@@ -97,7 +95,7 @@ impl Outbox {
         }
     }
 
-    /// Forgets all datagrams; keeps the memory.
+    /// Removes all datagrams; keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
@@ -108,12 +106,12 @@ impl Outbox {
         self.entries.is_empty()
     }
 
-    /// How many datagrams there are.
+    /// The number of datagrams.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no further datagram is taken; send and clear first.
+    /// Whether the limit of datagrams is reached; send and clear first.
     pub fn is_full(&self) -> bool {
         self.entries.len() >= self.datagrams_max
     }
@@ -124,19 +122,19 @@ impl Outbox {
         self.committed().saturating_add(bodies)
     }
 
-    /// Begins a datagram of at most `budget_bytes` from participant `own` to
-    /// all of `to`. It counts once finished; dropping the builder abandons it.
+    /// Begins a datagram of at most `budget_bytes` from participant `source` to all
+    /// of `to`. It counts once finished; dropping the builder abandons it.
     pub fn begin(
         &mut self,
-        own: GuidPrefix,
+        source: GuidPrefix,
         to: &Arc<[Locator]>,
         budget_bytes: usize,
     ) -> MessageBuilder<'_> {
         let start = self.committed();
         self.bytes.truncate(start);
-        Header::ours(own).write(&mut self.bytes);
+        Header::ours(source).write(&mut self.bytes);
         MessageBuilder {
-            own,
+            source,
             start,
             budget_bytes,
             destination: GuidPrefix::UNKNOWN,
@@ -145,8 +143,8 @@ impl Outbox {
             split: None,
             body: Bytes::new(),
             has_content: false,
-            waits: false,
-            by_link: to.iter().all(|to| to.to_link().is_some()),
+            is_deferrable: false,
+            via_shared_memory: to.iter().all(|to| to.to_connection().is_some()),
             to: Arc::clone(to),
             outbox: self,
         }
@@ -162,7 +160,7 @@ impl Outbox {
                 self.bytes.get(entry.split..entry.end).unwrap_or_default(),
             ],
             body: &entry.body,
-            waits: entry.waits,
+            is_deferrable: entry.is_deferrable,
         })
     }
 
@@ -172,33 +170,34 @@ impl Outbox {
     }
 }
 
-/// A datagram being written. Each method that adds a submessage returns false,
-/// and adds nothing, when it would go over the budget; begin another datagram
-/// then.
+/// A datagram under construction.
+///
+/// Each method that adds a submessage returns false, and adds nothing, when it
+/// would exceed the budget. Begin another datagram then.
 #[derive(Debug)]
 #[must_use = "a datagram that is not finished is not sent"]
 pub struct MessageBuilder<'a> {
     outbox: &'a mut Outbox,
-    own: GuidPrefix,
+    source: GuidPrefix,
     start: usize,
     budget_bytes: usize,
     destination: GuidPrefix,
-    /// It was named first of all, and no other.
+    /// INFO_DST came first, and only once.
     has_one_destination: bool,
     timestamp: Option<Timestamp>,
     /// Where the head ends, once there is a body.
     split: Option<usize>,
     body: Bytes,
     has_content: bool,
-    waits: bool,
-    /// It goes by links of shared memory alone.
-    by_link: bool,
+    is_deferrable: bool,
+    /// All its locators are shared-memory connections.
+    via_shared_memory: bool,
     to: Arc<[Locator]>,
 }
 
 impl MessageBuilder<'_> {
     /// Bytes left in the budget.
-    pub fn room(&self) -> usize {
+    pub fn remaining_bytes(&self) -> usize {
         self.budget_bytes.saturating_sub(self.size_bytes())
     }
 
@@ -211,12 +210,13 @@ impl MessageBuilder<'_> {
             .saturating_add(self.body.len())
     }
 
-    /// Bytes of it that are copied on their way: all, but for a large payload
-    /// that a link only names.
-    pub fn cost_bytes(&self) -> usize {
-        match self.by_link {
-            true => self.size_bytes().saturating_sub(self.body.len()),
-            false => self.size_bytes(),
+    /// Bytes that the transport copies: all, except a large payload on shared
+    /// memory.
+    pub fn copied_bytes(&self) -> usize {
+        if self.via_shared_memory {
+            self.size_bytes().saturating_sub(self.body.len())
+        } else {
+            self.size_bytes()
         }
     }
 
@@ -225,18 +225,18 @@ impl MessageBuilder<'_> {
         self.has_content
     }
 
-    /// Whether the one large payload of this datagram is taken.
+    /// Whether the datagram has a large payload, of which there can be one.
     pub fn has_body(&self) -> bool {
         self.split.is_some()
     }
 
-    /// Says whom the following submessages are for. Written only if it changes
-    /// something.
+    /// Sets the destination participant of the following submessages (INFO_DST).
+    /// Written only if it changes.
     pub fn info_destination(&mut self, prefix: GuidPrefix) -> bool {
         if prefix == self.destination {
             return true;
         }
-        if self.room() < INFO_DST_BYTES {
+        if self.remaining_bytes() < INFO_DST_BYTES {
             return false;
         }
         self.has_one_destination = self.size_bytes() == Header::SIZE_BYTES;
@@ -245,13 +245,13 @@ impl MessageBuilder<'_> {
         true
     }
 
-    /// Stamps the following changes; `None` takes a stamp back. Written only
-    /// if it changes something.
+    /// Sets the timestamp of the following changes (INFO_TS); `None` invalidates
+    /// it. Written only if it changes.
     pub fn info_timestamp(&mut self, timestamp: Option<Timestamp>) -> bool {
         if timestamp == self.timestamp {
             return true;
         }
-        if self.room() < INFO_TS_BYTES {
+        if self.remaining_bytes() < INFO_TS_BYTES {
             return false;
         }
         write_info_timestamp(&mut self.outbox.bytes, timestamp);
@@ -259,11 +259,13 @@ impl MessageBuilder<'_> {
         true
     }
 
-    /// Adds a DATA. A payload over [`Outbox::INLINE_PAYLOAD_MAX_BYTES`] is
-    /// shared and takes the datagram's one place for it. On a link it may be
-    /// longer than a submessage's length can say, which is 0 then: see
+    /// Adds a DATA.
+    ///
+    /// A payload over [`Outbox::INLINE_PAYLOAD_MAX_BYTES`] is shared; a datagram
+    /// can have one. On shared memory it may exceed the 16-bit submessage length,
+    /// which is 0 then: see
     /// [`MessageReader::in_parts`](crate::receiver::MessageReader::in_parts). The
-    /// payload begins with its encapsulation header; empty means none at all.
+    /// payload begins with its encapsulation header; an empty one means no payload.
     pub fn data(&mut self, head: &DataHead<'_>, payload: &Bytes) -> bool {
         let inline = payload.len() <= Outbox::INLINE_PAYLOAD_MAX_BYTES;
         if !self.fits_payload(head.size_bytes(), payload.len(), inline) {
@@ -310,30 +312,31 @@ impl MessageBuilder<'_> {
         self.append(|out| gap.write(out))
     }
 
-    /// Says that it need not wake a receiver that sleeps. A socket always does.
-    pub fn may_wait(&mut self) {
-        self.waits = true;
+    /// Marks the datagram as needing no wake-up of the receiver. A UDP socket
+    /// always wakes.
+    pub fn set_deferrable(&mut self) {
+        self.is_deferrable = true;
     }
 
-    /// Hands the datagram over. False, and nothing is sent, if it says nothing
-    /// or the outbox is full.
+    /// Adds the datagram to the outbox. Returns false, and adds nothing, if it has
+    /// no submessage or the outbox is full.
     pub fn finish(self) -> bool {
         let end = self.outbox.bytes.len();
         if !self.has_content || self.outbox.is_full() {
             self.outbox.bytes.truncate(self.start);
             return false;
         }
-        let destination = self.has_one_destination && !self.by_link;
-        self.outbox.entries.push(Entry {
-            own: self.own,
+        let destination = self.has_one_destination && !self.via_shared_memory;
+        self.outbox.entries.push(QueuedDatagram {
+            source: self.source,
             to: self.to,
             destination: destination.then_some(self.destination),
-            is_stamped: self.timestamp.is_some(),
+            has_timestamp: self.timestamp.is_some(),
             start: self.start,
             split: self.split.unwrap_or(end),
             end,
             body: self.body,
-            waits: self.waits,
+            is_deferrable: self.is_deferrable,
         });
         true
     }
@@ -351,8 +354,8 @@ impl MessageBuilder<'_> {
 
     fn fits_payload(&self, head_bytes: usize, payload_bytes: usize, inline: bool) -> bool {
         let total = head_bytes.saturating_add(payload_bytes.next_multiple_of(4));
-        let is_expressible = total <= usize::from(u16::MAX) || self.by_link;
-        is_expressible && total <= self.room() && (inline || self.split.is_none())
+        let is_expressible = total <= usize::from(u16::MAX) || self.via_shared_memory;
+        is_expressible && total <= self.remaining_bytes() && (inline || self.split.is_none())
     }
 
     /// Appends the payload of the submessage begun at `at`, padded to four

@@ -1,38 +1,44 @@
-//! Quality of service: every DDS policy as a value, and the request/offered
-//! rules that decide whether a writer and a reader match (DDS 1.4 §2.2.3).
+//! QoS policies of DDS, and QoS compatibility (request/offered) of a writer and a
+//! reader (DDS 1.4 §2.2.3).
+//!
+//! Among them: reliability, durability (transient local for a late joiner), history
+//! (keep last / keep all), deadline, lifespan, liveliness, ownership strength,
+//! partition, presentation, destination order, time-based filter, durability
+//! service.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::time::Duration;
 
-/// All policies of one endpoint. Policies that only one side has (history of a
-/// writer's lifespan, a reader's time filter) are simply ignored on the other.
+/// All QoS policies of one endpoint. A policy of the other side only (a writer's
+/// lifespan, a reader's time-based filter) is ignored.
 #[derive(Clone, PartialEq, Hash, Debug)]
 pub struct EndpointQos {
-    /// Whether lost samples are repaired.
+    /// Whether lost samples are retransmitted.
     pub reliability: Reliability,
-    /// How long a reliable write may wait for room.
+    /// How long a reliable write may block while the history is full.
     pub max_blocking_time: Duration,
     /// Whether late joiners get earlier samples.
     pub durability: Durability,
     /// How many samples are kept.
     pub history: History,
-    /// Upper bounds of what is kept, whatever `history` says.
+    /// Upper limits of the history, whatever `history` requests.
     pub resource_limits: ResourceLimits,
-    /// The longest expected pause between samples.
+    /// The longest expected period between samples.
     pub deadline: Duration,
-    /// The age after which a sample is worthless (writers only).
+    /// The age at which a sample expires (writers only).
     pub lifespan: Duration,
-    /// Who proves that a writer is alive.
+    /// The side that asserts the liveliness of a writer.
     pub liveliness: Liveliness,
-    /// For how long one proof holds.
+    /// How long one assertion is valid.
     pub lease_duration: Duration,
-    /// How long a writer may hold samples back; a reader's is what it bears.
+    /// How long a writer may delay samples to batch them; for a reader, the delay
+    /// it accepts.
     pub latency_budget: Duration,
     /// Order of samples of several writers.
     pub destination_order: DestinationOrder,
-    /// Whether several writers may feed one instance.
+    /// Whether several writers may update one instance.
     pub ownership: Ownership,
     /// Rank among exclusive owners (writers only).
     pub ownership_strength: i32,
@@ -40,20 +46,21 @@ pub struct EndpointQos {
     pub presentation: Presentation,
     /// Names of partitions; none means the default partition.
     pub partition: Vec<String>,
-    /// The shortest wanted pause between samples (readers only).
+    /// The minimum separation between samples (readers only).
     pub time_based_filter: Duration,
-    /// Hint for the transport and among paced writers.
+    /// Hint for the transport and for flow control among writers.
     pub transport_priority: i32,
-    /// What is kept of a transient or persistent writer that is gone.
+    /// History that the durability service keeps of a deleted transient or
+    /// persistent writer.
     pub durability_service: DurabilityService,
     /// Data representations offered (writers: the first is used) or accepted.
     /// Empty means XCDR1 alone (XTypes 1.3 §7.6.3.1.1).
     pub representation: Vec<i16>,
-    /// Free bytes of the application. ROS puts the type hash here.
+    /// Opaque data of the application. ROS puts the type hash here.
     pub user_data: Vec<u8>,
-    /// Free bytes of the topic.
+    /// Opaque data of the topic.
     pub topic_data: Vec<u8>,
-    /// Free bytes of the publisher or subscriber.
+    /// Opaque data of the publisher or subscriber.
     pub group_data: Vec<u8>,
 }
 
@@ -99,7 +106,7 @@ impl Default for EndpointQos {
 pub enum Reliability {
     /// Losses are counted, not repaired.
     BestEffort,
-    /// Losses are repaired as long as the writer keeps the sample.
+    /// Lost samples are retransmitted as long as the writer keeps them.
     Reliable,
 }
 
@@ -108,11 +115,11 @@ pub enum Reliability {
 pub enum Durability {
     /// Late joiners start with the next sample.
     Volatile,
-    /// Late joiners get what the living writer keeps.
+    /// Late joiners get the history of the living writer.
     TransientLocal,
-    /// Late joiners also get what was kept of a writer that is gone.
+    /// Late joiners also get the stored history of a deleted writer.
     Transient,
-    /// The same, and it outlives the machine's restart.
+    /// The same, and the store survives a restart of the machine.
     Persistent,
 }
 
@@ -125,7 +132,7 @@ pub enum History {
     KeepAll,
 }
 
-/// RESOURCE_LIMITS. `None` means the stack's own bound (see `history`).
+/// RESOURCE_LIMITS. `None` means the default limit of this stack (see `history`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct ResourceLimits {
     /// Samples over all instances.
@@ -139,29 +146,29 @@ pub struct ResourceLimits {
 /// LIVELINESS. Ordered by strength.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Liveliness {
-    /// The middleware proves it.
+    /// The middleware asserts it.
     Automatic,
-    /// The application proves it for all writers of the participant.
+    /// The application asserts it for all writers of the participant.
     ManualByParticipant,
-    /// The application proves it for each writer.
+    /// The application asserts it for each writer.
     ManualByTopic,
 }
 
 /// DESTINATION_ORDER. Ordered by strength.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum DestinationOrder {
-    /// As samples arrive.
+    /// By reception timestamp.
     ByReception,
-    /// As samples were stamped.
+    /// By source timestamp.
     BySource,
 }
 
 /// OWNERSHIP. Must be equal on both sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Ownership {
-    /// Every writer is heard.
+    /// Every writer updates an instance.
     Shared,
-    /// Only the strongest living writer is heard.
+    /// Only the strongest living writer updates an instance.
     Exclusive,
 }
 
@@ -170,24 +177,24 @@ pub enum Ownership {
 pub struct Presentation {
     /// 0 instance, 1 topic, 2 group.
     pub access_scope: u8,
-    /// Sets of changes are seen whole or not at all.
+    /// Coherent sets are delivered completely or not at all.
     pub coherent: bool,
-    /// Changes are seen in their order.
+    /// Changes are delivered in their order.
     pub ordered: bool,
 }
 
 impl Presentation {
-    /// Whether what several writers of one publisher write is one whole.
+    /// Whether the scope is the group: all writers of one publisher.
     pub fn is_of_group(&self) -> bool {
         self.access_scope >= 2
     }
 
-    /// Whether the changes of several writers are seen in their order.
+    /// Whether the changes of several writers are delivered in their order.
     pub fn orders_group(&self) -> bool {
         self.ordered && self.is_of_group()
     }
 
-    /// Whether samples may have to wait for others before they are seen.
+    /// Whether samples may have to wait for others before delivery.
     pub fn holds_samples(&self) -> bool {
         self.coherent || self.orders_group()
     }
@@ -198,9 +205,9 @@ impl Presentation {
 pub struct DurabilityService {
     /// How long a disposed instance is kept.
     pub cleanup_delay: Duration,
-    /// What is kept for each instance.
+    /// The history kept for each instance.
     pub history: History,
-    /// Bounds of what is kept.
+    /// Limits of that history.
     pub resource_limits: ResourceLimits,
 }
 
@@ -258,8 +265,8 @@ impl PolicyId {
     }
 }
 
-/// The policies in which what a writer offers falls short of what a reader
-/// requests, most telling first; empty when they match.
+/// QoS compatibility: the policies in which the offer falls short of the request,
+/// most important first; empty when compatible.
 pub fn incompatibilities(offered: &EndpointQos, requested: &EndpointQos) -> Vec<PolicyId> {
     let o = offered;
     let r = requested;
@@ -317,8 +324,10 @@ fn representation_fits(offered: &[i16], requested: &[i16]) -> bool {
     requested.contains(&used)
 }
 
-/// Whether two partition lists share a name; either side may use `*`, `?` and
-/// `[a-z]`, but two patterns never match each other (DDS 1.4 §2.2.3.13).
+/// Whether two PARTITION lists share a name.
+///
+/// Either side may use `*`, `?` and `[a-z]`, but two patterns never match each
+/// other (DDS 1.4 §2.2.3.13).
 pub fn partitions_meet(ours: &[String], theirs: &[String]) -> bool {
     let ours = or_default(ours);
     let theirs = or_default(theirs);
@@ -339,7 +348,7 @@ fn names_meet(a: &str, b: &str) -> bool {
         (false, false) => a == b,
         (true, false) => glob(a.as_bytes(), b.as_bytes()),
         (false, true) => glob(b.as_bytes(), a.as_bytes()),
-        // Brackets are plain letters to Cyclone DDS, and may be meant so.
+        // Cyclone DDS takes brackets literally, and they may be meant so.
         (true, true) => a == b && !a.contains(['*', '?']),
     }
 }
@@ -374,8 +383,8 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
         .is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
 }
 
-/// Whether the element of the pattern at `at` stands for that byte; if so,
-/// where the next element begins. A bracket never closed stands for itself.
+/// Whether the pattern element at `at` matches that byte. If so, returns the offset
+/// of the next element. An unclosed bracket matches itself.
 fn one_matches(pattern: &[u8], at: usize, byte: Option<&u8>) -> Option<usize> {
     let byte = byte?;
     let (head, body) = pattern.get(at..)?.split_first()?;
@@ -387,8 +396,8 @@ fn one_matches(pattern: &[u8], at: usize, byte: Option<&u8>) -> Option<usize> {
     (*head == b'?' || head == byte).then_some(at.saturating_add(1))
 }
 
-/// Whether a set, given from behind its opening bracket on, holds a byte; and
-/// how long it is, closing bracket included.
+/// Whether a set, given from behind its opening bracket on, contains a byte, and
+/// the set's length with its closing bracket.
 fn set_holds(body: &[u8], byte: u8) -> Option<(bool, usize)> {
     let negated = matches!(body.first(), Some(b'!' | b'^'));
     let first = usize::from(negated);
@@ -414,7 +423,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_policy_that_falls_short_is_named() {
+    fn each_incompatible_policy_is_named() {
         let requested = EndpointQos::default();
         let offered = EndpointQos {
             reliability: Reliability::BestEffort,
@@ -462,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_meet_by_name_or_pattern_but_not_pattern_to_pattern() {
+    fn partitions_match_by_name_or_pattern_but_not_pattern_to_pattern() {
         let names = |n: &[&str]| n.iter().map(|s| String::from(*s)).collect::<Vec<_>>();
         assert!(partitions_meet(&[], &names(&[""])));
         assert!(partitions_meet(&names(&["robot*"]), &names(&["robot7"])));

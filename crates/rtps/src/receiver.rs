@@ -1,10 +1,9 @@
-//! Reads a message: who sent it, and its submessages one after another
-//! (RTPS 2.5 §8.3.4, the Receiver).
+//! Message receiver: parses a message into its submessages, with the receiver state
+//! (RTPS 2.5 §8.3.4).
 //!
-//! INFO submessages change what holds for those that follow; that state is
-//! kept here. Submessages meant for other participants are left out. A
-//! submessage that is known and invalid ends the message (§8.3.4.1), one of an
-//! unknown kind does not. Nothing is allocated or copied.
+//! INFO submessages change the state for the submessages that follow. Submessages
+//! for other participants are skipped. A known but invalid submessage ends the
+//! message (§8.3.4.1), an unknown one does not. Nothing is allocated or copied.
 
 use crate::id::{GuidPrefix, ProtocolVersion, VendorId};
 use crate::locator::Locator;
@@ -14,30 +13,30 @@ use crate::wire::{
 };
 use core::mem;
 
-/// What holds for a submessage.
+/// The receiver state of a submessage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// The participant it comes from.
+    /// The source participant.
     pub prefix: GuidPrefix,
-    /// That participant's protocol version.
+    /// Its protocol version.
     pub version: ProtocolVersion,
-    /// That participant's vendor.
+    /// Its vendor.
     pub vendor: VendorId,
-    /// When its change was written.
+    /// The source timestamp of the change.
     pub timestamp: Option<Timestamp>,
-    /// Whom it is for: us, or UNKNOWN for everybody.
+    /// The destination participant: ours, or UNKNOWN for all.
     pub destination: GuidPrefix,
-    /// Whether it came by a link of shared memory.
-    pub by_link: bool,
-    /// Where answers should go instead of the announced locators, if the
-    /// sender said so: the first UDPv4 locators of INFO_REPLY.
+    /// Whether it came by a shared-memory connection.
+    pub via_shared_memory: bool,
+    /// The locator for answers instead of the announced ones: the first UDPv4
+    /// locator of INFO_REPLY.
     pub reply_unicast: Option<Locator>,
     /// The same for multicast.
     pub reply_multicast: Option<Locator>,
 }
 
 impl Source {
-    /// What holds at the start of a message with this header.
+    /// The state at the start of a message with this header.
     pub const fn of(header: Header) -> Self {
         Self {
             prefix: header.prefix,
@@ -45,36 +44,36 @@ impl Source {
             vendor: header.vendor,
             timestamp: None,
             destination: GuidPrefix::UNKNOWN,
-            by_link: false,
+            via_shared_memory: false,
             reply_unicast: None,
             reply_multicast: None,
         }
     }
 }
 
-/// An iterator over the submessages of one datagram that are for us. INFO
-/// submessages are given out as well, and can be ignored.
+/// An iterator over the submessages of one datagram that are for us. It also yields
+/// INFO submessages, which can be ignored.
 #[derive(Clone, Debug)]
 pub struct MessageReader<'a> {
     header: Header,
     own: GuidPrefix,
     source: Source,
     rest: Cursor<'a>,
-    /// A payload that lies elsewhere, and what follows it.
-    outside: Outside<'a>,
+    /// A payload in another buffer, and the tail that follows it.
+    detached: DetachedPayload<'a>,
     error: Option<WireError>,
 }
 
 /// The parts of a message behind its head; both empty for a plain datagram.
 #[derive(Clone, Copy, Debug, Default)]
-struct Outside<'a> {
+struct DetachedPayload<'a> {
     body: &'a [u8],
     tail: &'a [u8],
 }
 
 impl<'a> MessageReader<'a> {
-    /// Begins to read a datagram as the participant `own`. Fails if it is no
-    /// message of RTPS 2.
+    /// Begins to parse a datagram as the participant `own`. Fails unless it is an
+    /// RTPS 2 message.
     pub fn new(datagram: &'a [u8], own: GuidPrefix) -> Result<Self, WireError> {
         let header = Header::parse(datagram)?;
         let rest = datagram
@@ -85,16 +84,17 @@ impl<'a> MessageReader<'a> {
             own,
             source: Source::of(header),
             rest: Cursor::new(rest, Endianness::Little),
-            outside: Outside::default(),
+            detached: DetachedPayload::default(),
             error: None,
         })
     }
 
-    /// Begins to read a message that came by a link in the three parts of
-    /// [`Datagram`](crate::outbox::Datagram). The head ends within a DATA whose
-    /// payload is `body`; the tail begins with what pads that to four bytes. The
-    /// length of that DATA may be 0, for it need not fit 16 bits. Without a body
-    /// the tail only goes on where the head ends.
+    /// Begins to parse a message from shared memory, in the three parts of
+    /// [`Datagram`](crate::outbox::Datagram).
+    ///
+    /// The head ends within a DATA whose payload is `body`. The tail begins with
+    /// the padding of that to four bytes. The length of that DATA may be 0, since
+    /// it may exceed 16 bits. Without a body the tail continues the head.
     pub fn in_parts(
         head: &'a [u8],
         body: &'a [u8],
@@ -102,8 +102,8 @@ impl<'a> MessageReader<'a> {
         own: GuidPrefix,
     ) -> Result<Self, WireError> {
         let mut reader = Self::new(head, own)?;
-        reader.outside = Outside { body, tail };
-        reader.source.by_link = true;
+        reader.detached = DetachedPayload { body, tail };
+        reader.source.via_shared_memory = true;
         Ok(reader)
     }
 
@@ -112,49 +112,49 @@ impl<'a> MessageReader<'a> {
         self.header
     }
 
-    /// What was invalid and ended the message early; look when the iterator is
-    /// through.
+    /// The error that ended the message early. Check it after the iterator ends.
     pub fn error(&self) -> Option<WireError> {
         self.error
     }
 
-    fn step(&mut self) -> Result<Option<(Source, Submessage<'a>)>, WireError> {
+    fn next_submessage(&mut self) -> Result<Option<(Source, Submessage<'a>)>, WireError> {
         loop {
             if self.rest.rest().is_empty() && !self.begin_tail()? {
                 return Ok(None);
             }
             let header = SubmessageHeader::parse(&mut self.rest)?;
-            let submessage = match self.ends_outside(header) {
-                true => self.take_outside(header)?,
-                false => Submessage::parse(header, header.body(&mut self.rest)?)?,
+            let submessage = if self.ends_in_detached(header) {
+                self.take_detached(header)?
+            } else {
+                Submessage::parse(header, header.body(&mut self.rest)?)?
             };
-            self.note(&submessage);
+            self.apply_info(&submessage);
             if self.is_for_us(&submessage) {
                 return Ok(Some((self.source, submessage)));
             }
         }
     }
 
-    /// Goes on with the tail where the head is through; false at the very end.
+    /// Continues with the tail at the end of the head; false at the very end.
     fn begin_tail(&mut self) -> Result<bool, WireError> {
-        let Outside { body, tail } = mem::take(&mut self.outside);
+        let DetachedPayload { body, tail } = mem::take(&mut self.detached);
         if !body.is_empty() {
-            // Nobody has told whose payload it is.
+            // A payload without its DATA.
             return Err(WireError::InvalidLength);
         }
         self.rest = Cursor::new(tail, Endianness::Little);
         Ok(!tail.is_empty())
     }
 
-    /// Whether this is the submessage that the head ends in.
-    fn ends_outside(&self, header: SubmessageHeader) -> bool {
+    /// Whether the head ends in this submessage.
+    fn ends_in_detached(&self, header: SubmessageHeader) -> bool {
         let here = self.rest.rest().len();
         let is_open = header.length == 0 || usize::from(header.length) > here;
-        is_open && !self.outside.body.is_empty()
+        is_open && !self.detached.body.is_empty()
     }
 
-    fn take_outside(&mut self, header: SubmessageHeader) -> Result<Submessage<'a>, WireError> {
-        let Outside { body, tail } = mem::take(&mut self.outside);
+    fn take_detached(&mut self, header: SubmessageHeader) -> Result<Submessage<'a>, WireError> {
+        let DetachedPayload { body, tail } = mem::take(&mut self.detached);
         let head = self.rest.rest();
         let padding = body.len().wrapping_neg() & 3;
         let tail = tail.get(padding..).ok_or(WireError::InvalidLength)?;
@@ -168,13 +168,13 @@ impl<'a> MessageReader<'a> {
         Submessage::parse_with_payload(header, head, body)
     }
 
-    /// Keeps what an INFO submessage says about the following ones.
-    fn note(&mut self, submessage: &Submessage<'_>) {
+    /// Updates the receiver state from an INFO submessage.
+    fn apply_info(&mut self, submessage: &Submessage<'_>) {
         match submessage {
             Submessage::InfoTimestamp(timestamp) => self.source.timestamp = *timestamp,
             Submessage::InfoDestination(prefix) => self.source.destination = *prefix,
             Submessage::InfoSource(info) => {
-                // §8.3.8.10: what held for the old source holds no longer.
+                // §8.3.8.10: the state of the old source becomes invalid.
                 self.source = Source {
                     prefix: info.prefix,
                     version: info.version,
@@ -220,7 +220,7 @@ impl<'a> Iterator for MessageReader<'a> {
         if self.error.is_some() {
             return None;
         }
-        self.step().unwrap_or_else(|error| {
+        self.next_submessage().unwrap_or_else(|error| {
             self.error = Some(error);
             None
         })

@@ -1,24 +1,24 @@
-//! Samples that came before their predecessors (RTPS 2.5 §8.4.12, reliable
-//! reader): kept in order until the gap is filled.
+//! Reorder buffer of a reliable reader: samples that arrived before a missing one
+//! (RTPS 2.5 §8.4.12).
 //!
-//! Bounded by count and bytes. When full, the sample nearest to delivery wins:
-//! the highest number is dropped, stays missing and is asked for again. GAPs
-//! are not kept here but as intervals, so a full buffer can't lose one.
+//! Bounded by count and bytes. When it is full, the highest number is dropped,
+//! stays missing and is requested again. GAPs are kept as number runs elsewhere, so
+//! a full buffer cannot lose one.
 
 use alloc::collections::VecDeque;
 
 use crate::history::CacheChange;
 use crate::seq::SequenceNumber;
 
-/// What became of a sample offered to the buffer.
+/// The outcome of an insertion.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// It is kept.
-    Yes,
-    /// It is kept, and this higher one had to go.
-    Instead(SequenceNumber),
-    /// No room: everything kept is nearer to delivery.
-    No,
+pub(crate) enum ReorderOutcome {
+    /// The sample is stored.
+    Stored,
+    /// The sample is stored, and this higher one was dropped.
+    Replaced(SequenceNumber),
+    /// The buffer is full of lower numbers.
+    Full,
 }
 
 /// Changes of one writer, sorted by number. Insertion at the back is O(1).
@@ -49,7 +49,7 @@ impl ReorderBuffer {
     }
 
     pub fn samples_max(&self) -> usize {
-        // One always fits.
+        // One sample always fits.
         self.samples_max.max(1)
     }
 
@@ -57,25 +57,25 @@ impl ReorderBuffer {
         self.changes.front().map(|change| change.sequence)
     }
 
-    /// Keeps `change`, whose number is not in the buffer.
-    pub fn insert(&mut self, change: CacheChange) -> Kept {
+    /// Stores `change`, whose number is not in the buffer.
+    pub fn insert(&mut self, change: CacheChange) -> ReorderOutcome {
         let at = self
             .changes
             .partition_point(|kept| kept.sequence < change.sequence);
-        if fault!("no-room-to-reorder") {
-            return Kept::No;
+        if fault!("no-memory-to-reorder") {
+            return ReorderOutcome::Full;
         }
-        let room = (self.changes.len() < self.samples_max
+        let space = (self.changes.len() < self.samples_max
             && self.bytes.saturating_add(change.payload.len()) <= self.bytes_max)
-            || fault!("reordering-without-limit");
-        let mut kept = Kept::Yes;
-        if !room && !self.changes.is_empty() {
+            || fault!("reorder-buffer-without-limit");
+        let mut kept = ReorderOutcome::Stored;
+        if !space && !self.changes.is_empty() {
             if at == self.changes.len() {
-                return Kept::No;
+                return ReorderOutcome::Full;
             }
             if let Some(dropped) = self.changes.pop_back() {
                 self.bytes = self.bytes.saturating_sub(dropped.payload.len());
-                kept = Kept::Instead(dropped.sequence);
+                kept = ReorderOutcome::Replaced(dropped.sequence);
             }
         }
         self.bytes = self.bytes.saturating_add(change.payload.len());
@@ -108,24 +108,27 @@ mod tests {
             writer: Guid::UNKNOWN,
             sequence: SequenceNumber(sequence),
             source_timestamp: None,
-            by_link: false,
+            via_shared_memory: false,
             payload: Bytes::from_static(&[0; 10]),
             key_only: false,
             key_hash: None,
-            related: None,
-            original: None,
+            related_sample_identity: None,
+            original_writer_info: None,
             expires_at: Instant::FAR_FUTURE,
-            mark: None,
+            coherent_mark: None,
         }
     }
 
     #[test]
-    fn a_full_buffer_prefers_what_is_nearest_to_delivery() {
+    fn a_full_reorder_buffer_prefers_the_lowest_numbers() {
         let mut buffer = ReorderBuffer::new(2, 1000);
-        assert_eq!(buffer.insert(change(9)), Kept::Yes);
-        assert_eq!(buffer.insert(change(5)), Kept::Yes);
-        assert_eq!(buffer.insert(change(10)), Kept::No);
-        assert_eq!(buffer.insert(change(4)), Kept::Instead(SequenceNumber(9)));
+        assert_eq!(buffer.insert(change(9)), ReorderOutcome::Stored);
+        assert_eq!(buffer.insert(change(5)), ReorderOutcome::Stored);
+        assert_eq!(buffer.insert(change(10)), ReorderOutcome::Full);
+        assert_eq!(
+            buffer.insert(change(4)),
+            ReorderOutcome::Replaced(SequenceNumber(9))
+        );
         assert!(buffer.pop_below(SequenceNumber(4)).is_none());
         let order: alloc::vec::Vec<_> =
             core::iter::from_fn(|| buffer.pop_below(SequenceNumber(100)))
@@ -138,8 +141,11 @@ mod tests {
     #[test]
     fn bytes_bound_the_buffer_too_but_one_sample_always_fits() {
         let mut buffer = ReorderBuffer::new(100, 5);
-        assert_eq!(buffer.insert(change(9)), Kept::Yes);
-        assert_eq!(buffer.insert(change(10)), Kept::No);
-        assert_eq!(buffer.insert(change(3)), Kept::Instead(SequenceNumber(9)));
+        assert_eq!(buffer.insert(change(9)), ReorderOutcome::Stored);
+        assert_eq!(buffer.insert(change(10)), ReorderOutcome::Full);
+        assert_eq!(
+            buffer.insert(change(3)),
+            ReorderOutcome::Replaced(SequenceNumber(9))
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! Sequence and fragment numbers (RTPS 2.5 §8.3.5.4, §8.3.5.6).
+//! Sequence number and fragment number (RTPS 2.5 §8.3.5.4, §8.3.5.6), and the sample
+//! identity, by which service correlation (request id) works.
 
 use core::fmt;
 
-/// The number a writer gives each change, from 1 on, never reused.
+/// The sequence number of a change, from 1 on, never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SequenceNumber(pub i64);
 
@@ -56,8 +57,8 @@ impl fmt::Display for SequenceNumber {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct FragmentNumber(pub u32);
 
-/// A sample named by its writer and number, as services relate replies to
-/// requests (DDS-RPC, PID_RELATED_SAMPLE_IDENTITY).
+/// The identity of a sample: writer and sequence number. Services correlate replies
+/// with requests by it (request id; DDS-RPC, PID_RELATED_SAMPLE_IDENTITY).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SampleIdentity {
     /// The writer (for ROS services often the reply reader) it belongs to.

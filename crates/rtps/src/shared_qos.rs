@@ -1,4 +1,4 @@
-//! Policies that many endpoints have in common, kept once.
+//! Shared QoS: equal policies of many endpoints, stored once.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -7,8 +7,9 @@ use core::ops::{Deref, DerefMut};
 
 use crate::qos::EndpointQos;
 
-/// An endpoint's policies, shared with all that announce the same. A clone costs
-/// a count; whoever changes them gets its own copy first.
+/// An endpoint's policies, shared with all endpoints that announce the same.
+///
+/// A clone increments a reference count. A change makes a private copy first.
 #[derive(Clone, Default)]
 pub struct SharedQos(Arc<EndpointQos>);
 
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_what_is_shared_gets_its_own() {
+    fn a_change_of_shared_qos_makes_a_private_copy() {
         let all = [(); 3].map(|()| with_depth(7));
         let mut copy = all[1].clone();
         assert!(Arc::ptr_eq(&copy.0, &all[1].0));

@@ -1,12 +1,12 @@
-//! Counters of the endpoint machines: every drop and every repair is counted
-//! somewhere here. Plain numbers that only grow.
+//! Counters of readers and writers. Every drop and every retransmission is counted;
+//! counters only grow.
 
-/// Counts on a number; at its end it stays.
+/// Saturating addition for counters.
 pub(crate) trait Tally: From<bool> {
-    /// So many more.
+    /// Adds `more`.
     fn tally_by(&mut self, more: Self);
 
-    /// One more.
+    /// Adds one.
     fn tally(&mut self) {
         self.tally_by(true.into());
     }
@@ -24,7 +24,7 @@ impl Tally for usize {
     }
 }
 
-/// What a writer did and what it refused.
+/// Counters of a writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriterStats {
     /// Changes written.
@@ -35,59 +35,58 @@ pub struct WriterStats {
     pub samples_sent: u64,
     /// Fragments sent for the first time, once per destination.
     pub fragments_sent: u64,
-    /// Whole samples sent again.
-    pub samples_resent: u64,
-    /// Fragments sent again.
-    pub fragments_resent: u64,
+    /// Whole samples retransmitted.
+    pub samples_retransmitted: u64,
+    /// Fragments retransmitted.
+    pub fragments_retransmitted: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
     /// Gaps sent.
     pub gaps: u64,
-    /// Acknowledgements taken in.
+    /// ACKNACKs received.
     pub acknacks: u64,
-    /// Requests for fragments taken in.
+    /// NACK_FRAGs received.
     pub nack_frags: u64,
-    /// Acknowledgements that repeat an earlier count.
+    /// ACKNACKs and NACK_FRAGs that repeat an earlier count.
     pub duplicates: u64,
-    /// Requests that came so soon after their answer that they crossed it.
-    pub suppressed: u64,
+    /// Requests delayed by NACK suppression, since they crossed the retransmission.
+    pub requests_suppressed: u64,
     /// Submessages of readers that are not matched.
     pub unknown_readers: u64,
     /// Samples that KEEP_LAST replaced before every reliable reader had
     /// acknowledged them; most often they had arrived.
     pub overwritten: u64,
-    /// Samples that KEEP_LAST replaced before they were sent; paced writers.
+    /// Samples that KEEP_LAST replaced before they were sent, with flow control.
     pub replaced_unsent: u64,
     /// Samples whose lifespan ended.
     pub expired: u64,
-    /// Writes refused for want of room.
-    pub blocked: u64,
-    /// Samples kept back from readers whose content filter does not want them,
-    /// once per reader.
+    /// Writes refused because the history was full.
+    pub writes_refused: u64,
+    /// Samples rejected by content filters of readers, once per reader.
     pub filtered: u64,
 }
 
-/// What a reader did and what it dropped, by reason.
+/// Counters of a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReaderStats {
-    /// Samples handed to the application.
+    /// Samples delivered to the application.
     pub delivered: u64,
     /// Samples received again, or below what best effort has moved past.
     pub duplicates: u64,
     /// Samples that the writer no longer had, or that best effort missed.
     pub lost: u64,
-    /// Samples kept for later because an earlier one was missing.
+    /// Samples kept in the reorder buffer because an earlier one was missing.
     pub reordered: u64,
-    /// Samples refused for want of room; reliable ones come again.
-    pub no_room: u64,
+    /// Samples refused because a buffer was full; reliable ones are retransmitted.
+    pub buffer_full: u64,
     /// Best-effort samples dropped from a full queue, oldest first.
     pub overflowed: u64,
     /// Samples whose lifespan ended before they were taken.
     pub expired: u64,
-    /// Samples that its content filter did not let pass. Those that a writer
-    /// kept back do not arrive and are not known here.
+    /// Samples rejected by its content filter. Samples rejected on the writer side
+    /// do not arrive and are not counted here.
     pub filtered: u64,
-    /// Fragments taken in.
+    /// Fragments stored.
     pub fragments: u64,
     /// Fragments received again.
     pub duplicate_fragments: u64,
@@ -99,8 +98,8 @@ pub struct ReaderStats {
     pub unknown_writers: u64,
     /// Heartbeats that repeat an earlier count.
     pub duplicate_heartbeats: u64,
-    /// Acknowledgements sent, negative ones included.
+    /// ACKNACKs sent, positive and negative.
     pub acknacks: u64,
-    /// Requests for fragments sent.
+    /// NACK_FRAGs sent.
     pub nack_frags: u64,
 }

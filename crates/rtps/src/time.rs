@@ -1,5 +1,5 @@
-//! Time as values: the monotonic [`Instant`], the wall clock's [`Timestamp`]
-//! and spans that may be infinite. No clock is read here; callers pass `now`.
+//! Time values: the monotonic [`Instant`], the wall clock's [`Timestamp`], and
+//! durations that may be infinite. This crate reads no clock; callers pass `now`.
 //!
 //! Wire form: RTPS 2.5 §9.3.2 (`Time_t`, `Duration_t`: seconds and 2^-32 s).
 
@@ -66,7 +66,7 @@ pub struct Duration(i64);
 impl Duration {
     /// No time at all.
     pub const ZERO: Self = Self(0);
-    /// For ever (DURATION_INFINITE).
+    /// Infinite (DURATION_INFINITE).
     pub const INFINITE: Self = Self(i64::MAX);
 
     /// A span from nanoseconds; `i64::MAX` is infinite.
@@ -121,9 +121,9 @@ impl Duration {
         (secs as i32, fraction)
     }
 
-    /// From `Duration_t`. Negative seconds read as zero; the infinite forms
-    /// seen in the field (0x7fffffff with fraction 0xffffffff or 0x7fffffff or
-    /// 0) all read as infinite.
+    /// From `Duration_t`. Negative seconds read as zero. The infinite forms of
+    /// several stacks (0x7fffffff with fraction 0xffffffff, 0x7fffffff or 0) read
+    /// as infinite.
     pub const fn from_wire(secs: i32, fraction: u32) -> Self {
         if secs == i32::MAX {
             return Self::INFINITE;
@@ -155,8 +155,8 @@ impl From<core::time::Duration> for Duration {
     }
 }
 
-/// A point on the wall clock, nanoseconds since 1970. For messages' source
-/// stamps only; leases and deadlines never use it.
+/// A point on the wall clock, nanoseconds since 1970. For source timestamps only;
+/// leases and deadlines never use it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Timestamp(i64);
 
@@ -194,7 +194,7 @@ const fn fraction_of(nanos: i64) -> (i64, u32) {
     (secs, (rest << 32).div_ceil(1_000_000_000) as u32)
 }
 
-/// Far below the largest number of nanoseconds, whatever is given.
+/// Cannot overflow: far below the largest number of nanoseconds.
 const fn nanos_of(secs: u32, fraction: u32) -> i64 {
     let below = ((fraction as u64).saturating_mul(1_000_000_000) >> 32) as i64;
     (secs as i64)

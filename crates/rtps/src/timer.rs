@@ -1,7 +1,7 @@
-//! The timers of a machine: a fixed table, one slot per reason to wake up.
+//! Timer table of a state machine: one slot per reason to wake up.
 //!
-//! The machine decides what a timer means; this only remembers when. Times are
-//! on the monotonic clock that callers pass as `now`.
+//! The state machine defines the meaning of each slot. Times are on the monotonic
+//! clock that callers pass as `now`.
 
 use crate::time::Instant;
 

@@ -1,5 +1,5 @@
-//! What each submessage looks like, byte by byte: little endian as we write it
-//! and read it, big endian as others may write it (RTPS 2.5 §9.4.5).
+//! Byte layout of each submessage: little endian as written and read here, big
+//! endian as others may write it (RTPS 2.5 §9.4.5).
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ fn heartbeat() {
         count: 7,
         is_final: true,
         liveliness: false,
-        group: None,
+        group_info: None,
     };
     let little = hex("07 03 1c00 00000504 00000603
         00000000 02000000 01000000 03000000 07000000");
@@ -201,7 +201,7 @@ fn data_with_inline_qos_in_both_forms_of_the_related_sample() {
         writer: WRITER,
         sequence: SequenceNumber(1),
         inline_qos: InlineQosHead {
-            related: Some(related),
+            related_sample_identity: Some(related),
             ..InlineQosHead::NONE
         },
         key_only: false,
@@ -234,7 +234,7 @@ fn data_with_inline_qos_in_both_forms_of_the_related_sample() {
 }
 
 #[test]
-fn a_restored_sample_names_the_one_it_was() {
+fn a_restored_sample_names_its_original() {
     let original = SampleIdentity {
         writer: PEER.with(WRITER),
         sequence: SequenceNumber((1 << 32) + 5),
@@ -244,7 +244,7 @@ fn a_restored_sample_names_the_one_it_was() {
         writer: WRITER,
         sequence: SequenceNumber(1),
         inline_qos: InlineQosHead {
-            original: Some(original),
+            original_writer_info: Some(original),
             ..InlineQosHead::NONE
         },
         key_only: false,
@@ -303,7 +303,7 @@ fn a_disposal_carries_status_and_key_hash() {
 }
 
 #[test]
-fn data_frag_gives_out_exactly_its_fragments() {
+fn data_frag_yields_exactly_its_fragments() {
     let head = DataFragHead {
         reader: EntityId::UNKNOWN,
         writer: WRITER,
@@ -358,7 +358,11 @@ fn contradictory_fragments_are_refused() {
     );
     assert_eq!(fragment(3, 2, 100, 250, 50), invalid, "past the last one");
     assert_eq!(fragment(u32::MAX, u16::MAX, 100, 250, 0), invalid);
-    assert_eq!(fragment(1, 1, 100, 250, 104), invalid, "more than it says");
+    assert_eq!(
+        fragment(1, 1, 100, 250, 104),
+        invalid,
+        "more than its declared size"
+    );
     assert_eq!(fragment(1, 1, 100, 250, 99), Err(WireError::Truncated));
 }
 
@@ -410,7 +414,7 @@ fn info_submessages_change_what_follows() {
 }
 
 #[test]
-fn info_reply_ip4_gives_the_same_locator() {
+fn info_reply_ip4_yields_the_same_locator() {
     let bytes = message(&hex("0d 01 0800 0900000a 4c1d0000 01 01 0000"));
     let (source, _) = MessageReader::new(&bytes, OWN).unwrap().last().unwrap();
     assert_eq!(
@@ -433,7 +437,7 @@ fn a_last_submessage_of_length_zero_goes_to_the_end() {
 }
 
 #[test]
-fn an_unknown_submessage_is_passed_over_and_an_invalid_one_ends_the_message() {
+fn an_unknown_submessage_is_skipped_and_an_invalid_one_ends_the_message() {
     let good = "07 03 1c00 00000000 00000603 00000000 01000000 00000000 01000000 01000000";
     let bad = "07 03 1c00 00000000 00000603 00000000 00000000 00000000 01000000 01000000";
     let bytes = message(&[hex("2a 01 0400 00000000"), hex(good), hex(bad), hex(good)].concat());
@@ -447,7 +451,7 @@ fn an_unknown_submessage_is_passed_over_and_an_invalid_one_ends_the_message() {
 }
 
 #[test]
-fn a_vendor_may_put_more_before_the_inline_qos() {
+fn a_vendor_may_add_fields_before_the_inline_qos() {
     let bytes = hex(
         "15 07 0000 0000 1400 00000000 00000603 00000000 01000000 ffffffff
         7100 0400 00000001 0100 0000 00010000",

@@ -1,5 +1,5 @@
-//! What the captured samples say once they are decoded: the graph's node
-//! names, and the messages, requests, replies and results themselves.
+//! Content of the captured samples after decoding: the node names of the graph,
+//! messages, requests, replies and results.
 
 mod vectors;
 
@@ -59,7 +59,7 @@ impl Scenario {
         let mut endpoints = BTreeMap::new();
         let mut found = Vec::new();
         for captured in &datagrams {
-            // Whoever it is for shall read it.
+            // Parse as the participant that the datagram addresses.
             let header = Header::parse(&captured.message).unwrap();
             let own = destination(&captured.message).unwrap_or_default();
             for (source, submessage) in MessageReader::new(&captured.message, own).unwrap() {
@@ -103,7 +103,7 @@ impl Scenario {
         self.of(topic).into_iter().map(Sample::decode).collect()
     }
 
-    /// Every node that some participant said it has.
+    /// Every node that some participant announced.
     fn nodes(&self) -> BTreeSet<String> {
         let mut nodes = BTreeSet::new();
         for info in self.decode::<ParticipantEntitiesInfo>("ros_discovery_info") {
@@ -165,7 +165,7 @@ fn every_node_is_found_by_name() {
 #[test]
 fn the_talker_counts() {
     for scenario in ["cyclone-chatter", "fastdds-chatter"] {
-        let said: Vec<String> = Scenario::load(scenario)
+        let summary: Vec<String> = Scenario::load(scenario)
             .decode::<Text>("rt/chatter")
             .into_iter()
             .map(|text| text.data)
@@ -173,7 +173,7 @@ fn the_talker_counts() {
         let wanted: Vec<String> = (0..8)
             .map(|count| format!("Hello World: {count}"))
             .collect();
-        assert_eq!(said, wanted, "{scenario}");
+        assert_eq!(summary, wanted, "{scenario}");
     }
 }
 
@@ -241,7 +241,7 @@ fn the_late_subscriber_gets_the_map() {
         let maps = Scenario::load(scenario).decode::<OccupancyGrid>("rt/map");
         assert!(!maps.is_empty(), "{scenario}");
         for map in maps {
-            // `ros2 topic pub` was told the size and no cells.
+            // `ros2 topic pub` got a size and no cells.
             assert_eq!((map.info.width, map.info.height), (100, 30), "{scenario}");
             assert!(map.data.is_empty(), "{scenario}");
             assert_eq!(map.header.frame_id, "map", "{scenario}");
@@ -249,9 +249,9 @@ fn the_late_subscriber_gets_the_map() {
     }
 }
 
-/// Whether our message is, byte by byte, what they sent. What a stack appends for
-/// alignment is its own matter, and Fast DDS leaves in gaps between fields what was in
-/// its buffer: ours are zero.
+/// Whether our message is, byte by byte, what they sent. Padding for alignment may
+/// differ, and Fast DDS leaves in gaps between fields what was in its buffer: ours
+/// are zero.
 #[track_caller]
 fn is_written_alike<M: Decode + Message>(payload: &[u8]) {
     let message: M = from_payload(payload).unwrap();
@@ -302,9 +302,10 @@ fn we_write_every_message_as_ros_2_did() {
             let headed = headed && topic != "ros_discovery_info";
             *topics.entry(topic.clone()).or_insert(0) += samples.len();
             for sample in samples.values() {
-                let payload = match headed {
-                    true => [&sample.payload[..4], &sample.payload[20..]].concat(),
-                    false => sample.payload.clone(),
+                let payload = if headed {
+                    [&sample.payload[..4], &sample.payload[20..]].concat()
+                } else {
+                    sample.payload.clone()
                 };
                 write_again(&topic, &payload);
             }

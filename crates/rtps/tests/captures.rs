@@ -1,7 +1,7 @@
-//! Everything that real ROS 2 graphs of Cyclone DDS and Fast DDS said is read:
-//! every submessage, participant, endpoint and sample.
+//! Captures of real ROS 2 graphs with Cyclone DDS and Fast DDS: every submessage,
+//! participant, endpoint and sample is parsed.
 //!
-//! What is expected stands in `vectors/*.expected`; those lists were checked
+//! The expected content is in `vectors/*.expected`. Those lists were checked
 //! against another decoder (see vectors/README.md).
 
 mod vectors;
@@ -58,7 +58,7 @@ fn kind_name(submessage: &Submessage<'_>) -> String {
     }
 }
 
-/// What a scenario's datagrams say, as lines of text.
+/// The content of a scenario's datagrams as lines of text.
 #[derive(Default)]
 struct Inventory {
     counts: BTreeMap<String, u32>,
@@ -298,9 +298,9 @@ fn everything_captured_is_read_and_found() {
     }
 }
 
-/// Fast DDS tells its version since 3.0; the captures are of 2.14.
+/// Fast DDS announces its version since 3.0; the captures are of 2.14.
 #[test]
-fn cyclone_tells_its_version_and_fast_dds_of_ros_2_jazzy_does_not() {
+fn cyclone_announces_its_version_and_fast_dds_of_ros_2_jazzy_does_not() {
     for (scenario, vendor, version) in [
         ("cyclone-chatter", VendorId::CYCLONE, Some("0.10.5")),
         ("cyclone-secure-chatter", VendorId::CYCLONE, Some("0.10.5")),
@@ -315,7 +315,7 @@ fn cyclone_tells_its_version_and_fast_dds_of_ros_2_jazzy_does_not() {
 }
 
 #[test]
-#[ignore = "writes the lists anew; compare.py must agree with them"]
+#[ignore = "writes the lists again; compare.py must agree with them"]
 fn write_expected() {
     for scenario in SCENARIOS {
         let path = vectors::folder().join(format!("{scenario}.expected"));
@@ -323,9 +323,9 @@ fn write_expected() {
     }
 }
 
-/// As a participant hears it: exactly what was sent to it or to everybody.
+/// As one participant receives it: exactly what was addressed to it or to all.
 #[test]
-fn a_participant_hears_what_is_for_it_and_nothing_else() {
+fn a_participant_receives_only_submessages_addressed_to_it() {
     for scenario in SCENARIOS {
         let datagrams = load(scenario);
         let participants: BTreeSet<GuidPrefix> = datagrams

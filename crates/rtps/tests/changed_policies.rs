@@ -1,11 +1,11 @@
-//! Policies that change while writers and readers live, ours and those of peers
-//! (DDS 1.4 §2.2.3, column "changeable").
+//! Changeable QoS policies of local and remote writers and readers (DDS 1.4 §2.2.3,
+//! column "changeable").
 
 mod domain;
 mod pair;
 
 use domain::{Domain, endpoint};
-use pair::net::Said;
+use pair::net::SubmessageSummary;
 use pair::{Pair, R, W, prefix};
 use pteros_rtps::id::EntityId;
 use pteros_rtps::participant::ParticipantEvent;
@@ -73,7 +73,7 @@ fn a_deadline_that_changes_counts_from_the_change_on_both_ends() {
     assert_eq!(missed(&pair, w, r), (0, 0));
     pair.run_ms(2);
     assert_eq!(missed(&pair, w, r), (1, 1));
-    // What does not change goes on counting.
+    // An unchanged deadline keeps counting.
     let renamed = EndpointQos {
         user_data: vec![7],
         ..hasty.clone()
@@ -88,7 +88,7 @@ fn a_deadline_that_changes_counts_from_the_change_on_both_ends() {
 }
 
 #[test]
-fn a_budget_that_begins_holds_samples_back_and_one_that_ends_lets_them_go() {
+fn a_new_latency_budget_holds_samples_and_its_end_releases_them() {
     let plain = EndpointQos {
         latency_budget: Duration::ZERO,
         ..EndpointQos::default()
@@ -111,8 +111,12 @@ fn a_budget_that_begins_holds_samples_back_and_one_that_ends_lets_them_go() {
     pair.net.log.clear();
     pair.write_many(w, 2);
     pair.run_ms(1);
-    assert_eq!(pair.net.count(|said| matches!(said, Said::Data(_))), 2);
-    // A shorter one ends the pause that has begun.
+    assert_eq!(
+        pair.net
+            .count(|summary| matches!(summary, SubmessageSummary::Data(_))),
+        2
+    );
+    // A shorter one ends the running pause.
     set(&mut pair, w, r, &patient);
     pair.write_many(w, 1);
     let brief = EndpointQos {
@@ -125,7 +129,7 @@ fn a_budget_that_begins_holds_samples_back_and_one_that_ends_lets_them_go() {
 }
 
 #[test]
-fn a_shorter_lifespan_ends_before_a_longer_one_that_began_earlier() {
+fn a_shorter_lifespan_expires_before_a_longer_one_that_began_earlier() {
     let kept = EndpointQos {
         durability: Durability::TransientLocal,
         history: History::KeepAll,
@@ -148,9 +152,9 @@ fn a_shorter_lifespan_ends_before_a_longer_one_that_began_earlier() {
     assert_eq!(received.len(), 4);
     let ends: Vec<_> = received.iter().map(|c| c.expires_at.as_nanos()).collect();
     assert!(ends[1] < ends[0] && ends[1] == ends[2], "{ends:?}");
-    assert_eq!(pair.writers[w.0].machine.kept_count(), 4);
+    assert_eq!(pair.writers[w.0].machine.cached_samples(), 4);
     pair.run_ms(60);
-    assert_eq!(pair.writers[w.0].machine.kept_count(), 2);
+    assert_eq!(pair.writers[w.0].machine.cached_samples(), 2);
     assert_eq!(pair.writers[w.0].machine.stats().expired, 2);
     let late = pair.reader(2, kept);
     pair.join(w, late);
@@ -161,7 +165,7 @@ fn a_shorter_lifespan_ends_before_a_longer_one_that_began_earlier() {
 
 /// Found by moving a subscription to another partition and back again.
 #[test]
-fn a_heartbeat_of_an_earlier_match_that_comes_late_makes_nothing_lost() {
+fn a_delayed_heartbeat_of_an_earlier_match_causes_no_loss() {
     let (mut pair, w, r) = joined(&EndpointQos::default());
     pair.write_many(w, 3);
     pair.run_ms(50);
@@ -169,7 +173,7 @@ fn a_heartbeat_of_an_earlier_match_that_comes_late_makes_nothing_lost() {
     let (writer, reader) = (pair.writer_guid(w), pair.guid(r));
     pair.readers[r.0].machine.unmatch_writer(writer);
     pair.writers[w.0].machine.unmatch_reader(reader);
-    pair.reader_learns(r, w);
+    pair.match_writer_only(r, w);
     let source = Source::of(Header::ours(prefix(0)));
     let overtaken = Heartbeat {
         reader: reader.entity,
@@ -179,12 +183,12 @@ fn a_heartbeat_of_an_earlier_match_that_comes_late_makes_nothing_lost() {
         count: 1,
         is_final: true,
         liveliness: false,
-        group: None,
+        group_info: None,
     };
     let now = pair.now();
     let machine = &mut pair.readers[r.0].machine;
     machine.handle_heartbeat(now, &source, &overtaken);
-    pair.writer_learns(w, r);
+    pair.match_reader_only(w, r);
     pair.run_ms(50);
     pair.write_many(w, 1);
     pair.run_ms(50);
@@ -193,16 +197,17 @@ fn a_heartbeat_of_an_earlier_match_that_comes_late_makes_nothing_lost() {
     assert!(!pair.readers[r.0].events.iter().any(lost));
 }
 
-/// Who comes back is heard of by the writer a moment later: what is written until
-/// then is meant for nobody, though an old heartbeat makes it seem to follow.
+/// The writer matches a returning reader a moment later. Samples written until then
+/// are addressed to no reader, though a delayed heartbeat makes them seem to
+/// follow.
 #[test]
-fn what_is_written_before_the_writer_hears_that_a_reader_is_back_is_not_lost() {
+fn samples_written_before_the_writer_matches_a_returning_reader_are_not_lost() {
     let (mut pair, w, r) = joined(&EndpointQos::default());
     pair.write_many(w, 3);
     pair.run_ms(50);
     let (writer, reader) = (pair.writer_guid(w), pair.guid(r));
     pair.readers[r.0].machine.unmatch_writer(writer);
-    pair.reader_learns(r, w);
+    pair.match_writer_only(r, w);
     let overtaken = Heartbeat {
         reader: reader.entity,
         writer: writer.entity,
@@ -211,14 +216,14 @@ fn what_is_written_before_the_writer_hears_that_a_reader_is_back_is_not_lost() {
         count: 1,
         is_final: true,
         liveliness: false,
-        group: None,
+        group_info: None,
     };
     let (now, source) = (pair.now(), Source::of(Header::ours(prefix(0))));
     let machine = &mut pair.readers[r.0].machine;
     machine.handle_heartbeat(now, &source, &overtaken);
     pair.writers[w.0].machine.unmatch_reader(reader);
     pair.write_many(w, 2);
-    pair.writer_learns(w, r);
+    pair.match_reader_only(w, r);
     pair.run_ms(50);
     pair.write_many(w, 1);
     pair.run_ms(50);
@@ -230,7 +235,7 @@ fn what_is_written_before_the_writer_hears_that_a_reader_is_back_is_not_lost() {
     let total = |pair: &Pair| pair.readers[r.0].events.iter().map(lost).sum::<u64>();
     assert_eq!(total(&pair), 0);
     // From then on what is missing is lost.
-    let data = |said: &Said| matches!(said, Said::Data(_));
+    let data = |summary: &SubmessageSummary| matches!(summary, SubmessageSummary::Data(_));
     pair.net.drop_next(usize::MAX, data);
     pair.write_many(w, 12);
     pair.run_ms(500);
@@ -242,7 +247,7 @@ fn what_is_written_before_the_writer_hears_that_a_reader_is_back_is_not_lost() {
 }
 
 #[test]
-fn a_peer_that_changes_partition_leaves_and_comes_without_a_misfit() {
+fn a_peer_that_changes_partition_unmatches_and_matches_without_an_incompatibility() {
     let mut domain = Domain::met(2);
     let here = EndpointQos::default();
     let there = EndpointQos {
@@ -268,7 +273,7 @@ fn a_peer_that_changes_partition_leaves_and_comes_without_a_misfit() {
 }
 
 #[test]
-fn a_peer_that_changes_what_may_not_change_is_matched_anew() {
+fn a_peer_that_changes_an_immutable_policy_is_matched_again() {
     let mut domain = Domain::met(2);
     let guid = domain.new_guid(0, EntityId::KIND_WRITER_NO_KEY);
     let reader = domain.add_reader(
@@ -289,21 +294,23 @@ fn a_peer_that_changes_what_may_not_change_is_matched_anew() {
         ..before.clone()
     };
     let changes = |domain: &Domain| {
-        let mut told = Vec::new();
+        let mut announced = Vec::new();
         for event in &domain.nodes[1].events {
             match event {
-                ParticipantEvent::Matched { remote, .. } => told.push(Some(remote.qos.clone())),
-                ParticipantEvent::Unmatched { .. } => told.push(None),
+                ParticipantEvent::Matched { remote, .. } => {
+                    announced.push(Some(remote.qos.clone()))
+                }
+                ParticipantEvent::Unmatched { .. } => announced.push(None),
                 _ => {}
             }
         }
-        told
+        announced
     };
     for qos in [&before, &weaker, &unlike, &before] {
         domain.write_endpoint(0, endpoint(guid, "rt/a", "T", qos.clone()));
         domain.run_for(millis(100));
     }
-    // Its proxy is made for what it is now.
+    // Its proxy is created with its present policies.
     let expected = [Some(before.clone()), None, Some(weaker), None, Some(before)]
         .map(|qos| qos.map(SharedQos::from));
     assert_eq!(changes(&domain), expected);

@@ -1,13 +1,12 @@
-//! Coherent sets on their way (RTPS 2.5 §8.7.6): marks go with samples, ends of
-//! sets reach those who asked for coherent access and nobody else, and neither
-//! costs anybody a sample.
+//! Coherent sets (RTPS 2.5 §8.7.6): marks are sent with samples, set ends reach
+//! only readers with coherent access, and neither causes a loss.
 
 mod pair;
 
 use bytes::Bytes;
 use pair::{Pair, R, W};
+use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
 use pteros_rtps::id::VendorId;
-use pteros_rtps::mark::{Mark, MarkKind};
 use pteros_rtps::qos::{
     Durability, EndpointQos, History, Presentation, Reliability, ResourceLimits,
 };
@@ -34,10 +33,10 @@ fn plain() -> EndpointQos {
     }
 }
 
-fn sample(mark: Option<Mark>) -> NewChange {
+fn sample(mark: Option<CoherentMark>) -> NewChange {
     NewChange {
         payload: Bytes::from_static(b"\0\x01\0\0data"),
-        mark: mark.map(Box::new),
+        coherent_mark: mark.map(Box::new),
         ..NewChange::default()
     }
 }
@@ -45,9 +44,9 @@ fn sample(mark: Option<Mark>) -> NewChange {
 fn end() -> NewChange {
     NewChange {
         payload: Bytes::new(),
-        ..sample(Some(Mark {
-            kind: MarkKind::End,
-            ..Mark::default()
+        ..sample(Some(CoherentMark {
+            kind: CoherentMarkKind::SetEnd,
+            ..CoherentMark::default()
         }))
     }
 }
@@ -55,9 +54,9 @@ fn end() -> NewChange {
 /// Writes a set of so many samples and its end.
 fn write_set(pair: &mut Pair, w: W, count: usize) {
     let first = pair.writers[w.0].machine.next_sequence();
-    let mark = Mark {
-        set: Some(first),
-        ..Mark::default()
+    let mark = CoherentMark {
+        coherent_set: Some(first),
+        ..CoherentMark::default()
     };
     for _ in 0..count {
         pair.try_write(w, sample(Some(mark))).unwrap();
@@ -65,22 +64,22 @@ fn write_set(pair: &mut Pair, w: W, count: usize) {
     pair.try_write(w, end()).unwrap();
 }
 
-/// What a reader got: the first number of its set, or 0 for an end.
+/// Samples of a reader: the first number of the set, or 0 for a set end.
 fn seen(pair: &Pair, r: R) -> Vec<(i64, i64)> {
     let received = pair.readers[r.0].received.iter();
-    let of = |mark: &Mark| match mark.kind {
-        MarkKind::Change => mark.set.map_or(-1, |set| set.0),
-        MarkKind::End => 0,
-        MarkKind::Filtered => -2,
-        MarkKind::Settled => -3,
+    let of = |mark: &CoherentMark| match mark.kind {
+        CoherentMarkKind::CacheChange => mark.coherent_set.map_or(-1, |set| set.0),
+        CoherentMarkKind::SetEnd => 0,
+        CoherentMarkKind::Filtered => -2,
+        CoherentMarkKind::GroupHeartbeat => -3,
     };
     received
-        .map(|c| (c.sequence.0, c.mark.as_deref().map_or(-1, of)))
+        .map(|c| (c.sequence.0, c.coherent_mark.as_deref().map_or(-1, of)))
         .collect()
 }
 
 #[test]
-fn marks_and_ends_arrive_in_order_though_a_third_of_the_datagrams_is_lost() {
+fn coherent_marks_and_set_ends_arrive_in_order_at_33_percent_loss() {
     let mut pair = Pair::with_seed(7);
     let w = pair.writer(0, coherent());
     let r = pair.reader(1, coherent());
@@ -118,7 +117,7 @@ fn readers_without_coherent_access_get_the_samples_and_no_loss() {
                     ..plain()
                 },
             );
-            // In one process with one that does ask for it.
+            // In one process with a reader that requests coherent access.
             let beside = pair.reader(1, coherent());
             let alone = pair.reader(
                 2,
@@ -127,10 +126,10 @@ fn readers_without_coherent_access_get_the_samples_and_no_loss() {
                     ..plain()
                 },
             );
-            pair.writer_learns_of(w, r, vendor);
-            pair.reader_learns(r, w);
-            pair.writer_learns_of(w, alone, vendor);
-            pair.reader_learns(alone, w);
+            pair.match_reader_with(w, r, vendor);
+            pair.match_writer_only(r, w);
+            pair.match_reader_with(w, alone, vendor);
+            pair.match_writer_only(alone, w);
             pair.join(w, beside);
             pair.run_ms(50);
             for _ in 0..3 {
@@ -151,17 +150,17 @@ fn readers_without_coherent_access_get_the_samples_and_no_loss() {
 fn a_late_joiners_depth_counts_samples_and_not_the_ends_of_their_sets() {
     for wants in [coherent(), plain()] {
         let mut pair = Pair::new();
-        let latched = |qos, depth| EndpointQos {
+        let transient_local = |qos, depth| EndpointQos {
             durability: Durability::TransientLocal,
             history: History::KeepLast(depth),
             ..qos
         };
-        let w = pair.writer(0, latched(coherent(), 5));
+        let w = pair.writer(0, transient_local(coherent(), 5));
         for _ in 0..10 {
             write_set(&mut pair, w, 2);
         }
-        assert_eq!(pair.writers[w.0].machine.kept_count(), 5);
-        let r = pair.reader(1, latched(wants.clone(), 2));
+        assert_eq!(pair.writers[w.0].machine.cached_samples(), 5);
+        let r = pair.reader(1, transient_local(wants.clone(), 2));
         pair.join(w, r);
         pair.run_ms(500);
         let samples: Vec<i64> = seen(&pair, r)
@@ -174,7 +173,7 @@ fn a_late_joiners_depth_counts_samples_and_not_the_ends_of_their_sets() {
 }
 
 #[test]
-fn an_end_takes_no_room_that_a_sample_needs_and_is_never_refused() {
+fn a_set_end_takes_no_space_of_samples_and_is_never_refused() {
     let mut pair = Pair::new();
     let qos = EndpointQos {
         history: History::KeepAll,
@@ -202,10 +201,10 @@ fn an_end_takes_no_room_that_a_sample_needs_and_is_never_refused() {
 }
 
 #[test]
-fn what_a_peer_writes_into_a_mark_is_read_or_left_out() {
+fn malformed_marks_of_a_peer_are_dropped() {
     let read = |bytes: &[u8], is_nothing| {
         let list = InlineQos::parse(&mut Cursor::new(bytes, Endianness::Little)).unwrap();
-        Mark::read(&list, is_nothing)
+        CoherentMark::read(&list, is_nothing)
     };
     const END: [u8; 4] = [1, 0, 0, 0];
     let of = |id: u8, value: &[u8]| {
@@ -214,30 +213,33 @@ fn what_a_peer_writes_into_a_mark_is_read_or_left_out() {
     };
     let five = [0, 0, 0, 0, 5, 0, 0, 0];
     let unknown = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
-    let mark = Mark::default;
+    let mark = CoherentMark::default;
     let five_read = Some(SequenceNumber(5));
     assert_eq!(read(&END, false), None);
     assert_eq!(
         read(&of(0x56, &five), false),
-        Some(Mark {
-            set: five_read,
+        Some(CoherentMark {
+            coherent_set: five_read,
             ..mark()
         })
     );
-    let group = Mark {
-        group_set: five_read,
+    let group = CoherentMark {
+        group_coherent_set: five_read,
         ..mark()
     };
     assert_eq!(read(&of(0x63, &five), false), Some(group));
-    let kind = MarkKind::End;
-    assert_eq!(read(&of(0x63, &five), true), Some(Mark { kind, ..group }));
+    let kind = CoherentMarkKind::SetEnd;
+    assert_eq!(
+        read(&of(0x63, &five), true),
+        Some(CoherentMark { kind, ..group })
+    );
     assert_eq!(
         read(&of(0x56, &unknown), true),
-        Some(Mark { kind, ..mark() })
+        Some(CoherentMark { kind, ..mark() })
     );
-    // Without payload and without the end of a set: somebody's filter.
-    let kind = MarkKind::Filtered;
-    assert_eq!(read(&END, true), Some(Mark { kind, ..mark() }));
+    // Without payload and without a set end: a filter of the writer.
+    let kind = CoherentMarkKind::Filtered;
+    assert_eq!(read(&END, true), Some(CoherentMark { kind, ..mark() }));
     // Nonsense is no mark.
     for nonsense in [&five[..4], &[0; 8], &[0xff; 8], &unknown] {
         for id in [0x56, 0x63, 0x64] {
@@ -248,7 +250,7 @@ fn what_a_peer_writes_into_a_mark_is_read_or_left_out() {
 }
 
 #[test]
-fn a_silent_writer_of_an_ordered_publisher_says_where_that_is() {
+fn a_silent_writer_of_an_ordered_publisher_announces_the_group_sequence() {
     let mut pair = Pair::new();
     let ordered = EndpointQos {
         presentation: Presentation {
@@ -265,27 +267,28 @@ fn a_silent_writer_of_an_ordered_publisher_says_where_that_is() {
     pair.join(w, unasked);
     pair.run_ms(50);
     let writer = &mut pair.writers[w.0].machine;
-    writer.know_place(SequenceNumber(7), [1, 2, 3, 4]);
-    let mark = Mark {
+    writer.set_group_sequence(SequenceNumber(7), [1, 2, 3, 4]);
+    let mark = CoherentMark {
         group_sequence: Some(SequenceNumber(7)),
-        ..Mark::default()
+        ..CoherentMark::default()
     };
     pair.try_write(w, sample(Some(mark))).unwrap();
     pair.run_ms(50);
-    // What is told is lost at first, and told again.
+    // The group sequence number is lost at first, and sent again.
     pair.net.faults.loss_percent = 100;
     let now = pair.now();
     let place = SequenceNumber(9);
     pair.writers[w.0]
         .machine
-        .note_place(now, place, [1, 2, 3, 4]);
+        .announce_group_sequence(now, place, [1, 2, 3, 4]);
     pair.run_ms(10);
     pair.net.heal();
     pair.run_ms(100);
-    let told = pair.readers[r.0].received.iter().filter_map(|c| {
-        let mark = c.mark.as_deref()?;
-        (mark.kind == MarkKind::Settled).then_some((c.sequence.0, mark.group_sequence?.0))
+    let announced = pair.readers[r.0].received.iter().filter_map(|c| {
+        let mark = c.coherent_mark.as_deref()?;
+        (mark.kind == CoherentMarkKind::GroupHeartbeat)
+            .then_some((c.sequence.0, mark.group_sequence?.0))
     });
-    assert_eq!(told.last(), Some((1, 9)));
+    assert_eq!(announced.last(), Some((1, 9)));
     assert_eq!(pair.numbers(unasked), [1]);
 }

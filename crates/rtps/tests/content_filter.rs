@@ -1,13 +1,13 @@
-//! Content-filtered readers: what does not pass is not sent, or taken for
-//! irrelevant when it comes all the same; it is never lost, never sent again and
-//! holds nobody up (DDS 1.4 §2.2.2.5.3; RTPS 2.5 §8.7.3).
+//! Content-filtered readers: a rejected sample is not sent, or is irrelevant on
+//! arrival. It is never lost, never retransmitted and blocks nothing (DDS 1.4
+//! §2.2.2.5.3; RTPS 2.5 §8.7.3).
 
 mod pair;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pair::net::{Fate, Said};
+use pair::net::{DatagramFate, SubmessageSummary};
 use pair::{Pair, R, W, locator, prefix};
 use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
 use pteros_msg::dynamic::DynamicType;
@@ -63,14 +63,14 @@ fn reliable() -> EndpointQos {
     qos(Reliability::Reliable)
 }
 
-fn latched() -> EndpointQos {
+fn transient_local() -> EndpointQos {
     EndpointQos {
         durability: Durability::TransientLocal,
         ..reliable()
     }
 }
 
-/// A reader on `node` that wants what `expression` says.
+/// A reader on `node` with the filter `expression`.
 fn reader(pair: &mut Pair, node: usize, qos: EndpointQos, expression: &str) -> R {
     pair.reader_with(node, qos, |config| {
         config.content_filter = Some(filter(expression));
@@ -98,11 +98,12 @@ fn lost(pair: &Pair, r: R) -> u64 {
 }
 
 fn data_sent(pair: &Pair) -> usize {
-    pair.net.count(|said| matches!(said, Said::Data(..)))
+    pair.net
+        .count(|summary| matches!(summary, SubmessageSummary::Data(..)))
 }
 
 #[test]
-fn what_nobody_wants_is_neither_sent_nor_lost_nor_waited_for() {
+fn a_sample_rejected_by_all_is_neither_sent_nor_lost_nor_waited_for() {
     for reliability in [Reliability::Reliable, Reliability::BestEffort] {
         let mut pair = Pair::new();
         let w = pair.writer(0, qos(reliability));
@@ -112,7 +113,7 @@ fn what_nobody_wants_is_neither_sent_nor_lost_nor_waited_for() {
         let before = pair.net.count(|_| true);
         write(&mut pair, w, 0..100);
         assert!(pair.writers[w.0].machine.is_acked_by_all());
-        assert_eq!(pair.writers[w.0].machine.kept_count(), 0);
+        assert_eq!(pair.writers[w.0].machine.cached_samples(), 0);
         pair.run_ms(1_000);
         assert_eq!(pair.net.count(|_| true), before, "a datagram for nothing");
         write(&mut pair, w, [101, 7, 102]);
@@ -121,7 +122,7 @@ fn what_nobody_wants_is_neither_sent_nor_lost_nor_waited_for() {
         assert_eq!((data_sent(&pair), lost(&pair, r)), (2, 0));
         let stats = pair.writers[w.0].machine.stats();
         assert_eq!(
-            (stats.filtered, stats.written, stats.samples_resent),
+            (stats.filtered, stats.written, stats.samples_retransmitted),
             (101, 103, 0)
         );
         assert!(pair.writers[w.0].machine.is_acked_by_all());
@@ -129,7 +130,7 @@ fn what_nobody_wants_is_neither_sent_nor_lost_nor_waited_for() {
 }
 
 #[test]
-fn each_gets_what_it_wants_though_a_third_of_the_datagrams_is_lost() {
+fn each_reader_gets_its_samples_at_33_percent_loss() {
     for seed in 1..=20 {
         let mut pair = Pair::with_seed(seed);
         let w = pair.writer(0, reliable());
@@ -165,18 +166,19 @@ fn each_gets_what_it_wants_though_a_third_of_the_datagrams_is_lost() {
         assert_eq!([small, odd, all].map(|r| lost(&pair, r)), [0; 3]);
         let writer = &pair.writers[w.0].machine;
         assert!(writer.is_acked_by_all());
-        assert_eq!(writer.kept_count(), 0);
+        assert_eq!(writer.cached_samples(), 0);
     }
 }
 
 #[test]
-fn a_lost_sample_of_best_effort_is_told_from_one_that_was_kept_back() {
+fn a_lost_best_effort_sample_is_distinguished_from_a_filtered_one() {
     let mut pair = Pair::new();
     let w = pair.writer(0, qos(Reliability::BestEffort));
     let r = reader(&mut pair, 1, qos(Reliability::BestEffort), "n >= 0");
     pair.join(w, r);
     write(&mut pair, w, [1, -1, 2]);
-    pair.net.drop_next(1, |said| matches!(said, Said::Data(..)));
+    pair.net
+        .drop_next(1, |summary| matches!(summary, SubmessageSummary::Data(..)));
     write(&mut pair, w, [3, -1, -1, 4]);
     pair.run_ms(100);
     assert_eq!(values(&pair, r), [1, 2, 4]);
@@ -187,7 +189,7 @@ fn a_lost_sample_of_best_effort_is_told_from_one_that_was_kept_back() {
 fn a_late_joiner_gets_the_last_samples_that_pass() {
     for reliability in [Reliability::Reliable, Reliability::BestEffort] {
         let mut pair = Pair::new();
-        let w = pair.writer(0, latched());
+        let w = pair.writer(0, transient_local());
         write(&mut pair, w, [1, 2, -1, 3, -1, -1, 4, -1, -1]);
         let late = EndpointQos {
             durability: Durability::TransientLocal,
@@ -213,37 +215,38 @@ fn a_late_joiner_gets_the_last_samples_that_pass() {
             "{reliability:?}"
         );
         assert!(pair.writers[w.0].machine.is_acked_by_all());
-        assert_eq!(pair.writers[w.0].machine.kept_count(), 11);
+        assert_eq!(pair.writers[w.0].machine.cached_samples(), 11);
     }
 }
 
-// Found by the simulator, seed 137: the GAP went to the newcomer as well.
+// Found by the simulator, seed 137: the GAP went to the new reader as well.
 #[test]
-fn what_others_of_its_process_did_not_want_reaches_a_late_joiner() {
+fn a_sample_rejected_by_others_of_its_process_reaches_a_late_joiner() {
     let mut pair = Pair::new();
-    let w = pair.writer(0, latched());
-    let small = reader(&mut pair, 1, latched(), "n < 100");
+    let w = pair.writer(0, transient_local());
+    let small = reader(&mut pair, 1, transient_local(), "n < 100");
     pair.join(w, small);
     pair.run_ms(100);
     write(&mut pair, w, [1, 101, 2, 102]);
-    let all = pair.reader(1, latched());
-    pair.net.drop_next(1, |said| *said == Said::Data(4));
+    let all = pair.reader(1, transient_local());
+    pair.net
+        .drop_next(1, |summary| *summary == SubmessageSummary::Data(4));
     pair.join(w, all);
     pair.run_ms(1_000);
     assert_eq!(values(&pair, small), [1, 2]);
     assert_eq!(values(&pair, all), [1, 101, 2, 102]);
     assert_eq!((lost(&pair, small), lost(&pair, all)), (0, 0));
     assert!(pair.writers[w.0].machine.is_acked_by_all());
-    let asked = |said: &Said| matches!(said, Said::AckNack(4, 1..));
-    assert_eq!(pair.net.count(asked), 1, "the newcomer alone");
+    let asked = |summary: &SubmessageSummary| matches!(summary, SubmessageSummary::AckNack(4, 1..));
+    assert_eq!(pair.net.count(asked), 1, "the new reader only");
 }
 
 #[test]
-fn a_full_history_is_not_held_up_by_what_a_silent_reader_does_not_want() {
+fn a_full_history_is_not_blocked_by_samples_that_a_silent_reader_rejects() {
     let mut pair = Pair::new();
     let keep_all = EndpointQos {
         history: History::KeepAll,
-        ..latched()
+        ..transient_local()
     };
     let w = pair.writer_with(0, keep_all.clone(), |config| {
         config.limits = WriterLimits {
@@ -254,7 +257,7 @@ fn a_full_history_is_not_held_up_by_what_a_silent_reader_does_not_want() {
     let r = reader(&mut pair, 1, keep_all, "n > 0");
     pair.join(w, r);
     pair.run_ms(100);
-    pair.net.rule(usize::MAX, Fate::Drop, |_| true);
+    pair.net.rule(usize::MAX, DatagramFate::Drop, |_| true);
     write(&mut pair, w, -100..=0);
     write(&mut pair, w, 1..=4);
     let refused = pair.try_write(
@@ -273,7 +276,7 @@ fn a_full_history_is_not_held_up_by_what_a_silent_reader_does_not_want() {
 }
 
 #[test]
-fn readers_of_one_process_share_a_datagram_and_each_takes_its_own() {
+fn readers_of_one_process_share_a_datagram_and_each_filters_its_own() {
     let mut pair = Pair::new();
     let w = pair.writer(0, reliable());
     let low = reader(&mut pair, 1, reliable(), "n < 3");
@@ -295,7 +298,7 @@ fn readers_of_one_process_share_a_datagram_and_each_takes_its_own() {
 }
 
 #[test]
-fn a_reader_filters_for_itself_where_its_writer_does_not() {
+fn a_reader_filters_by_itself_if_its_writer_does_not() {
     for reliability in [Reliability::Reliable, Reliability::BestEffort] {
         let mut pair = Pair::new();
         let w = pair.writer(0, qos(reliability));
@@ -315,7 +318,7 @@ fn a_reader_filters_for_itself_where_its_writer_does_not() {
 }
 
 #[test]
-fn another_filter_holds_from_then_on_at_both_ends() {
+fn a_changed_filter_applies_to_later_samples_at_both_ends() {
     let mut pair = Pair::new();
     let w = pair.writer(0, reliable());
     let r = pair.reader(1, reliable());
@@ -378,13 +381,13 @@ fn large_samples_are_filtered_too() {
     );
     let filtered = [r, blind].map(|r| pair.readers[r.0].machine.stats().filtered);
     assert_eq!(filtered, [3, 3]);
-    // Told by the first fragment, the rest is not gathered.
+    // After the result in the first fragment, the rest is not assembled.
     assert!(pair.readers[r.0].machine.stats().duplicate_fragments > 0);
     assert_eq!(pair.readers[blind.0].machine.stats().duplicate_fragments, 0);
 }
 
 /// A DATA of the pair's first writer with these results beside it.
-fn tell(pair: &mut Pair, number: i64, n: i32, info: &[u8]) {
+fn send_data(pair: &mut Pair, number: i64, n: i32, info: &[u8]) {
     let mut out = Outbox::new();
     let guid = pair.writer_guid(W(0));
     let mut message = out.begin(prefix(0), &Arc::from([locator(1)].as_slice()), 1_400);
@@ -414,7 +417,7 @@ fn info(bitmaps: &[u32], signatures: &[[u8; 16]]) -> Vec<u8> {
 }
 
 #[test]
-fn a_writer_is_believed_only_about_the_very_same_filter() {
+fn a_result_of_the_writer_counts_only_for_the_same_filter() {
     let own = *filter("n > 2").signature();
     let many = [&[[0; 16]; 40][..], &[own]].concat();
     let cut = info(&[0], &[own]);
@@ -425,7 +428,7 @@ fn a_writer_is_believed_only_about_the_very_same_filter() {
         (info(&[u32::MAX], &[[9; 16]]), 1, false),
         (info(&[0, 1 << 23], &many), 1, true),
         (info(&[u32::MAX, !(1 << 23)], &many), 5, false),
-        // Malformed, so judged here.
+        // Malformed, so evaluated here.
         (info(&[u32::MAX], &many), 1, false),
         (info(&[], &[own]), 5, true),
         (cut[..cut.len() - 1].to_vec(), 5, true),
@@ -437,13 +440,13 @@ fn a_writer_is_believed_only_about_the_very_same_filter() {
         let w = pair.writer(0, qos(Reliability::BestEffort));
         let r = reader(&mut pair, 1, qos(Reliability::BestEffort), "n > 2");
         pair.join(w, r);
-        tell(&mut pair, 1, n, &info);
+        send_data(&mut pair, 1, n, &info);
         assert_eq!(values(&pair, r).len(), usize::from(passes), "{info:?}");
     }
 }
 
 #[test]
-fn another_stack_that_filters_and_sends_no_gap_has_lost_nothing() {
+fn another_stack_that_filters_without_gaps_has_lost_nothing() {
     let own = *filter("n > 2").signature();
     let mut pair = Pair::new();
     let w = pair.writer(0, qos(Reliability::BestEffort));
@@ -451,19 +454,19 @@ fn another_stack_that_filters_and_sends_no_gap_has_lost_nothing() {
     let r = reader(&mut pair, 1, qos(Reliability::BestEffort), "n > 2");
     pair.join(w, r);
     for number in [1, 4, 9] {
-        tell(&mut pair, number, 5, &info(&[1 << 31], &[own]));
+        send_data(&mut pair, number, 5, &info(&[1 << 31], &[own]));
     }
     assert_eq!((values(&pair, r).len(), lost(&pair, r)), (3, 0));
     // With another filter its silence means nothing again.
     pair.readers[r.0]
         .machine
         .set_content_filter(Some(filter("n > 3")));
-    tell(&mut pair, 12, 5, &info(&[1 << 31], &[own]));
+    send_data(&mut pair, 12, 5, &info(&[1 << 31], &[own]));
     assert_eq!((values(&pair, r).len(), lost(&pair, r)), (4, 2));
 }
 
 #[test]
-fn what_does_not_pass_does_not_meet_a_deadline_wherever_it_is_filtered() {
+fn a_rejected_sample_does_not_renew_the_deadline_wherever_it_is_filtered() {
     for at_writer in [true, false] {
         let mut pair = Pair::new();
         let w = pair.writer(0, reliable());
@@ -497,7 +500,7 @@ fn what_does_not_pass_does_not_meet_a_deadline_wherever_it_is_filtered() {
 }
 
 #[test]
-fn a_signature_is_the_md5_of_all_strings_with_their_ends() {
+fn a_filter_signature_is_the_md5_of_all_strings_with_their_terminators() {
     // Made by Python's hashlib of the concatenation.
     let property = ContentFilterProperty::new("rt/n", "n > %0", &["5".into()]);
     let hex: String = property
@@ -509,17 +512,17 @@ fn a_signature_is_the_md5_of_all_strings_with_their_ends() {
 }
 
 #[test]
-fn filters_that_cannot_be_applied_leave_everything_to_their_reader() {
+fn filters_that_cannot_be_applied_are_left_to_their_reader() {
     let good = ContentFilterProperty::new("rt/n", "n > 0", &[]);
     let of = |change: fn(&mut ContentFilterProperty)| {
         let mut property = good.clone();
         change(&mut property);
-        ContentFilter::of_peer(&property, "rt/n", &ty(), 32).is_some()
+        ContentFilter::from_peer(&property, "rt/n", &ty(), 32).is_some()
     };
     assert!(of(|p| p.filtered_topic = "whatever".into()));
     let nested = ContentFilterProperty::new("rt/n", "((n > 0))", &[]);
-    assert!(ContentFilter::of_peer(&nested, "rt/n", &ty(), 2).is_some());
-    assert!(ContentFilter::of_peer(&nested, "rt/n", &ty(), 1).is_none());
+    assert!(ContentFilter::from_peer(&nested, "rt/n", &ty(), 2).is_some());
+    assert!(ContentFilter::from_peer(&nested, "rt/n", &ty(), 1).is_none());
     assert!(!of(|p| p.class = "SQL99".into()));
     assert!(!of(|p| p.related_topic = "rt/m".into()));
     assert!(!of(|p| p.expression = "m > 0".into()));

@@ -1,5 +1,5 @@
-//! Discovery data as bytes: every policy there and back, both byte orders,
-//! defaults of what a peer leaves out, limits on what it says.
+//! Encoding of discovery data: round trip of every policy, both byte orders,
+//! defaults for omitted parameters, limits.
 
 use bytes::Bytes;
 use pteros_rtps::content_filter::ContentFilterProperty;
@@ -177,7 +177,7 @@ fn every_policy_survives() {
 }
 
 #[test]
-fn a_peer_that_says_little_means_the_defaults_of_dds() {
+fn omitted_policies_have_the_dds_defaults() {
     let writer = EndpointData::parse(&smallest(WRITER, false).end()).unwrap();
     assert_eq!(writer.qos.reliability, Reliability::Reliable);
     assert_eq!(writer.qos.history, History::KeepLast(1));
@@ -189,7 +189,7 @@ fn a_peer_that_says_little_means_the_defaults_of_dds() {
 }
 
 #[test]
-fn both_byte_orders_say_the_same() {
+fn both_byte_orders_parse_to_the_same() {
     let list = |big| {
         let list = smallest(WRITER, big)
             .numbers(pid::RELIABILITY, &[1, 0, 1 << 31])
@@ -221,11 +221,11 @@ fn both_byte_orders_say_the_same() {
     assert_eq!(big.unicast, [Locator::udp_v4([10, 0, 0, 7], 7411)]);
 }
 
-/// The same number of a parameter means something else at each vendor; one that says
-/// nothing sensible is met as any other.
+/// The same parameter id has another meaning for each vendor. A participant with an
+/// invalid value is discovered as any other.
 #[test]
-fn products_tell_their_versions_each_in_its_own_way() {
-    let told = |vendor: [u8; 2], id: u16, value: &[u8]| {
+fn each_vendor_announces_its_product_version_in_its_own_parameter() {
+    let announced = |vendor: [u8; 2], id: u16, value: &[u8]| {
         let list = List::new(false)
             .raw(id, value)
             .guid(pid::PARTICIPANT_GUID, PREFIX.with(EntityId::PARTICIPANT))
@@ -236,9 +236,9 @@ fn products_tell_their_versions_each_in_its_own_way() {
     };
     let is = |text: &str| Some(String::from(text));
     let (pteros, fast, rti, cyclone) = ([1, 0x50], [1, 0x0f], [1, 1], [1, 0x10]);
-    assert_eq!(told(fast, 0x8000, &[3, 2, 1, 0]), is("3.2.1"));
-    assert_eq!(told(rti, 0x8000, &[7, 3, 0, 2]), is("7.3.0.2"));
-    assert_eq!(told(pteros, 0x8000, &[0, 1, 0, 0]), is("0.1.0"));
+    assert_eq!(announced(fast, 0x8000, &[3, 2, 1, 0]), is("3.2.1"));
+    assert_eq!(announced(rti, 0x8000, &[7, 3, 0, 2]), is("7.3.0.2"));
+    assert_eq!(announced(pteros, 0x8000, &[0, 1, 0, 0]), is("0.1.0"));
     let info = |text: &str| {
         let mut bytes = vec![0; 20];
         bytes.extend((text.len() as u32 + 1).to_le_bytes());
@@ -246,7 +246,7 @@ fn products_tell_their_versions_each_in_its_own_way() {
         bytes.push(0);
         bytes
     };
-    let of_cyclone = |bytes: &[u8]| told(cyclone, 0x8007, bytes);
+    let of_cyclone = |bytes: &[u8]| announced(cyclone, 0x8007, bytes);
     assert_eq!(of_cyclone(&info("host/11.0.1/Linux/Linux")), is("11.0.1"));
     for text in [
         "",
@@ -262,11 +262,11 @@ fn products_tell_their_versions_each_in_its_own_way() {
     for bytes in [&long[..], &long[..20], &[0; 4], &[]] {
         assert_eq!(of_cyclone(bytes), None);
     }
-    // What it means elsewhere is not a version.
-    assert_eq!(told(cyclone, 0x8000, &[3, 2, 1, 0]), None);
-    assert_eq!(told(fast, 0x8007, &info("host/1.2.3/Linux")), None);
-    assert_eq!(told([9, 9], 0x8000, &[3, 2, 1, 0]), None);
-    assert_eq!(told(fast, 0x8000, &[]), None);
+    // For other vendors it is not a version.
+    assert_eq!(announced(cyclone, 0x8000, &[3, 2, 1, 0]), None);
+    assert_eq!(announced(fast, 0x8007, &info("host/1.2.3/Linux")), None);
+    assert_eq!(announced([9, 9], 0x8000, &[3, 2, 1, 0]), None);
+    assert_eq!(announced(fast, 0x8000, &[]), None);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn a_participant_survives_and_is_read_from_big_endian() {
 }
 
 #[test]
-fn what_is_not_known_is_skipped_unless_it_must_be_understood() {
+fn unknown_parameters_are_skipped_unless_they_must_be_understood() {
     let list = |id| smallest(WRITER, false).raw(id, &[1, 2, 3, 4]).end();
     for id in [pid::PAD, 0x0090, 0x3fff, 0x8003, 0x800c, 0x8007] {
         assert!(EndpointData::parse(&list(id)).is_ok(), "{id:04x}");
@@ -324,7 +324,7 @@ fn what_is_not_known_is_skipped_unless_it_must_be_understood() {
 }
 
 #[test]
-fn what_is_missing_or_malformed_is_named() {
+fn missing_and_malformed_parameters_are_named() {
     let parse = |list: List| EndpointData::parse(&list.end()).map(|_| ());
     let nameless = List::new(false).guid(pid::ENDPOINT_GUID, WRITER);
     let missing = WireError::MissingParameter;
@@ -360,7 +360,7 @@ fn what_is_missing_or_malformed_is_named() {
 }
 
 #[test]
-fn what_decides_matching_is_refused_when_too_long_and_the_rest_left_out() {
+fn too_long_matching_data_is_refused_and_other_data_left_out() {
     let long = "x".repeat(limits::NAME_BYTES + 1);
     let list = smallest(WRITER, false).text(pid::TOPIC_NAME, &long).end();
     assert_eq!(
@@ -388,7 +388,7 @@ fn what_decides_matching_is_refused_when_too_long_and_the_rest_left_out() {
 }
 
 #[test]
-fn a_key_names_its_entity_and_nothing_else() {
+fn a_key_payload_names_its_entity_and_nothing_else() {
     let key = EndpointData::encode_key(WRITER);
     assert_eq!(EndpointData::parse_key(&key), Some(WRITER));
     let key = ParticipantData::encode_key(PREFIX);
@@ -401,7 +401,7 @@ fn a_key_names_its_entity_and_nothing_else() {
 }
 
 #[test]
-fn a_liveliness_assertion_is_bytes_of_prefix_kind_and_length() {
+fn a_liveliness_assertion_encodes_prefix_kind_and_length() {
     let message = ParticipantMessageData::liveliness(PREFIX, Liveliness::Automatic);
     let bytes = [
         0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 0, 1, 0, 0, 0, 0,

@@ -1,5 +1,5 @@
-//! Many readers, each with a filter that its writer may have to judge by: what
-//! peers announce costs a writer no more than its limits.
+//! Many readers with content filters that their writer may apply: announced filters
+//! cost a writer no more than its limits.
 
 mod pair;
 
@@ -14,7 +14,7 @@ use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
 use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::writer::ReaderProxyConfig;
 
-/// Different filters, and readers, that a writer judges for.
+/// The limits of different filters, and of readers, in a writer.
 const FILTERS_MAX: usize = 32;
 const READERS_MAX: usize = 256;
 
@@ -49,7 +49,7 @@ fn write(pair: &mut Pair, w: W, n: i32, text: &str) {
     pair.write(w, &message.to_payload(Representation::Xcdr1));
 }
 
-fn latched(depth: u32) -> EndpointQos {
+fn transient_local(depth: u32) -> EndpointQos {
     EndpointQos {
         durability: Durability::TransientLocal,
         history: History::KeepLast(depth),
@@ -65,7 +65,7 @@ fn joined(pair: &mut Pair, w: W, node: usize, qos: EndpointQos, expression: &str
     r
 }
 
-/// What the writer did not send, and what the reader got all the same and
+/// Samples that the writer did not send, and samples that the reader received and
 /// dropped.
 fn filtered(pair: &Pair, w: W, r: R) -> (u64, u64) {
     let of_writer = pair.writers[w.0].machine.stats().filtered;
@@ -78,12 +78,12 @@ fn filters_beyond_the_limit_are_left_to_their_readers() {
     let w = pair.writer(0, EndpointQos::default());
     let mut readers = Vec::new();
     for n in 0..FILTERS_MAX + 2 {
-        // What goes to those beyond the limit reaches nobody else.
+        // Samples for readers beyond the limit reach no other reader.
         let node = if n < FILTERS_MAX { 1 + n % 26 } else { n - 4 };
         let (qos, wanted) = (EndpointQos::default(), format!("n < {n}"));
         readers.push(joined(&mut pair, w, node, qos, &wanted));
     }
-    // One that is known costs nothing.
+    // A known filter costs nothing.
     let same = joined(&mut pair, w, 30, EndpointQos::default(), "n < 0");
     pair.run_ms(500);
     write(&mut pair, w, 1_000, "");
@@ -95,7 +95,7 @@ fn filters_beyond_the_limit_are_left_to_their_readers() {
         assert_eq!(filtered(&pair, w, *r).1, by_itself, "reader {n}");
         assert_eq!(pair.numbers(*r), [2], "reader {n}");
     }
-    // Where one goes there is room for another, when it says what it wants.
+    // After one is removed there is space for another, at its next announcement.
     let last = *readers.last().unwrap();
     let (gone, guid) = (pair.guid(readers[0]), pair.guid(last));
     let machine = &mut pair.writers[w.0].machine;
@@ -137,16 +137,16 @@ fn readers_beyond_the_limit_get_everything() {
 }
 
 #[test]
-fn a_late_joiner_beyond_the_limit_finds_the_last_that_pass() {
+fn a_late_joiner_beyond_the_limit_finds_the_last_samples_that_pass() {
     let mut pair = Pair::new();
-    let w = pair.writer(0, latched(100));
+    let w = pair.writer(0, transient_local(100));
     for n in 0..FILTERS_MAX {
-        joined(&mut pair, w, 1, latched(1), &format!("n = {n}"));
+        joined(&mut pair, w, 1, transient_local(1), &format!("n = {n}"));
     }
     for n in [1, 2, 3, 50, 50, 50] {
         write(&mut pair, w, n, "");
     }
-    let late = joined(&mut pair, w, 2, latched(2), "n <> 50");
+    let late = joined(&mut pair, w, 2, transient_local(2), "n <> 50");
     pair.run_ms(500);
     assert!(
         pair.numbers(late).ends_with(&[2, 3]),
@@ -157,9 +157,9 @@ fn a_late_joiner_beyond_the_limit_finds_the_last_that_pass() {
 }
 
 #[test]
-fn a_history_is_judged_for_a_late_joiner_as_far_as_its_patterns_may_cost() {
+fn the_history_is_filtered_for_a_late_joiner_within_the_cost_budget() {
     let mut pair = Pair::new();
-    let w = pair.writer(0, latched(100));
+    let w = pair.writer(0, transient_local(100));
     write(&mut pair, w, 1, "b");
     for n in 2..=20 {
         write(&mut pair, w, n, &"a".repeat(5_000));
@@ -167,7 +167,7 @@ fn a_history_is_judged_for_a_late_joiner_as_far_as_its_patterns_may_cost() {
     write(&mut pair, w, 21, "b");
     // A million steps for each long text, of two million that there are.
     let costly = format!("text LIKE '%{}b' OR text = 'b'", "a".repeat(200));
-    let late = joined(&mut pair, w, 1, latched(2), &costly);
+    let late = joined(&mut pair, w, 1, transient_local(2), &costly);
     pair.run_ms(2_000);
     assert_eq!(pair.numbers(late), [1, 21]);
     let (by_writer, by_reader) = filtered(&pair, w, late);

@@ -1,11 +1,11 @@
-//! Writers with a latency budget, on fake time: small samples share datagrams.
+//! Batching for LATENCY_BUDGET, on fake time: small samples share datagrams.
 
 mod pair;
 
 use bytes::Bytes;
-use pair::net::Said;
+use pair::net::SubmessageSummary;
 use pair::{Pair, R, W};
-use pteros_rtps::mark::{Mark, MarkKind};
+use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
 use pteros_rtps::qos::{EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
 use pteros_rtps::writer::NewChange;
@@ -32,8 +32,11 @@ fn joined<const N: usize>(qos: &EndpointQos) -> (Pair, W, [R; N]) {
     (pair, w, readers)
 }
 
-fn data(said: &Said) -> bool {
-    matches!(said, Said::Data(_) | Said::Frag(..))
+fn data(summary: &SubmessageSummary) -> bool {
+    matches!(
+        summary,
+        SubmessageSummary::Data(_) | SubmessageSummary::Frag(..)
+    )
 }
 
 /// Datagrams that carry samples.
@@ -43,7 +46,7 @@ fn carriers(pair: &Pair) -> usize {
 }
 
 #[test]
-fn samples_wait_for_each_other_until_the_budget_of_the_first_is_over() {
+fn samples_are_held_until_the_latency_budget_of_the_first_ends() {
     let (mut pair, w, [r]) = joined(&budget(5));
     for _ in 0..4 {
         pair.write_many(w, 1);
@@ -52,11 +55,11 @@ fn samples_wait_for_each_other_until_the_budget_of_the_first_is_over() {
     assert!(pair.net.log.is_empty());
     pair.run_ms(2);
     let expected = [
-        Said::Data(1),
-        Said::Data(2),
-        Said::Data(3),
-        Said::Data(4),
-        Said::Heartbeat(1, 4, true),
+        SubmessageSummary::Data(1),
+        SubmessageSummary::Data(2),
+        SubmessageSummary::Data(3),
+        SubmessageSummary::Data(4),
+        SubmessageSummary::Heartbeat(1, 4, true),
     ];
     assert_eq!(pair.net.log, [expected]);
     assert_eq!(pair.numbers(r), [1, 2, 3, 4]);
@@ -69,7 +72,7 @@ fn samples_wait_for_each_other_until_the_budget_of_the_first_is_over() {
 }
 
 #[test]
-fn without_a_budget_each_sample_goes_at_once() {
+fn without_a_budget_each_sample_is_sent_at_once() {
     let (mut pair, w, [_]) = joined(&budget(0));
     pair.write_many(w, 20);
     assert_eq!(carriers(&pair), 20);
@@ -98,7 +101,7 @@ fn a_thousand_samples_take_fifty_datagrams_instead_of_a_thousand() {
 }
 
 #[test]
-fn a_full_datagram_goes_at_once_and_none_is_larger() {
+fn a_full_datagram_is_sent_at_once_and_none_is_larger() {
     let (mut pair, w, [r]) = joined(&budget(1_000));
     pair.net.mtu = 1_400;
     for _ in 0..20 {
@@ -123,7 +126,7 @@ fn a_full_datagram_goes_at_once_and_none_is_larger() {
 }
 
 #[test]
-fn a_large_sample_takes_the_held_ones_along_in_order() {
+fn a_large_sample_flushes_the_held_ones_in_order() {
     let (mut pair, w, [r]) = joined(&budget(1_000));
     pair.write_many(w, 3);
     pair.write(w, &[0; 600]);
@@ -150,19 +153,20 @@ fn no_held_sample_is_replaced() {
 }
 
 #[test]
-fn nobody_asks_for_held_samples_and_a_lost_batch_is_repaired() {
+fn no_reader_requests_held_samples_and_a_lost_batch_is_retransmitted() {
     let (mut pair, w, [r]) = joined(&budget(300));
     pair.write_many(w, 5);
     pair.run_ms(299);
     assert!(pair.net.log.is_empty(), "{:?}", pair.net.log);
-    pair.net.drop_next(1, |said| matches!(said, Said::Data(1)));
+    pair.net
+        .drop_next(1, |summary| matches!(summary, SubmessageSummary::Data(1)));
     pair.run_ms(40);
     assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5]);
     assert!(pair.writers[w.0].machine.is_acked_by_all());
 }
 
 #[test]
-fn each_reader_gets_what_is_for_it_and_no_loss() {
+fn each_reader_gets_its_samples_without_loss() {
     let (mut pair, w, [a, b]) = joined(&budget(5));
     pair.write_for(w, a, b"for a");
     pair.write_many(w, 2);
@@ -177,18 +181,18 @@ fn each_reader_gets_what_is_for_it_and_no_loss() {
         assert_eq!((stats.lost, stats.nack_frags), (0, 0));
     }
     assert!(pair.writers[w.0].machine.is_acked_by_all());
-    assert_eq!(pair.writers[w.0].machine.stats().samples_resent, 0);
+    assert_eq!(pair.writers[w.0].machine.stats().samples_retransmitted, 0);
 }
 
 #[test]
-fn the_end_of_a_coherent_set_takes_the_set_along() {
+fn the_end_of_a_coherent_set_flushes_the_set() {
     let (mut pair, w, [_]) = joined(&budget(1_000));
     pair.write_many(w, 3);
     let end = NewChange {
         payload: Bytes::new(),
-        mark: Some(Box::new(Mark {
-            kind: MarkKind::End,
-            ..Mark::default()
+        coherent_mark: Some(Box::new(CoherentMark {
+            kind: CoherentMarkKind::SetEnd,
+            ..CoherentMark::default()
         })),
         ..NewChange::default()
     };
@@ -198,7 +202,7 @@ fn the_end_of_a_coherent_set_takes_the_set_along() {
 }
 
 #[test]
-fn batches_arrive_whole_under_loss() {
+fn batches_arrive_complete_under_loss() {
     let keep_all = EndpointQos {
         history: History::KeepAll,
         ..budget(3)

@@ -1,12 +1,12 @@
-//! What happens when each limit is reached that peers can fill, with other
-//! limits than the defaults: those are the museum's (`tests/museum`).
+//! Behaviour at each limit that peers can reach, with small limits.
+//! `tests/regressions` tests the default limits.
 
 mod domain;
 mod pair;
 
 use domain::{Domain, address, config, prefix};
 use pair::Pair;
-use pair::net::Said;
+use pair::net::SubmessageSummary;
 use pteros_rtps::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use pteros_rtps::id::EntityId;
 use pteros_rtps::participant::ParticipantLimits;
@@ -14,7 +14,7 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
 
 /// A domain whose first participant has these limits, and `others` more.
-fn town(limits: ParticipantLimits, others: usize) -> Domain {
+fn domain_with_limits(limits: ParticipantLimits, others: usize) -> Domain {
     let mut domain = Domain::new(1);
     let mut first = config(0, 0);
     first.limits = limits;
@@ -28,12 +28,12 @@ fn town(limits: ParticipantLimits, others: usize) -> Domain {
 }
 
 #[test]
-fn when_participants_are_as_many_as_may_be_newcomers_are_refused_and_none_is_given_up() {
+fn at_the_participant_limit_new_ones_are_refused_and_none_is_dropped() {
     let limits = ParticipantLimits {
         participants: 2,
         ..ParticipantLimits::default()
     };
-    let mut domain = town(limits, 4);
+    let mut domain = domain_with_limits(limits, 4);
     domain.run_for(Duration::from_secs(30));
     let machine = &domain.nodes[0].machine;
     let known: Vec<_> = machine.participants().map(|p| p.prefix).collect();
@@ -53,7 +53,7 @@ fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
         endpoints: 5,
         ..ParticipantLimits::default()
     };
-    let mut domain = town(limits, 2);
+    let mut domain = domain_with_limits(limits, 2);
     for node in 1..=2 {
         for number in 0..4 {
             domain.add_writer(node, &format!("rt/{node}_{number}"), EndpointQos::default());
@@ -62,7 +62,7 @@ fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
     }
     let machine = &domain.nodes[0].machine;
     let of = |node: usize| {
-        let endpoints = machine.endpoints();
+        let endpoints = machine.remote_endpoints();
         endpoints
             .filter(|e| e.guid().prefix == prefix(node, 0))
             .count()
@@ -75,7 +75,7 @@ fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
 }
 
 #[test]
-fn an_endpoint_with_too_long_a_name_does_not_exist_and_its_participant_does() {
+fn an_endpoint_with_a_too_long_name_is_refused_but_not_its_participant() {
     let limits = ParticipantLimits {
         data: DataLimits {
             name_bytes: 64,
@@ -83,19 +83,22 @@ fn an_endpoint_with_too_long_a_name_does_not_exist_and_its_participant_does() {
         },
         ..ParticipantLimits::default()
     };
-    let mut domain = town(limits, 1);
+    let mut domain = domain_with_limits(limits, 1);
     let (fits, longer) = ("t".repeat(64), "t".repeat(65));
     domain.add_writer(1, &longer, EndpointQos::default());
     domain.add_writer(1, &fits, EndpointQos::default());
     domain.run_for(Duration::from_millis(500));
     let machine = &domain.nodes[0].machine;
-    let topics: Vec<_> = machine.endpoints().map(|e| e.topic().to_owned()).collect();
+    let topics: Vec<_> = machine
+        .remote_endpoints()
+        .map(|e| e.topic().to_owned())
+        .collect();
     assert_eq!(topics, [fits]);
     assert_eq!(machine.stats().malformed, 1);
 }
 
 #[test]
-fn data_and_properties_beyond_their_limits_are_left_out_and_the_rest_is_read() {
+fn user_data_and_properties_beyond_their_limits_are_left_out() {
     let small = DataLimits {
         user_data_bytes: 8,
         property_list_bytes: 64,
@@ -153,19 +156,19 @@ fn more_holes_than_intervals_delay_samples_and_lose_none() {
     pair.net.faults.loss_percent = 0;
     pair.run_ms(2);
     assert!(pair.readers[r.0].machine.exceeded_limit().is_none());
-    assert!(pair.readers[r.0].machine.stats().no_room > 0);
+    assert!(pair.readers[r.0].machine.stats().buffer_full > 0);
     pair.run_ms(5_000);
     assert_eq!(pair.numbers(r), (1..=100).collect::<Vec<_>>());
 }
 
 #[test]
-fn the_sample_that_is_waited_for_is_taken_though_there_is_no_room_for_numbers() {
+fn the_next_sample_is_accepted_though_the_number_runs_are_full() {
     let mut pair = Pair::new();
     let w = pair.writer(0, reliable());
     let r = pair.reader_with(1, reliable(), |config| config.limits.intervals_max = 2);
     pair.join(w, r);
     pair.run_ms(100);
-    // Two that came fill the record; none of the others is a neighbour of both.
+    // Two received ones fill the set of runs; none of the others touches both.
     for number in 1..=30 {
         let comes = [15, 20].contains(&number);
         pair.net.faults.loss_percent = if comes { 0 } else { 100 };
@@ -176,12 +179,14 @@ fn the_sample_that_is_waited_for_is_taken_though_there_is_no_room_for_numbers() 
     pair.run_ms(15);
     assert_eq!(pair.numbers(r), (1..=30).collect::<Vec<_>>());
     // Nothing that is sent again is refused.
-    let sent = pair.net.count(|said| matches!(said, Said::Data(_)));
+    let sent = pair
+        .net
+        .count(|summary| matches!(summary, SubmessageSummary::Data(_)));
     assert_eq!(sent, 28);
 }
 
 #[test]
-fn more_samples_in_fragments_than_may_be_come_later_and_none_is_lost() {
+fn partial_samples_beyond_the_limit_come_later_and_none_is_lost() {
     let mut pair = Pair::new();
     let w = pair.writer(0, reliable());
     let r = pair.reader_with(1, reliable(), |config| {
@@ -191,9 +196,10 @@ fn more_samples_in_fragments_than_may_be_come_later_and_none_is_lost() {
     });
     pair.join(w, r);
     pair.run_ms(100);
-    // The second fragment of each is lost once, so all stay in pieces.
-    pair.net
-        .drop_next(10, |said| matches!(said, Said::Frag(_, 2)));
+    // The second fragment of each is lost once, so all stay partial.
+    pair.net.drop_next(10, |summary| {
+        matches!(summary, SubmessageSummary::Frag(_, 2))
+    });
     for number in 0..10 {
         pair.write(w, &[number; 10_000]);
     }
@@ -202,7 +208,7 @@ fn more_samples_in_fragments_than_may_be_come_later_and_none_is_lost() {
     assert!(pair.readers[r.0].machine.memory_bytes() <= 40_000);
     pair.run_ms(10_000);
     assert_eq!(pair.numbers(r), (1..=10).collect::<Vec<_>>());
-    // One that is larger than may be is never put together.
+    // A sample above the limit is never assembled.
     pair.write(w, &[7; 10_001]);
     pair.run_ms(1_000);
     assert_eq!(pair.numbers(r).len(), 10);
@@ -210,11 +216,11 @@ fn more_samples_in_fragments_than_may_be_come_later_and_none_is_lost() {
 }
 
 #[test]
-fn one_go_repairs_no_more_than_its_bytes_and_the_next_ones_the_rest() {
+fn one_poll_retransmits_no_more_than_its_bytes_and_the_next_ones_the_rest() {
     let mut pair = Pair::new();
     let w = pair.writer_with(0, reliable(), |config| {
-        config.limits.repair_bytes_max = 4_000;
-        config.paced = true;
+        config.limits.retransmission_bytes_max = 4_000;
+        config.flow_controlled = true;
     });
     let r = pair.reader(1, reliable());
     pair.join(w, r);
@@ -232,9 +238,9 @@ fn one_go_repairs_no_more_than_its_bytes_and_the_next_ones_the_rest() {
         let now = pair.now();
         let machine = &mut pair.writers[w.0].machine;
         machine.handle_timeout(now);
-        let before = machine.stats().samples_resent;
+        let before = machine.stats().samples_retransmitted;
         machine.poll_transmit(now, &mut out);
-        let resent = machine.stats().samples_resent - before;
+        let resent = machine.stats().samples_retransmitted - before;
         // Three whole ones and the one that reaches the limit.
         assert!(resent <= 4, "{resent} samples in one go");
         goes += usize::from(resent > 0);
@@ -248,7 +254,7 @@ fn one_go_repairs_no_more_than_its_bytes_and_the_next_ones_the_rest() {
 /// Found by the simulator (seed 1504): each of several writers whose process
 /// had died handed on as much as may wait behind a missing sample.
 #[test]
-fn what_many_writers_leave_behind_at_once_has_one_limit_and_the_rest_is_lost() {
+fn reordered_samples_of_many_unmatched_writers_have_one_limit() {
     let reliable = EndpointQos {
         reliability: Reliability::Reliable,
         history: History::KeepAll,
@@ -265,8 +271,9 @@ fn what_many_writers_leave_behind_at_once_has_one_limit_and_the_rest_is_lost() {
     }
     pair.run_ms(100);
     pair.readers[r.0].paused = true;
-    pair.net
-        .drop_next(1_000, |said| matches!(said, Said::Data(1)));
+    pair.net.drop_next(1_000, |summary| {
+        matches!(summary, SubmessageSummary::Data(1))
+    });
     for w in writers {
         pair.write_many(w, 3);
     }
@@ -277,6 +284,6 @@ fn what_many_writers_leave_behind_at_once_has_one_limit_and_the_rest_is_lost() {
     }
     let machine = &pair.readers[r.0].machine;
     assert_eq!(machine.exceeded_limit(), None);
-    // The first of each, and two that came and found no room.
+    // The first of each, and two that were refused by a full buffer.
     assert_eq!(machine.stats().lost, 3 + 2);
 }

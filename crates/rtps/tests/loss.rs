@@ -1,5 +1,5 @@
-//! How late reliable samples get through a link that loses datagrams, on fake
-//! time, and what repair costs there.
+//! Latency of reliable samples on a lossy network, on fake time, and the cost of
+//! retransmission.
 
 mod pair;
 
@@ -46,11 +46,11 @@ fn lateness((pair, w, r): &mut (Pair, W, R), count: usize, period_ms: i64) -> Ve
 }
 
 #[test]
-fn at_30_percent_loss_and_2_hz_nothing_is_later_than_200_ms() {
+fn at_30_percent_loss_and_2_hz_no_sample_is_later_than_200_ms() {
     for seed in 0..40 {
-        let mut link = joined(seed, Duration::from_micros(500));
-        link.0.net.faults.loss_percent = 30;
-        let late = lateness(&mut link, 120, 500);
+        let mut lossy_pair = joined(seed, Duration::from_micros(500));
+        lossy_pair.0.net.faults.loss_percent = 30;
+        let late = lateness(&mut lossy_pair, 120, 500);
         let worst = late.iter().max().unwrap();
         assert!(*worst <= 200, "seed {seed}: {worst} ms");
     }
@@ -59,9 +59,9 @@ fn at_30_percent_loss_and_2_hz_nothing_is_later_than_200_ms() {
 #[test]
 fn at_5_percent_loss_and_1_khz_99_of_100_take_at_most_two_round_trips_and_2_ms() {
     for (seed, one_way_ms) in [(1, 0), (2, 1), (3, 1)] {
-        let mut link = joined(seed, Duration::from_millis(one_way_ms));
-        link.0.net.faults.loss_percent = 5;
-        let mut late = lateness(&mut link, 20_000, 1);
+        let mut lossy_pair = joined(seed, Duration::from_millis(one_way_ms));
+        lossy_pair.0.net.faults.loss_percent = 5;
+        let mut late = lateness(&mut lossy_pair, 20_000, 1);
         late.sort_unstable();
         let p99 = late[late.len() * 99 / 100];
         assert!(
@@ -72,18 +72,22 @@ fn at_5_percent_loss_and_1_khz_99_of_100_take_at_most_two_round_trips_and_2_ms()
 }
 
 #[test]
-fn a_long_way_does_not_make_repairs_come_many_times() {
-    let mut link = joined(5, Duration::from_millis(50));
-    link.0.net.faults.loss_percent = 5;
-    lateness(&mut link, 5_000, 10);
-    let (pair, w, _) = &link;
+fn a_long_round_trip_does_not_cause_repeated_retransmissions() {
+    let mut lossy_pair = joined(5, Duration::from_millis(50));
+    lossy_pair.0.net.faults.loss_percent = 5;
+    lateness(&mut lossy_pair, 5_000, 10);
+    let (pair, w, _) = &lossy_pair;
     let stats = pair.writers[w.0].machine.stats();
-    // One in twenty is lost, and as many of the repairs; over seeds 350 to 460 are resent.
-    assert!((200..500).contains(&stats.samples_resent), "{stats:?}");
+    // One in twenty is lost, and as many of the retransmissions. Over the seeds 350
+    // to 460 are retransmitted.
+    assert!(
+        (200..500).contains(&stats.samples_retransmitted),
+        "{stats:?}"
+    );
 }
 
 #[test]
-fn a_request_put_off_outlives_an_acknowledgement_that_does_not_repeat_it() {
+fn a_suppressed_request_outlives_an_acknack_that_does_not_repeat_it() {
     let (mut pair, w, r) = joined(6, Duration::from_micros(50));
     pair.net.faults.loss_percent = 100;
     pair.write(w, b"one");
@@ -108,7 +112,7 @@ fn a_request_put_off_outlives_an_acknowledgement_that_does_not_repeat_it() {
         machine.handle_acknack(now, reader.prefix, &acknack);
         let mut out = Outbox::new();
         machine.poll_transmit(now, &mut out);
-        machine.stats().samples_resent
+        machine.stats().samples_retransmitted
     };
     let at = |us| now.after(Duration::from_micros(us));
     assert_eq!(answer(at(0), 1_000, &[1]), 1, "served at once");

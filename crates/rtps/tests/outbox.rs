@@ -1,5 +1,5 @@
-//! Datagrams as they leave: large payloads shared, small ones together, budget
-//! and limits kept, memory used again.
+//! Outbox: large payloads are shared, small ones share a datagram, budget and
+//! limits hold, memory is reused.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn heartbeat() -> Heartbeat {
         count: 1,
         is_final: true,
         liveliness: false,
-        group: None,
+        group_info: None,
     }
 }
 
@@ -96,11 +96,11 @@ fn small_payloads_share_a_datagram_and_a_second_large_one_does_not() {
 }
 
 #[test]
-fn nothing_goes_over_the_budget() {
+fn no_datagram_exceeds_the_budget() {
     let mut outbox = Outbox::new();
     let mut builder = outbox.begin(OWN, &route(), 20 + 24 + 600 + 31);
     assert!(builder.data(&head(1), &Bytes::from(vec![0; 597])));
-    assert_eq!(builder.room(), 31);
+    assert_eq!(builder.remaining_bytes(), 31);
     assert!(!builder.heartbeat(&heartbeat()));
     assert!(!builder.data(&head(2), &Bytes::from(vec![0; 8])));
     assert!(builder.info_destination(PEER));
@@ -112,13 +112,13 @@ fn nothing_goes_over_the_budget() {
     assert!(!builder.data(&head(2), &Bytes::from(vec![0; 70_000])));
     assert!(
         !builder.finish(),
-        "a datagram that says nothing is not sent"
+        "a datagram without submessages is not sent"
     );
     assert_eq!(outbox.len(), 1);
 }
 
 #[test]
-fn an_abandoned_datagram_leaves_no_trace() {
+fn an_abandoned_datagram_is_not_sent() {
     let mut outbox = Outbox::new();
     let mut builder = outbox.begin(OWN, &route(), 1400);
     builder.heartbeat(&heartbeat());

@@ -1,6 +1,6 @@
-//! Discovery between two to five participants on a wire in memory: they find
-//! each other, match, notice changes and deaths, and stay within budget,
-//! whatever the wire does.
+//! Discovery between two to five participants on an in-memory network, under any
+//! faults: they discover each other, match, notice changes and crashes, and stay
+//! within their traffic budget.
 
 mod domain;
 
@@ -65,7 +65,7 @@ fn a_talker_and_a_listener_match_within_ten_milliseconds_and_once() {
 }
 
 #[test]
-fn five_participants_agree_on_the_graph_though_a_third_of_all_datagrams_is_lost() {
+fn five_participants_agree_on_the_graph_at_33_percent_loss() {
     for seed in 1..=20 {
         let mut domain = Domain::new(seed);
         domain.loss = 30;
@@ -82,7 +82,7 @@ fn five_participants_agree_on_the_graph_though_a_third_of_all_datagrams_is_lost(
         for node in 0..5 {
             let machine = &domain.nodes[node].machine;
             assert_eq!(machine.participants().count(), 4, "seed {seed}");
-            assert_eq!(machine.endpoints().count(), 80, "seed {seed}");
+            assert_eq!(machine.remote_endpoints().count(), 80, "seed {seed}");
             // Ten readers and ten writers, each with the four others' one.
             assert_eq!(domain.matches(node).len(), 80, "seed {seed}");
         }
@@ -101,13 +101,13 @@ fn a_thousand_endpoints_are_known_within_a_second() {
     let reader = domain.add_reader(1, "rt/499", EndpointQos::default());
     domain.loss = 5;
     domain.run_for(secs(1));
-    assert_eq!(domain.nodes[1].machine.endpoints().count(), 1000);
+    assert_eq!(domain.nodes[1].machine.remote_endpoints().count(), 1000);
     assert_eq!(domain.matches(1).len(), 1);
     assert_eq!(domain.matches(1)[0].0, reader);
 }
 
 #[test]
-fn an_idle_domain_is_quiet_but_for_announcements() {
+fn an_idle_domain_sends_only_announcements() {
     let mut domain = Domain::met(5);
     for node in 0..5 {
         domain.add_writer(node, "rt/a", EndpointQos::default());
@@ -121,7 +121,7 @@ fn an_idle_domain_is_quiet_but_for_announcements() {
 }
 
 #[test]
-fn a_deleted_endpoint_is_gone_everywhere_even_through_loss() {
+fn a_deleted_endpoint_is_removed_everywhere_even_under_loss() {
     let mut domain = Domain::met(3);
     let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
     let other = domain.add_reader(2, "rt/a", EndpointQos::default());
@@ -141,12 +141,12 @@ fn a_deleted_endpoint_is_gone_everywhere_even_through_loss() {
         );
     }
     assert!(domain.matches(0).is_empty());
-    // Who comes later hears nothing of it, and of those that remain.
+    // A later participant gets nothing of it, and all of the others.
     domain.join(config(3, 0));
     domain.run_for(secs(1));
     let known: Vec<Guid> = domain.nodes[3]
         .machine
-        .endpoints()
+        .remote_endpoints()
         .map(RemoteEndpoint::guid)
         .collect();
     assert_eq!(known, [reader, other]);
@@ -160,7 +160,7 @@ fn a_deleted_endpoint_is_gone_everywhere_even_through_loss() {
 }
 
 #[test]
-fn a_goodbye_ends_everything_at_once() {
+fn a_dispose_of_the_participant_ends_everything_at_once() {
     let mut domain = Domain::met(2);
     domain.add_reader(1, "rt/a", EndpointQos::default());
     domain.add_writer(0, "rt/a", EndpointQos::default());
@@ -168,12 +168,12 @@ fn a_goodbye_ends_everything_at_once() {
     domain.leave(0);
     domain.run_for(millis(1));
     assert!(domain.matches(1).is_empty());
-    assert_eq!(losses(&domain, 1), [LostReason::Goodbye]);
-    assert_eq!(domain.nodes[1].machine.endpoints().count(), 0);
+    assert_eq!(losses(&domain, 1), [LostReason::Disposed]);
+    assert_eq!(domain.nodes[1].machine.remote_endpoints().count(), 0);
 }
 
 #[test]
-fn a_silent_death_is_noticed_when_the_lease_ends_and_not_before() {
+fn a_crashed_participant_is_lost_when_its_lease_ends_and_not_before() {
     let mut domain = Domain::met(2);
     domain.add_reader(1, "rt/a", EndpointQos::default());
     domain.add_writer(0, "rt/a", EndpointQos::default());
@@ -194,7 +194,7 @@ fn any_traffic_renews_a_lease() {
     for _ in 0..10 {
         domain.run_for(secs(15));
         let now = domain.now;
-        domain.nodes[0].machine.note_alive(prefix(1, 0), now);
+        domain.nodes[0].machine.renew_lease(prefix(1, 0), now);
     }
     assert!(losses(&domain, 0).is_empty());
     domain.run_for(secs(21));
@@ -202,7 +202,7 @@ fn any_traffic_renews_a_lease() {
 }
 
 #[test]
-fn a_restart_at_the_same_address_is_a_new_participant_and_the_old_one_goes_soon() {
+fn a_restart_at_the_same_address_is_a_new_participant_and_the_old_one_is_lost_soon() {
     let mut domain = Domain::met(2);
     let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
     domain.add_writer(0, "rt/a", EndpointQos::default());
@@ -213,7 +213,7 @@ fn a_restart_at_the_same_address_is_a_new_participant_and_the_old_one_goes_soon(
     domain.run_for(millis(20));
     assert!(domain.matches(1).contains(&(reader, writer)));
     domain.run_for(secs(4));
-    assert_eq!(losses(&domain, 1), [LostReason::Replaced]);
+    assert_eq!(losses(&domain, 1), [LostReason::AddressTakenOver]);
     assert_eq!(domain.matches(1), [(reader, writer)]);
 }
 
@@ -229,11 +229,11 @@ fn participants_that_share_a_socket_are_not_taken_for_restarts() {
     assert!(losses(&domain, 1).is_empty());
 }
 
-/// Found by the simulator (seeds 16 and 48 with crash and return): a newcomer
-/// that had talked to others for long counted higher and had written more than
-/// the dead one, and was taken for it.
+/// Found by the simulator (seeds 16 and 48 with crash and return): a restarted
+/// participant that had long exchanged data with others counted higher and had
+/// written more than the dead one, and was taken for it.
 #[test]
-fn who_lacks_what_the_dead_one_had_is_met_anew_however_it_counts() {
+fn a_restarted_peer_with_the_same_guid_is_discovered_again_whatever_its_counts() {
     let mut domain = Domain::met(3);
     let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
     domain.add_writer(0, "rt/b", EndpointQos::default());
@@ -249,14 +249,15 @@ fn who_lacks_what_the_dead_one_had_is_met_anew_however_it_counts() {
     assert!(domain.matches(1).is_empty());
     domain.cuts.clear();
     domain.run_for(secs(8));
-    assert_eq!(losses(&domain, 1), [LostReason::BeganAnew]);
+    assert_eq!(losses(&domain, 1), [LostReason::Restarted]);
     assert_eq!(domain.matches(1), [(reader, writer)]);
     assert_eq!(domain.matches(again), [(writer, reader)]);
 }
 
-/// A peer that heard nothing of us for a lease has forgotten us; it counts on.
+/// A peer that received nothing from us for a lease has dropped our state; its
+/// counts continue.
 #[test]
-fn who_only_forgot_us_is_served_again_and_not_lost() {
+fn a_peer_that_only_lost_its_state_is_served_again_and_not_lost() {
     let mut domain = Domain::met(2);
     let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
     let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
@@ -271,7 +272,7 @@ fn who_only_forgot_us_is_served_again_and_not_lost() {
 }
 
 #[test]
-fn a_link_is_the_way_to_all_endpoints_of_a_peer_until_it_ends() {
+fn a_shared_memory_connection_is_the_route_to_all_endpoints_of_a_peer_until_it_ends() {
     let mut domain = Domain::met(2);
     let writers = [
         domain.add_writer(1, "rt/a", EndpointQos::default()),
@@ -279,9 +280,9 @@ fn a_link_is_the_way_to_all_endpoints_of_a_peer_until_it_ends() {
     ];
     domain.run_for(millis(100));
     let link = Locator::shared_memory(7, prefix(1, 0));
-    let told = |domain: &mut Domain, link| {
+    let announced = |domain: &mut Domain, link| {
         let machine = &mut domain.nodes[0].machine;
-        machine.set_link(prefix(1, 0), link);
+        machine.set_shared_memory_route(prefix(1, 0), link);
         let mut routes = Vec::new();
         while let Some(event) = machine.poll_event() {
             let ParticipantEvent::EndpointChanged { remote, route } = event else {
@@ -291,10 +292,13 @@ fn a_link_is_the_way_to_all_endpoints_of_a_peer_until_it_ends() {
         }
         routes
     };
-    let by_link = told(&mut domain, Some(link));
-    assert_eq!(by_link, writers.map(|w| (w, Route::by_link(link))));
-    assert!(told(&mut domain, Some(link)).is_empty(), "no news");
-    // Who is met later goes the same way; discovery goes where it went.
+    let via_shared_memory = announced(&mut domain, Some(link));
+    assert_eq!(
+        via_shared_memory,
+        writers.map(|w| (w, Route::by_shared_memory(link)))
+    );
+    assert!(announced(&mut domain, Some(link)).is_empty(), "no news");
+    // A later endpoint gets the same route; discovery keeps its own.
     let late = domain.add_writer(1, "rt/c", EndpointQos::default());
     domain.add_reader(0, "rt/c", EndpointQos::default());
     domain.run_for(millis(100));
@@ -305,8 +309,8 @@ fn a_link_is_the_way_to_all_endpoints_of_a_peer_until_it_ends() {
             ParticipantEvent::Matched { remote, route, .. } if remote.guid == late => Some(route),
             _ => None,
         });
-    assert_eq!(routes.collect::<Vec<_>>(), [&Route::by_link(link)]);
-    let by_socket = told(&mut domain, None);
+    assert_eq!(routes.collect::<Vec<_>>(), [&Route::by_shared_memory(link)]);
+    let by_socket = announced(&mut domain, None);
     assert_eq!(by_socket.len(), 3);
     assert!(by_socket.iter().all(|(_, route)| !route.is_shared_memory()));
 }
@@ -338,7 +342,7 @@ fn one_sided_loss_with_unequal_leases_is_rediscovered_with_all_endpoints() {
 }
 
 #[test]
-fn a_deaf_participant_recovers_when_it_hears_again() {
+fn a_participant_that_received_nothing_recovers_when_it_receives_again() {
     let mut domain = Domain::met(2);
     domain.add_writer(0, "rt/a", EndpointQos::default());
     domain.cuts = vec![(0, 1)];
@@ -352,12 +356,12 @@ fn a_deaf_participant_recovers_when_it_hears_again() {
 }
 
 #[test]
-fn an_endpoint_deleted_while_a_peer_was_not_heard_is_no_ghost_later() {
+fn an_endpoint_deleted_while_a_peer_was_not_heard_is_removed_later() {
     let mut domain = Domain::met(2);
     let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
     domain.add_reader(1, "rt/a", EndpointQos::default());
     domain.run_for(millis(100));
-    // Node 0 gives node 1 up, but node 1 goes on hearing node 0.
+    // Node 0 loses node 1, but node 1 still receives from node 0.
     domain.cuts = vec![(1, 0)];
     domain.run_for(secs(25));
     assert_eq!(losses(&domain, 0), [LostReason::LeaseExpired]);
@@ -367,11 +371,11 @@ fn an_endpoint_deleted_while_a_peer_was_not_heard_is_no_ghost_later() {
     domain.cuts.clear();
     domain.run_for(secs(6));
     assert!(domain.matches(1).is_empty());
-    assert_eq!(domain.nodes[1].machine.endpoints().count(), 0);
+    assert_eq!(domain.nodes[1].machine.remote_endpoints().count(), 0);
 }
 
 #[test]
-fn incompatible_qos_is_told_once_on_both_sides_with_the_policies() {
+fn incompatible_qos_is_reported_once_on_both_sides_with_the_policies() {
     let mut domain = Domain::met(2);
     let best_effort = EndpointQos {
         reliability: Reliability::BestEffort,
@@ -385,7 +389,7 @@ fn incompatible_qos_is_told_once_on_both_sides_with_the_policies() {
     let reader = domain.add_reader(1, "rt/scan", demanding);
     domain.run_for(secs(10));
     for (node, local, remote) in [(0, writer, reader), (1, reader, writer)] {
-        let told: Vec<_> = domain.nodes[node]
+        let announced: Vec<_> = domain.nodes[node]
             .events
             .iter()
             .filter_map(|event| match event {
@@ -398,13 +402,13 @@ fn incompatible_qos_is_told_once_on_both_sides_with_the_policies() {
             })
             .collect();
         let policies = vec![PolicyId::Reliability, PolicyId::Durability];
-        assert_eq!(told, [(local, remote, policies)]);
+        assert_eq!(announced, [(local, remote, policies)]);
         assert!(domain.matches(node).is_empty());
     }
 }
 
 #[test]
-fn another_type_name_is_an_inconsistent_topic_and_another_partition_is_nothing() {
+fn another_type_name_is_an_inconsistent_topic_and_another_partition_is_no_event() {
     let mut domain = Domain::met(2);
     domain.add_writer(0, "rt/a", EndpointQos::default());
     let guid = domain.new_guid(1, EntityId::KIND_READER_NO_KEY);
@@ -447,7 +451,7 @@ fn changed_qos_ends_a_match_or_makes_one() {
 }
 
 #[test]
-fn changed_user_data_is_told_without_a_new_match() {
+fn changed_user_data_is_reported_without_a_new_match() {
     let mut domain = Domain::met(2);
     let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
     domain.add_reader(1, "rt/a", EndpointQos::default());
@@ -472,7 +476,7 @@ fn changed_user_data_is_told_without_a_new_match() {
 }
 
 #[test]
-fn spoofed_announcements_cost_little_send_little_and_evict_nobody() {
+fn spoofed_announcements_cost_little_cause_little_traffic_and_evict_no_peer() {
     let mut domain = Domain::met(3);
     domain.add_writer(1, "rt/a", EndpointQos::default());
     domain.add_reader(0, "rt/a", EndpointQos::default());
@@ -492,20 +496,20 @@ fn spoofed_announcements_cost_little_send_little_and_evict_nobody() {
         if number % 100 == 0 {
             domain.run_for(millis(10));
         }
-        assert!(domain.nodes[0].machine.candidate_count() <= 64);
+        assert!(domain.nodes[0].machine.unvalidated_count() <= 64);
     }
     let (_, sent) = domain.sent.get(&victim).copied().unwrap_or_default();
     assert!(sent <= 3 * received, "{sent} bytes for {received}");
     assert_eq!(domain.nodes[0].machine.participants().count(), 2);
     assert!(losses(&domain, 0).is_empty());
     assert_eq!(domain.matches(0).len(), 1);
-    // A real newcomer gets in during the flood's aftermath.
+    // A real new participant is discovered after the flood.
     domain.join(config(3, 0));
     domain.run_for(secs(1));
     assert_eq!(domain.nodes[0].machine.participants().count(), 3);
     // And the claims go.
     domain.run_for(secs(10));
-    assert_eq!(domain.nodes[0].machine.candidate_count(), 0);
+    assert_eq!(domain.nodes[0].machine.unvalidated_count(), 0);
 }
 
 #[test]
@@ -526,12 +530,12 @@ fn a_single_spoofed_announcement_gets_no_more_than_three_times_its_bytes() {
     assert!(sent > 0 && sent <= 3 * bytes.len(), "{sent}");
 }
 
-/// A datagram that somebody sends in the name of `speaker` to `to`: a SEDP
-/// change, if any, and a heartbeat.
-fn forged(speaker: GuidPrefix, to: GuidPrefix, endpoint: Option<&EndpointData>) -> Vec<u8> {
+/// A datagram sent in the name of `attacker` to `to`: an SEDP change, if any, and a
+/// heartbeat.
+fn forged(attacker: GuidPrefix, to: GuidPrefix, endpoint: Option<&EndpointData>) -> Vec<u8> {
     let nowhere: Arc<[Locator]> = Arc::from([address(0)]);
     let mut out = Outbox::new();
-    let mut message = out.begin(speaker, &nowhere, 60_000);
+    let mut message = out.begin(attacker, &nowhere, 60_000);
     message.info_destination(to);
     if let Some(endpoint) = endpoint {
         let head = DataHead {
@@ -550,62 +554,62 @@ fn forged(speaker: GuidPrefix, to: GuidPrefix, endpoint: Option<&EndpointData>) 
         count: 1000,
         is_final: true,
         liveliness: false,
-        group: None,
+        group_info: None,
     });
     message.finish();
     out.iter().next().map(|d| d.parts.concat()).unwrap()
 }
 
 #[test]
-fn a_claim_is_not_proven_from_an_address_that_it_does_not_announce() {
+fn a_participant_is_not_validated_from_an_address_it_does_not_announce() {
     let mut domain = Domain::new(1);
     domain.join(config(0, 0));
-    let stranger = Locator::udp_v4([10, 0, 0, 66], 9);
+    let unmatched_sender = Locator::udp_v4([10, 0, 0, 66], 9);
     let victim = Locator::udp_v4([10, 0, 0, 99], 7410);
     let mut claim = config(9, 0);
     claim.metatraffic_unicast = vec![victim];
-    domain.deliver(0, Some(stranger), &one_announcement(claim));
+    domain.deliver(0, Some(unmatched_sender), &one_announcement(claim));
     let proof = forged(prefix(9, 0), prefix(0, 0), None);
-    domain.deliver(0, Some(stranger), &proof);
+    domain.deliver(0, Some(unmatched_sender), &proof);
     assert_eq!(domain.nodes[0].machine.participants().count(), 0);
     domain.deliver(0, Some(victim), &proof);
     assert_eq!(domain.nodes[0].machine.participants().count(), 1);
 }
 
 #[test]
-fn nobody_speaks_for_the_endpoints_of_others() {
+fn a_participant_cannot_announce_endpoints_of_others() {
     let mut domain = Domain::met(3);
     let theirs = prefix(2, 0).with(EntityId::new([0, 0, 1], EntityId::KIND_WRITER_NO_KEY));
     let lie = endpoint(theirs, "rt/a", "T", EndpointQos::default());
     let bytes = forged(prefix(1, 0), prefix(0, 0), Some(&lie));
     domain.deliver(0, Some(address(1)), &bytes);
     assert_eq!(domain.nodes[0].machine.stats().impersonation, 1);
-    assert_eq!(domain.nodes[0].machine.endpoints().count(), 0);
+    assert_eq!(domain.nodes[0].machine.remote_endpoints().count(), 0);
 }
 
 #[test]
-fn nobody_is_moved_or_dismissed_by_a_stranger() {
+fn an_unknown_sender_can_neither_move_nor_dispose_a_participant() {
     let mut domain = Domain::met(2);
-    let stranger = Locator::udp_v4([10, 0, 0, 66], 9);
+    let unmatched_sender = Locator::udp_v4([10, 0, 0, 66], 9);
     let mut moved = config(1, 0);
     moved.metatraffic_unicast = vec![Locator::udp_v4([10, 0, 0, 99], 7410)];
     let bytes = one_announcement(moved);
-    domain.deliver(0, Some(stranger), &bytes);
+    domain.deliver(0, Some(unmatched_sender), &bytes);
     let mut leaving = Domain::new(1);
     let node = leaving.join(config(1, 0));
-    let goodbye = goodbye_of(&mut leaving, node);
-    domain.deliver(0, Some(stranger), &goodbye);
+    let dispose = dispose_datagram_of(&mut leaving, node);
+    domain.deliver(0, Some(unmatched_sender), &dispose);
     domain.flush(0);
     assert_eq!(domain.nodes[0].machine.stats().impersonation, 2);
     assert!(domain.nodes[0].events.is_empty());
     // From its own address it counts.
-    domain.deliver(0, Some(address(1)), &goodbye);
+    domain.deliver(0, Some(address(1)), &dispose);
     domain.flush(0);
-    assert_eq!(losses(&domain, 0), [LostReason::Goodbye]);
+    assert_eq!(losses(&domain, 0), [LostReason::Disposed]);
 }
 
 #[test]
-fn who_moves_is_followed_once_it_answers_from_there() {
+fn a_participant_that_moves_is_followed_once_it_answers_from_there() {
     let mut domain = Domain::met(2);
     let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
     let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
@@ -629,7 +633,7 @@ fn who_moves_is_followed_once_it_answers_from_there() {
 }
 
 #[test]
-fn other_domains_are_not_seen() {
+fn participants_of_other_domains_are_ignored() {
     let mut domain = Domain::new(1);
     domain.join(config(0, 0));
     let mut other = config(1, 0);
@@ -638,13 +642,13 @@ fn other_domains_are_not_seen() {
     domain.run_for(secs(10));
     for node in &domain.nodes {
         assert_eq!(node.machine.participants().count(), 0);
-        assert_eq!(node.machine.candidate_count(), 0);
+        assert_eq!(node.machine.unvalidated_count(), 0);
         assert!(node.machine.stats().other_domain > 0);
     }
 }
 
 #[test]
-fn a_static_peer_that_knows_nobody_is_found_and_kept_without_multicast() {
+fn a_static_peer_is_discovered_and_kept_without_multicast() {
     let mut domain = Domain::new(1);
     let mut knows = config(0, 0);
     knows.metatraffic_multicast.clear();
@@ -663,7 +667,7 @@ fn a_static_peer_that_knows_nobody_is_found_and_kept_without_multicast() {
 }
 
 #[test]
-fn on_this_host_only_ports_that_somebody_is_bound_to_are_announced_to() {
+fn on_this_host_only_bound_ports_get_announcements() {
     let local = |port| Locator::udp_v4([127, 0, 0, 1], port);
     let mut config = config(0, 0);
     config.metatraffic_unicast = vec![local(7410)];
@@ -676,7 +680,7 @@ fn on_this_host_only_ports_that_somebody_is_bound_to_are_announced_to() {
     let mut now = Instant::ZERO;
     let mut machine = Participant::new(now, config);
     let mut out = Outbox::new();
-    // Whoever knows that its own port is bound does not call itself.
+    // A participant does not announce itself to its own bound port.
     let all_but_ours = vec![GROUP, address(5), local(7412), local(7414), local(7416)];
     for (bound, expected) in [
         (None, everybody.clone()),
@@ -689,11 +693,11 @@ fn on_this_host_only_ports_that_somebody_is_bound_to_are_announced_to() {
         (None, everybody),
     ] {
         now = now.after(secs(4));
-        assert!(machine.announces_by(now));
-        machine.know_bound_ports(bound.clone());
+        assert!(machine.is_announcement_due(now));
+        machine.set_bound_ports(bound.clone());
         out.clear();
         machine.poll_transmit(now, &mut out);
-        assert!(!machine.announces_by(now));
+        assert!(!machine.is_announcement_due(now));
         let to: Vec<_> = out
             .iter()
             .flat_map(|datagram| datagram.to.to_vec())
@@ -721,7 +725,7 @@ fn on_one_host(count: usize) -> Domain {
 }
 
 #[test]
-fn who_has_answered_does_not_hear_a_birth_again_and_who_comes_meanwhile_does() {
+fn peers_that_answered_skip_the_startup_repeats_and_later_ones_do_not() {
     let mut domain = on_one_host(2);
     let heard = |domain: &Domain| domain.nodes[1].machine.stats().announcements_received;
     domain.run_for(millis(50));
@@ -729,7 +733,8 @@ fn who_has_answered_does_not_hear_a_birth_again_and_who_comes_meanwhile_does() {
     let at_first = heard(&domain);
     domain.run_for(millis(700));
     assert_eq!(heard(&domain), at_first);
-    // Where nobody was, all of the burst went from both: after 0, 100, 200 and 400 ms.
+    // To unbound ports, all of the burst was sent by both: after 0, 100, 200 and
+    // 400 ms.
     assert_eq!(domain.sent[&port(3)].0, 2 * 4);
     // The last of it and what comes each period after are for all: leases live by it.
     domain.run_for(millis(100));
@@ -739,9 +744,9 @@ fn who_has_answered_does_not_hear_a_birth_again_and_who_comes_meanwhile_does() {
 }
 
 #[test]
-fn whom_the_answer_did_not_reach_hears_a_birth_again() {
+fn a_peer_that_missed_the_answer_gets_a_startup_repeat() {
     let mut domain = on_one_host(2);
-    // The first calls, and is not heard until its third.
+    // The first announces itself, and only its third announcement arrives.
     domain.cuts = vec![(0, 1), (1, 0)];
     domain.run_for(millis(150));
     domain.cuts.clear();
@@ -752,7 +757,7 @@ fn whom_the_answer_did_not_reach_hears_a_birth_again() {
 }
 
 #[test]
-fn a_change_is_repeated_to_those_who_know_us() {
+fn a_changed_announcement_is_repeated_to_discovered_peers() {
     let mut domain = on_one_host(2);
     domain.run_for(millis(50));
     domain.cuts = vec![(0, 1)];
@@ -762,8 +767,11 @@ fn a_change_is_repeated_to_those_who_know_us() {
     domain.run_for(millis(50));
     domain.cuts.clear();
     domain.run_for(millis(60));
-    let told = domain.nodes[1].machine.participants().next();
-    assert_eq!(told.expect("the first").user_data, b"enclave=/elsewhere;");
+    let announced = domain.nodes[1].machine.participants().next();
+    assert_eq!(
+        announced.expect("the first").user_data,
+        b"enclave=/elsewhere;"
+    );
 }
 
 #[test]
@@ -810,7 +818,7 @@ fn manual_liveliness_is_asserted_by_the_application() {
 }
 
 #[test]
-fn tables_have_an_end() {
+fn participant_tables_have_limits() {
     let mut domain = Domain::new(1);
     let mut small = config(0, 0);
     small.limits.participants = 2;
@@ -827,7 +835,7 @@ fn tables_have_an_end() {
     domain.run_for(secs(30));
     let machine = &domain.nodes[0].machine;
     assert_eq!(machine.participants().count(), 2);
-    assert_eq!(machine.endpoints().count(), 5);
+    assert_eq!(machine.remote_endpoints().count(), 5);
     assert!(machine.stats().participants_refused > 0);
     assert!(machine.stats().endpoints_refused > 0);
     assert!(losses(&domain, 0).is_empty());
@@ -844,9 +852,9 @@ fn one_announcement(mut config: pteros_rtps::participant::ParticipantConfig) -> 
 }
 
 /// The last datagram of a participant that leaves.
-fn goodbye_of(domain: &mut Domain, node: usize) -> Vec<u8> {
+fn dispose_datagram_of(domain: &mut Domain, node: usize) -> Vec<u8> {
     let mut out = Outbox::new();
     let now = domain.now;
-    domain.nodes[node].machine.farewell(now, &mut out);
+    domain.nodes[node].machine.shut_down(now, &mut out);
     out.iter().last().map(|d| d.parts.concat()).unwrap()
 }

@@ -1,12 +1,12 @@
-//! Graphs of other stacks, as they were recorded: everything that one node
-//! sent is given to a participant that stands in for the other node. It must
-//! find the participant, all its endpoints, the match, and the goodbye.
+//! Replay of recorded graphs of other stacks. Everything that one node sent is
+//! given to a participant in place of the other node. It must discover the
+//! participant and all its endpoints, match, and notice the dispose.
 
 mod vectors;
 
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
-use pteros_rtps::locator::{Locator, OwnAddress, Reach};
+use pteros_rtps::locator::{Locator, NetworkScope, OwnAddress};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{LostReason, Participant, ParticipantConfig, ParticipantEvent};
 use pteros_rtps::qos::EndpointQos;
@@ -31,7 +31,7 @@ fn prefix(hex: &str) -> GuidPrefix {
 }
 
 /// One node of a recording, seen by the other.
-struct Scene {
+struct RecordedGraph {
     name: &'static str,
     domain_id: u32,
     /// The node that is watched.
@@ -42,17 +42,17 @@ struct Scene {
     endpoints: usize,
 }
 
-/// What we saw of them.
-struct Seen {
+/// The discovered state.
+struct ReplayResult {
     machine: Participant,
     events: Vec<ParticipantEvent>,
     sent_to: Vec<Locator>,
 }
 
-fn replay(scene: &Scene, local: Option<EndpointData>) -> Seen {
+fn replay(scene: &RecordedGraph, local: Option<EndpointData>) -> ReplayResult {
     let mut config = ParticipantConfig::new(prefix(scene.us), scene.domain_id);
-    config.reach = Reach {
-        own: vec![OwnAddress {
+    config.network = NetworkScope {
+        addresses: vec![OwnAddress {
             ip: scene.our_ip,
             prefix_length: 24,
         }],
@@ -62,7 +62,7 @@ fn replay(scene: &Scene, local: Option<EndpointData>) -> Seen {
     if let Some(data) = local {
         machine.add_reader(Instant::ZERO, data);
     }
-    let mut seen = Seen {
+    let mut seen = ReplayResult {
         machine,
         events: Vec::new(),
         sent_to: Vec::new(),
@@ -93,8 +93,8 @@ fn replay(scene: &Scene, local: Option<EndpointData>) -> Seen {
 }
 
 /// Counts are tshark's: distinct PID_ENDPOINT_GUIDs of each sender.
-const SCENES: &[Scene] = &[
-    Scene {
+const RECORDED_GRAPHS: &[RecordedGraph] = &[
+    RecordedGraph {
         name: "cyclone-action",
         domain_id: 15,
         them: "0110753a9b368644215b55eb",
@@ -102,7 +102,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 26,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-action",
         domain_id: 15,
         them: "0110987eef39fcb2bd197f02",
@@ -110,7 +110,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 27,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-chatter",
         domain_id: 31,
         them: "0110dca34d578009447423a3",
@@ -118,7 +118,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-chatter",
         domain_id: 31,
         them: "01108c38c6eb31ef050f5d67",
@@ -126,7 +126,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-large",
         domain_id: 21,
         them: "0110cb690db823298059a829",
@@ -134,7 +134,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-large",
         domain_id: 21,
         them: "01100305048f7d8a5ff3749d",
@@ -142,7 +142,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-latched",
         domain_id: 19,
         them: "01100457365671825344e158",
@@ -150,7 +150,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 7,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-latched",
         domain_id: 19,
         them: "0110edc8fed16fd633fc4587",
@@ -158,7 +158,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 7,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-param",
         domain_id: 17,
         them: "0110950ffc45c94226315852",
@@ -166,7 +166,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 18,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-param",
         domain_id: 17,
         them: "01106c5ea6b37895af07ecc6",
@@ -174,7 +174,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-param",
         domain_id: 17,
         them: "01106943e540cdafb60aa002",
@@ -182,7 +182,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 6,
     },
-    Scene {
+    RecordedGraph {
         name: "cyclone-service",
         domain_id: 13,
         them: "01103e8814e443a454ebf883",
@@ -190,7 +190,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 20,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-action",
         domain_id: 16,
         them: "010f8b5b57136a8400000000",
@@ -198,7 +198,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 26,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-action",
         domain_id: 16,
         them: "010f7b613d13ca0100000000",
@@ -206,7 +206,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 27,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-chatter",
         domain_id: 32,
         them: "010f8b5bbe2289df00000000",
@@ -214,7 +214,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-chatter",
         domain_id: 32,
         them: "010f7b619b22a85800000000",
@@ -222,7 +222,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-large",
         domain_id: 22,
         them: "010f8b5bfa193d5e00000000",
@@ -230,7 +230,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-large",
         domain_id: 22,
         them: "010f7b61f919ea1a00000000",
@@ -238,7 +238,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-latched",
         domain_id: 20,
         them: "010f8b5b6a18aadb00000000",
@@ -246,7 +246,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 7,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-latched",
         domain_id: 20,
         them: "010f7b6149185cce00000000",
@@ -254,7 +254,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 7,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-param",
         domain_id: 18,
         them: "010f8b5b0316409200000100",
@@ -262,7 +262,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 18,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-param",
         domain_id: 18,
         them: "010f7b61e11589d400000000",
@@ -270,7 +270,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 1],
         endpoints: 19,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-param",
         domain_id: 18,
         them: "010f8b5b0316409200000000",
@@ -278,7 +278,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 6,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-service",
         domain_id: 14,
         them: "010f8b5b8611795500000000",
@@ -286,7 +286,7 @@ const SCENES: &[Scene] = &[
         our_ip: [10, 99, 7, 2],
         endpoints: 20,
     },
-    Scene {
+    RecordedGraph {
         name: "fastdds-service",
         domain_id: 14,
         them: "010f7b616f11c86200000000",
@@ -296,9 +296,9 @@ const SCENES: &[Scene] = &[
     },
 ];
 
-const TALKERS: &[(Scene, VendorId, u16)] = &[
+const TALKER_GRAPHS: &[(RecordedGraph, VendorId, u16)] = &[
     (
-        Scene {
+        RecordedGraph {
             name: "cyclone-chatter",
             domain_id: 31,
             them: "0110dca34d578009447423a3",
@@ -310,7 +310,7 @@ const TALKERS: &[(Scene, VendorId, u16)] = &[
         15160,
     ),
     (
-        Scene {
+        RecordedGraph {
             name: "fastdds-chatter",
             domain_id: 32,
             them: "010f8b5bbe2289df00000000",
@@ -324,32 +324,32 @@ const TALKERS: &[(Scene, VendorId, u16)] = &[
 ];
 
 #[test]
-fn every_recorded_node_is_found_with_all_its_endpoints_and_leaves_politely() {
-    for scene in SCENES {
+fn every_recorded_node_is_discovered_with_all_its_endpoints_and_disposed() {
+    for scene in RECORDED_GRAPHS {
         let seen = replay(scene, None);
-        let told = |wanted: fn(&ParticipantEvent) -> bool| {
+        let announced = |wanted: fn(&ParticipantEvent) -> bool| {
             seen.events.iter().filter(|e| wanted(e)).count()
         };
         let name = (scene.name, scene.them);
         let found = |e: &ParticipantEvent| matches!(e, ParticipantEvent::ParticipantDiscovered(_));
         let endpoints = |e: &ParticipantEvent| matches!(e, ParticipantEvent::EndpointDiscovered(_));
-        assert_eq!(told(found), 1, "{name:?}");
-        assert_eq!(told(endpoints), scene.endpoints, "{name:?}");
+        assert_eq!(announced(found), 1, "{name:?}");
+        assert_eq!(announced(endpoints), scene.endpoints, "{name:?}");
         assert_eq!(seen.machine.stats().malformed, 0, "{name:?}");
         assert_eq!(seen.machine.stats().impersonation, 0, "{name:?}");
         let last = seen.events.last();
-        let goodbye = ParticipantEvent::ParticipantLost {
+        let dispose = ParticipantEvent::ParticipantLost {
             prefix: prefix(scene.them),
-            reason: LostReason::Goodbye,
+            reason: LostReason::Disposed,
         };
-        assert_eq!(last, Some(&goodbye), "{name:?}");
-        assert_eq!(seen.machine.endpoints().count(), 0, "{name:?}");
+        assert_eq!(last, Some(&dispose), "{name:?}");
+        assert_eq!(seen.machine.remote_endpoints().count(), 0, "{name:?}");
     }
 }
 
 #[test]
-fn a_recorded_talker_matches_our_listener_and_is_answered_where_it_listens() {
-    for (scene, vendor, port) in TALKERS {
+fn a_recorded_talker_matches_our_listener_and_is_answered_at_its_locator() {
+    for (scene, vendor, port) in TALKER_GRAPHS {
         let guid = prefix(scene.us).with(EntityId::new([0, 0, 9], EntityId::KIND_READER_NO_KEY));
         let listener = EndpointData::new(
             guid,
@@ -379,7 +379,7 @@ fn a_recorded_talker_matches_our_listener_and_is_answered_where_it_listens() {
 }
 
 #[test]
-fn damaged_recordings_do_no_harm() {
+fn damaged_recordings_are_harmless() {
     let mut random = 0x1234_5678_9abc_def1u64;
     let mut next = move || {
         random ^= random << 13;
@@ -387,7 +387,7 @@ fn damaged_recordings_do_no_harm() {
         random ^= random << 17;
         random
     };
-    for scene in SCENES {
+    for scene in RECORDED_GRAPHS {
         let mut machine = Participant::new(
             Instant::ZERO,
             ParticipantConfig::new(prefix(scene.us), scene.domain_id),
@@ -418,6 +418,6 @@ fn damaged_recordings_do_no_harm() {
             }
         }
         assert!(machine.participants().count() <= 1);
-        assert!(machine.endpoints().count() <= 1024);
+        assert!(machine.remote_endpoints().count() <= 1024);
     }
 }

@@ -1,11 +1,11 @@
-//! What RTPS 2.5 §8.4.2 demands of every writer and reader, whatever the link
-//! does to their datagrams; read from what they sent.
+//! Required behaviour of every writer and reader (RTPS 2.5 §8.4.2) on a faulty
+//! network, checked on the sent datagrams.
 
 mod pair;
 
 use std::collections::BTreeSet;
 
-use pair::net::Said;
+use pair::net::SubmessageSummary;
 use pair::{Pair, R};
 use pteros_rtps::qos::{EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
@@ -35,12 +35,12 @@ fn troubled(seed: u64, reliability: Reliability) -> (Pair, R) {
 }
 
 #[test]
-fn what_was_acknowledged_once_is_acknowledged_for_ever() {
+fn an_acknowledgement_is_never_taken_back() {
     for seed in 0..50 {
         let (pair, _) = troubled(seed, Reliability::Reliable);
         let mut highest = 0;
-        for said in pair.net.log.iter().flatten() {
-            if let Said::AckNack(base, _) = *said {
+        for summary in pair.net.log.iter().flatten() {
+            if let SubmessageSummary::AckNack(base, _) = *summary {
                 assert!(base >= highest, "seed {seed}: {base} after {highest}");
                 highest = base;
             }
@@ -51,13 +51,15 @@ fn what_was_acknowledged_once_is_acknowledged_for_ever() {
 }
 
 #[test]
-fn no_sample_leaves_before_an_earlier_one() {
+fn no_sample_is_sent_before_an_earlier_one() {
     for seed in 0..50 {
         let (pair, _) = troubled(seed, Reliability::Reliable);
         let mut seen = BTreeSet::new();
         let mut repairs = 0;
-        for said in pair.net.log.iter().flatten() {
-            let Said::Data(number) = *said else { continue };
+        for summary in pair.net.log.iter().flatten() {
+            let SubmessageSummary::Data(number) = *summary else {
+                continue;
+            };
             let highest = seen.last().copied().unwrap_or_default();
             if seen.insert(number) {
                 assert!(number > highest, "seed {seed}: {number} after {highest}");
@@ -78,7 +80,12 @@ fn a_best_effort_reader_never_goes_back() {
         let rises = numbers.is_sorted_by(|earlier, later| earlier < later);
         assert!(rises, "seed {seed}: {numbers:?}");
         assert!(!numbers.is_empty(), "seed {seed} brings nothing");
-        let asked = |said: &Said| matches!(said, Said::AckNack(..) | Said::Heartbeat(..));
+        let asked = |summary: &SubmessageSummary| {
+            matches!(
+                summary,
+                SubmessageSummary::AckNack(..) | SubmessageSummary::Heartbeat(..)
+            )
+        };
         assert_eq!(pair.net.count(asked), 0, "seed {seed}");
     }
 }

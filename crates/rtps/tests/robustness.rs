@@ -1,5 +1,5 @@
-//! Damaged datagrams: cut off at every byte, every byte changed. Nothing
-//! panics, nothing is read past its end, and what is read obeys its rules.
+//! Damaged datagrams: cut off at every byte, every byte changed. Nothing panics or
+//! reads past the end, and parsed values obey their rules.
 
 mod vectors;
 
@@ -40,8 +40,8 @@ fn look_at(submessage: &Submessage<'_>) {
             assert!(data.sequence.0 > 0);
             let _ = (data.change_kind(), data.inline_qos.key_hash());
             let _ = data.inline_qos.related_sample_identity();
-            let _ = data.inline_qos.not_understood();
-            let _ = data.inline_qos.is_directed_past(Guid::UNKNOWN);
+            let _ = data.inline_qos.unknown_must_understand();
+            let _ = data.inline_qos.is_directed_to_others(Guid::UNKNOWN);
             read_payload(data.payload);
         }
         Submessage::DataFrag(fragment) => {
@@ -66,8 +66,8 @@ fn look_at(submessage: &Submessage<'_>) {
 /// A payload as each kind of discovery data, whatever it is.
 fn read_payload(payload: &[u8]) {
     if let Ok(mut data) = ParticipantData::parse(payload) {
-        // Each vendor tells its product's version in a parameter of its own; we
-        // write only ours.
+        // Each vendor announces its product version in its own parameter; we write
+        // only ours.
         data.product = data.product.filter(|_| data.vendor == VendorId::PTEROS);
         assert_eq!(ParticipantData::parse(&data.encode()).as_ref(), Ok(&data));
     }
@@ -78,7 +78,7 @@ fn read_payload(payload: &[u8]) {
 }
 
 /// One datagram of each shape (kinds and rough sizes of its submessages), short
-/// ones only: damage to the middle of a long payload teaches nothing.
+/// ones only: damage to the middle of a long payload finds nothing new.
 fn shapes() -> Vec<Vec<u8>> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -101,13 +101,13 @@ fn shapes() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn cut_off_anywhere() {
+fn datagrams_cut_off_at_every_byte() {
     for scenario in SCENARIOS {
         for (index, captured) in load(scenario).into_iter().enumerate() {
             let message = captured.message;
             let whole = read_all(&message);
-            // Every tenth datagram at every byte, as far as the heads go; the
-            // others, and long payloads, here and there.
+            // Every tenth datagram at every byte of its headers; the others, and
+            // long payloads, at some bytes.
             let step = if index % 10 == 0 { 1 } else { 37 };
             let cuts = (0..message.len()).filter(|at| at % 97 == 0 || *at < 1200 && at % step == 0);
             for cut in cuts {
@@ -118,7 +118,7 @@ fn cut_off_anywhere() {
 }
 
 #[test]
-fn every_byte_changed() {
+fn datagrams_with_every_byte_changed() {
     let shapes = shapes();
     assert!(shapes.len() > 60, "{} shapes", shapes.len());
     for mut message in shapes {

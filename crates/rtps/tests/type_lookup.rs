@@ -1,4 +1,5 @@
-//! Types told and asked for between participants (XTypes 1.3 §7.6.3.3).
+//! TypeLookup between participants (XTypes 1.3 §7.6.3.3): types offered and
+//! requested.
 
 mod domain;
 
@@ -6,8 +7,8 @@ use domain::{Domain, address, config, endpoint, prefix};
 use pteros_interfaces::nav_msgs::msg::Odometry;
 use pteros_msg::Message;
 use pteros_msg::typeobject::TypeObjects;
-use pteros_msg::typeobject::lookup::{Identity, Operation, Request};
-use pteros_rtps::discovery::type_lookup::ForeignType;
+use pteros_msg::typeobject::lookup::{LookupOperation, LookupRequest, SampleIdentity};
+use pteros_rtps::discovery::type_lookup::RemoteType;
 use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::EndpointQos;
@@ -17,7 +18,7 @@ use pteros_rtps::time::Duration;
 fn with_odometry(domain: &mut Domain) -> Guid {
     let objects = TypeObjects::new(Odometry::type_description()).unwrap();
     let machine = &mut domain.nodes[0].machine;
-    machine.promise_type(Odometry::TYPE_INFORMATION, Odometry::type_description);
+    machine.offer_type_lazily(Odometry::TYPE_INFORMATION, Odometry::type_description);
     let guid = domain.new_guid(0, EntityId::KIND_WRITER_NO_KEY);
     let mut data = endpoint(guid, "rt/odom", &objects.name, EndpointQos::default());
     data.type_information = Some(Odometry::TYPE_INFORMATION.into());
@@ -26,18 +27,19 @@ fn with_odometry(domain: &mut Domain) -> Guid {
     guid
 }
 
-fn ask(domain: &mut Domain, node: usize, guid: Guid) -> Option<ForeignType> {
+fn ask(domain: &mut Domain, node: usize, guid: Guid) -> Option<RemoteType> {
     let now = domain.now;
-    let answer = domain.nodes[node].machine.foreign_type(now, guid);
+    let answer = domain.nodes[node].machine.remote_type(now, guid);
     domain.flush(node);
     answer
 }
 
-/// Asks as the owner of a participant should; the answer, and how often it asked.
-fn ask_until_told(domain: &mut Domain, guid: Guid) -> (ForeignType, usize) {
+/// Requests a type as the owner of a participant does. Returns the answer, and the
+/// number of requests.
+fn request_until_known(domain: &mut Domain, guid: Guid) -> (RemoteType, usize) {
     for count in 1.. {
         match ask(domain, 1, guid) {
-            Some(ForeignType::Asked) => domain.run_for(Duration::from_millis(500)),
+            Some(RemoteType::Requested) => domain.run_for(Duration::from_millis(500)),
             Some(other) => return (other, count),
             None => panic!("the endpoint is gone"),
         }
@@ -45,9 +47,9 @@ fn ask_until_told(domain: &mut Domain, guid: Guid) -> (ForeignType, usize) {
     unreachable!()
 }
 
-/// What is said of odometry; TypeObjects know no defaults.
-fn assert_is_odometry(found: &ForeignType) {
-    let ForeignType::Known(description) = found else {
+/// The description of odometry without defaults, which TypeObjects do not carry.
+fn assert_is_odometry(found: &RemoteType) {
+    let RemoteType::Known(description) = found else {
         panic!("{found:?}");
     };
     let expected = Odometry::type_description();
@@ -61,14 +63,14 @@ fn assert_is_odometry(found: &ForeignType) {
 }
 
 #[test]
-fn a_peer_that_does_not_know_a_type_asks_for_it_and_is_told() {
+fn a_peer_that_does_not_know_a_type_requests_it_and_gets_it() {
     let mut domain = Domain::met(2);
     let guid = with_odometry(&mut domain);
-    assert_eq!(ask(&mut domain, 1, guid), Some(ForeignType::Asked));
+    assert_eq!(ask(&mut domain, 1, guid), Some(RemoteType::Requested));
     domain.run_for(Duration::from_millis(50));
     let events = &domain.nodes[1].events;
     assert!(
-        events.contains(&ParticipantEvent::TypesLearned),
+        events.contains(&ParticipantEvent::TypeObjectsReceived),
         "{events:?}"
     );
     let found = ask(&mut domain, 1, guid).unwrap();
@@ -76,7 +78,7 @@ fn a_peer_that_does_not_know_a_type_asks_for_it_and_is_told() {
 }
 
 #[test]
-fn a_type_is_told_though_a_third_of_the_datagrams_is_lost() {
+fn a_type_is_received_at_33_percent_loss() {
     for seed in 1..20 {
         let mut domain = Domain::new(seed);
         domain.join(config(0, 0));
@@ -84,41 +86,41 @@ fn a_type_is_told_though_a_third_of_the_datagrams_is_lost() {
         domain.run_for(Duration::from_millis(500));
         let guid = with_odometry(&mut domain);
         domain.loss = 33;
-        let (found, _) = ask_until_told(&mut domain, guid);
+        let (found, _) = request_until_known(&mut domain, guid);
         assert_is_odometry(&found);
     }
 }
 
 #[test]
-fn a_peer_that_never_answers_is_asked_four_times() {
+fn a_peer_that_never_answers_gets_four_requests() {
     let mut domain = Domain::met(2);
     let guid = with_odometry(&mut domain);
     domain.cuts = vec![(0, 1)];
-    let (found, count) = ask_until_told(&mut domain, guid);
-    assert_eq!((found, count), (ForeignType::NoAnswer, 5));
+    let (found, count) = request_until_known(&mut domain, guid);
+    assert_eq!((found, count), (RemoteType::TimedOut, 5));
 }
 
 #[test]
-fn a_peer_without_type_information_is_not_asked() {
+fn a_peer_without_type_information_gets_no_request() {
     let mut domain = Domain::met(2);
     let guid = domain.add_writer(0, "rt/odom", EndpointQos::default());
     domain.run_for(Duration::from_millis(500));
-    assert_eq!(ask(&mut domain, 1, guid), Some(ForeignType::Silent));
+    assert_eq!(ask(&mut domain, 1, guid), Some(RemoteType::NotAnnounced));
 }
 
 #[test]
-fn only_the_asker_gets_the_reply() {
+fn only_the_requesting_peer_gets_the_reply() {
     let mut domain = Domain::met(3);
     let guid = with_odometry(&mut domain);
     let before = domain.sent.get(&address(2)).copied();
-    assert_eq!(ask(&mut domain, 1, guid), Some(ForeignType::Asked));
+    assert_eq!(ask(&mut domain, 1, guid), Some(RemoteType::Requested));
     domain.run_for(Duration::from_millis(50));
     let after = domain.sent.get(&address(2)).copied();
     let bytes = |sent: Option<(usize, usize)>| sent.map_or(0, |(_, bytes)| bytes);
     assert!(bytes(after) - bytes(before) < 1_000, "{before:?} {after:?}");
 }
 
-/// DATA of that number of node 1's writer of requests, then its HEARTBEAT.
+/// DATA with that number of node 1's request writer, then its HEARTBEAT.
 fn request_datagram(number: u32, payload: &[u8]) -> Vec<u8> {
     let ids = [
         EntityId::TYPE_REQUEST_READER.to_bytes(),
@@ -144,14 +146,14 @@ fn request_datagram(number: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_for_one_type_a_thousand_times_is_answered_once() {
+fn a_thousand_repeats_of_a_request_get_one_answer() {
     let mut domain = Domain::met(2);
     with_odometry(&mut domain);
     let objects = TypeObjects::new(Odometry::type_description()).unwrap();
-    let request = Request {
-        identity: Identity::default(),
+    let request = LookupRequest {
+        identity: SampleIdentity::default(),
         instance: String::new(),
-        operation: Operation::Types,
+        operation: LookupOperation::Types,
         ids: vec![objects.own.complete.id; 1_000],
     };
     let sent = |domain: &Domain| domain.sent.get(&address(1)).map_or(0, |(_, bytes)| *bytes);
@@ -164,17 +166,17 @@ fn a_request_for_one_type_a_thousand_times_is_answered_once() {
 }
 
 #[test]
-fn a_burst_of_questions_loses_no_answer() {
+fn a_burst_of_requests_loses_no_reply() {
     let mut domain = Domain::met(2);
     with_odometry(&mut domain);
     let objects = TypeObjects::new(Odometry::type_description()).unwrap();
     let sent = |domain: &Domain| domain.sent.get(&address(1)).map_or(0, |(_, bytes)| *bytes);
     let before = sent(&domain);
     for number in 1..=500 {
-        let request = Request {
-            identity: Identity::default(),
+        let request = LookupRequest {
+            identity: SampleIdentity::default(),
             instance: String::new(),
-            operation: Operation::Types,
+            operation: LookupOperation::Types,
             ids: vec![objects.own.complete.id],
         };
         let datagram = request_datagram(number, &request.encode());
@@ -187,14 +189,14 @@ fn a_burst_of_questions_loses_no_answer() {
 }
 
 #[test]
-fn a_stranger_is_not_answered() {
+fn an_unmatched_peer_gets_no_reply() {
     let mut domain = Domain::met(2);
     with_odometry(&mut domain);
     let objects = TypeObjects::new(Odometry::type_description()).unwrap();
-    let request = Request {
-        identity: Identity::default(),
+    let request = LookupRequest {
+        identity: SampleIdentity::default(),
         instance: String::new(),
-        operation: Operation::Types,
+        operation: LookupOperation::Types,
         ids: vec![objects.own.complete.id],
     };
     let mut datagram = request_datagram(1, &request.encode());

@@ -1,20 +1,20 @@
-//! What a governance document asks for, as the bits that participants and
-//! endpoints announce (DDS Security 1.1 §7.4.1.5, §7.4.1.6, §9.4.2): two that
-//! protect in different ways do not match.
+//! Security attributes: the governance rules as the bits that participants and
+//! endpoints announce (DDS Security 1.1 §7.4.1.5, §7.4.1.6, §9.4.2). Endpoints that
+//! are protected differently do not match.
 
 use crate::governance::{DomainRule, PayloadProtection, Protection, TopicRule};
 
 /// PARTICIPANT_SECURITY_INFO or ENDPOINT_SECURITY_INFO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecurityInfo {
-    /// What is protected.
+    /// The protection.
     pub attributes: u32,
-    /// How the built-in plug-ins do it.
+    /// How the built-in plug-ins protect it.
     pub plugin_attributes: u32,
 }
 
 impl SecurityInfo {
-    /// What a participant of a domain with this rule announces.
+    /// The attributes of a participant in a domain with this rule.
     pub fn of_participant(rule: &DomainRule) -> Self {
         let kinds = [rule.rtps, rule.discovery, rule.liveliness];
         let bits = |is: fn(Protection) -> bool| {
@@ -29,7 +29,7 @@ impl SecurityInfo {
         }
     }
 
-    /// What an endpoint of a topic with this rule announces.
+    /// The attributes of an endpoint of a topic with this rule.
     pub fn of_endpoint(rule: &TopicRule) -> Self {
         let encrypts_payload = rule.data == PayloadProtection::Encrypt;
         let attributes = [
@@ -38,7 +38,7 @@ impl SecurityInfo {
             rule.discovery_protected,
             rule.metadata.is_on(),
             rule.data != PayloadProtection::None,
-            // Keys are hashed where payloads are hidden.
+            // Key hashes are sent as hashes where payloads are encrypted.
             encrypts_payload,
             rule.liveliness_protected,
         ];
@@ -53,16 +53,17 @@ impl SecurityInfo {
         }
     }
 
-    /// Whether both protect alike. One that announces nothing valid, or nothing
-    /// at all, is an older implementation or an open one, and does not.
+    /// Whether both have the same protection. A peer that announces no valid
+    /// attributes is an older implementation or an unprotected one, and does not
+    /// match.
     pub fn matches(self, other: Self) -> bool {
         self.attributes & VALID != 0
             && self.attributes == other.attributes
             && self.plugin_attributes == other.plugin_attributes
     }
 
-    /// What of a participant's governance is not as in this one; nothing where one
-    /// of both announces nothing valid.
+    /// How a participant's governance differs from this one; `None` if either
+    /// announces no valid attributes.
     pub fn difference(self, theirs: Self) -> Option<String> {
         if (self.attributes & theirs.attributes & VALID) == 0 {
             return None;
@@ -75,9 +76,10 @@ impl SecurityInfo {
                 (true, false) => "SIGN",
                 (true, true) => "ENCRYPT",
             };
-            match has(plugin, bit << 3) && kind != "NONE" {
-                true => format!("{kind}_WITH_ORIGIN_AUTHENTICATION"),
-                false => kind.to_owned(),
+            if has(plugin, bit << 3) && kind != "NONE" {
+                format!("{kind}_WITH_ORIGIN_AUTHENTICATION")
+            } else {
+                kind.to_owned()
             }
         };
         let kinds = [("rtps", 1), ("discovery", 2), ("liveliness", 4)];
@@ -90,28 +92,34 @@ impl SecurityInfo {
         ))
     }
 
-    /// The value of its parameter in this byte order.
+    /// Encodes the value of its parameter in this byte order.
     pub fn to_bytes(self, big_endian: bool) -> [u8; 8] {
-        let bytes = |number: u32| match big_endian {
-            true => number.to_be_bytes(),
-            false => number.to_le_bytes(),
+        let bytes = |number: u32| {
+            if big_endian {
+                number.to_be_bytes()
+            } else {
+                number.to_le_bytes()
+            }
         };
         let ([a, b, c, d], [e, f, g, h]) = (bytes(self.attributes), bytes(self.plugin_attributes));
         [a, b, c, d, e, f, g, h]
     }
 
-    /// Reads the value of the parameter in whichever byte order makes it valid.
+    /// Decodes the value of the parameter in the byte order that makes it valid.
     pub fn from_either(bytes: [u8; 8]) -> Option<Self> {
         let either = [false, true].map(|big_endian| Self::from_bytes(bytes, big_endian));
         either.into_iter().find(|info| info.attributes & VALID != 0)
     }
 
-    /// Reads the value of the parameter.
+    /// Decodes the value of the parameter.
     pub fn from_bytes(bytes: [u8; 8], big_endian: bool) -> Self {
         let [a, b, c, d, e, f, g, h] = bytes;
-        let number = |bytes: [u8; 4]| match big_endian {
-            true => u32::from_be_bytes(bytes),
-            false => u32::from_le_bytes(bytes),
+        let number = |bytes: [u8; 4]| {
+            if big_endian {
+                u32::from_be_bytes(bytes)
+            } else {
+                u32::from_le_bytes(bytes)
+            }
         };
         Self {
             attributes: number([a, b, c, d]),
@@ -129,7 +137,7 @@ fn bits(flags: &[bool]) -> u32 {
     bits
 }
 
-/// Without it the other bits mean nothing.
+/// Without this bit the other bits mean nothing.
 const VALID: u32 = 1 << 31;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! X.509 certificates and revocation lists: read, and signatures checked over
-//! the very bytes that came. Both versions of certificates are read, since
-//! `openssl x509 -req` writes version 1 unless told otherwise.
+//! X.509 certificates and revocation lists. Signatures are checked over the
+//! received bytes. Certificates of versions 1 and 3 are read, because
+//! `openssl x509 -req` writes version 1 by default.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use x509_cert::spki::AlgorithmIdentifierOwned;
 use x509_cert::time::Time;
 
 use crate::date::{UnixTime, Validity};
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
 use crate::key::{PublicKey, Scheme};
 use crate::pem;
 use crate::subject::SubjectName;
@@ -32,7 +32,7 @@ pub struct Certificate {
     validity: Validity,
     key: PublicKey,
     key_identifier: Option<Vec<u8>>,
-    /// What basicConstraints say; nothing in version 1.
+    /// From basicConstraints; `None` in version 1.
     may_issue: Option<bool>,
     may_sign_certificates: Option<bool>,
     may_sign: Option<bool>,
@@ -54,9 +54,9 @@ impl fmt::Debug for Certificate {
 
 impl Certificate {
     /// The certificates of a PEM file, at least one and at most eight.
-    pub fn from_pem(file: &str, text: &[u8]) -> Result<Vec<Self>, Fault> {
+    pub fn from_pem(file: &str, text: &[u8]) -> Result<Vec<Self>, Diagnostic> {
         let fault =
-            |reason: &str, remedy: &str| Fault::new(file, "certificate", "", reason, remedy);
+            |reason: &str, remedy: &str| Diagnostic::new(file, "certificate", "", reason, remedy);
         if text.starts_with(b"pkcs11:") {
             return Err(fault(
                 "certificates on PKCS#11 tokens cannot be used here",
@@ -72,7 +72,7 @@ impl Certificate {
             })
             .map(|block| {
                 Self::from_der(&block.der)
-                    .map_err(|reason| fault(&reason, "make a new one: `pteros security`"))
+                    .map_err(|reason| fault(&reason, "create a new one: `pteros security`"))
             })
             .take(CERTIFICATES.saturating_add(1))
             .collect::<Result<Vec<_>, _>>()?;
@@ -81,12 +81,12 @@ impl Certificate {
             1..=CERTIFICATES => Ok(certificates),
             _ => Err(fault(
                 "a chain of more than eight certificates",
-                "leave out what is not needed",
+                "remove those that are not needed",
             )),
         }
     }
 
-    /// Reads one; the error is the reason.
+    /// Decodes one certificate; the error is the reason.
     pub fn from_der(der: &[u8]) -> Result<Self, String> {
         let malformed = |error: der::Error| format!("malformed: {error}");
         let parsed = x509_cert::Certificate::from_der(der).map_err(malformed)?;
@@ -141,7 +141,7 @@ impl Certificate {
         })
     }
 
-    /// As it came.
+    /// The received DER.
     pub fn der(&self) -> &[u8] {
         &self.der
     }
@@ -151,13 +151,13 @@ impl Certificate {
         pem::encode("CERTIFICATE", &self.der)
     }
 
-    /// Whose it is.
+    /// The subject.
     pub fn subject(&self) -> &SubjectName {
         &self.subject
     }
 
-    /// SHA-256 of the subject name in DER, which names a participant (DDS
-    /// Security 1.1 §9.3.3).
+    /// SHA-256 of the subject name in DER, from which the participant GUID is made
+    /// (DDS Security 1.1 §9.3.3).
     pub fn subject_hash(&self) -> [u8; 32] {
         let der = self.subject_name.to_der().unwrap_or_default();
         let mut hash = [0; 32];
@@ -165,12 +165,12 @@ impl Certificate {
         hash
     }
 
-    /// Who issued it.
+    /// The issuer.
     pub fn issuer(&self) -> SubjectName {
         SubjectName::of(&self.issuer)
     }
 
-    /// Its number in hexadecimal.
+    /// The serial number in hexadecimal.
     pub fn serial(&self) -> String {
         self.serial
             .iter()
@@ -178,18 +178,18 @@ impl Certificate {
             .collect()
     }
 
-    /// From when to when it holds.
+    /// The validity period.
     pub fn validity(&self) -> Validity {
         self.validity
     }
 
-    /// Its key.
+    /// The public key.
     pub fn key(&self) -> &PublicKey {
         &self.key
     }
 
-    /// Whether its owner may issue certificates: what its extensions say, or
-    /// nothing in version 1.
+    /// Whether the owner may issue certificates, from its extensions; `None` in
+    /// version 1.
     pub fn may_issue(&self) -> Option<bool> {
         match (self.may_issue, self.may_sign_certificates) {
             (None, None) => None,
@@ -197,12 +197,12 @@ impl Certificate {
         }
     }
 
-    /// Whether its owner may sign: what keyUsage says, yes without it.
+    /// Whether the owner may sign: keyUsage, true without it.
     pub fn may_sign(&self) -> bool {
         self.may_sign.unwrap_or(true)
     }
 
-    /// Whether it was issued by itself.
+    /// Whether it is self-signed.
     pub fn is_self_signed(&self) -> bool {
         self.issuer == self.subject_name && self.is_signed_by(self).is_ok()
     }
@@ -242,14 +242,14 @@ impl Signed {
         let signed = issuer.key.verifies(scheme, &self.bytes, &self.signature);
         signed.then_some(()).ok_or_else(|| {
             format!(
-                "the signature is not by the key of '{}', though it says so",
+                "the signature is not by the key of '{}', though the issuer field names it",
                 issuer.subject
             )
         })
     }
 }
 
-/// Serial numbers that an authority has taken back.
+/// Certificate revocation list (CRL): serial numbers that an authority has revoked.
 #[derive(Clone)]
 pub struct RevocationList {
     signed: Signed,
@@ -267,20 +267,20 @@ impl fmt::Debug for RevocationList {
 
 impl RevocationList {
     /// Reads a PEM file with one list that `authority` signed.
-    pub fn from_pem(file: &str, text: &[u8], authority: &Certificate) -> Result<Self, Fault> {
+    pub fn from_pem(file: &str, text: &[u8], authority: &Certificate) -> Result<Self, Diagnostic> {
         let fault = |reason: String| {
-            let remedy = "make it anew with `pteros security revoke`, or remove it";
-            Fault::new(file, "revocation list", "", reason, remedy)
+            let remedy = "create a new one with `pteros security revoke`, or remove it";
+            Diagnostic::new(file, "revocation list", "", reason, remedy)
         };
         let blocks = pem::blocks(file, text)?;
         let mut lists = blocks.iter().filter(|block| block.label == "X509 CRL");
         let (Some(block), None) = (lists.next(), lists.next()) else {
-            return Err(fault("there is not exactly one in the file".into()));
+            return Err(fault("the file does not have exactly one".into()));
         };
         let list = Self::from_der(&block.der).map_err(fault)?;
         if list.issuer != authority.subject_name {
             return Err(fault(format!(
-                "it is by '{}', not by '{}'",
+                "it is signed by '{}', not by '{}'",
                 SubjectName::of(&list.issuer),
                 authority.subject
             )));
@@ -292,7 +292,8 @@ impl RevocationList {
     fn from_der(der: &[u8]) -> Result<Self, String> {
         let malformed = |error: der::Error| format!("malformed: {error}");
         if has_no_version(der) {
-            let reason = "is of version 1; version 2 is read: with OpenSSL, set crl_extensions";
+            let reason =
+                "it has version 1, and version 2 is required: with OpenSSL, set crl_extensions";
             return Err(reason.into());
         }
         let parsed = CertificateList::from_der(der).map_err(malformed)?;
@@ -323,31 +324,31 @@ impl RevocationList {
         })
     }
 
-    /// When this certificate was taken back, if it was.
+    /// When this certificate was revoked; `None` if it was not.
     pub fn revoked(&self, certificate: &Certificate) -> Option<UnixTime> {
         let mut entries = self.revoked.iter();
         let entry = entries.find(|(serial, _)| *serial == certificate.serial)?;
         Some(entry.1)
     }
 
-    /// Serial numbers and when they were taken back.
+    /// Serial numbers and their revocation times.
     pub(crate) fn entries(&self) -> &[(Vec<u8>, UnixTime)] {
         &self.revoked
     }
 
-    /// Until when there should have been a newer one, if it is past.
+    /// When a newer list was due, if that time is past.
     pub fn is_outdated(&self, now: UnixTime) -> Option<UnixTime> {
         self.next_update.filter(|next| *next < now)
     }
 
-    /// When it was made.
+    /// When it was issued.
     pub fn made(&self) -> UnixTime {
         self.this_update
     }
 }
 
-/// Whether a list of revoked certificates begins with its algorithm: it is of version
-/// 1, which OpenSSL writes unless it is told better, and whose version is not told.
+/// Whether a revocation list begins with its algorithm. Then it has version 1,
+/// which OpenSSL writes by default and which has no version field.
 fn has_no_version(der: &[u8]) -> bool {
     let within = |der: &[u8]| first_of(der).ok();
     let list = within(der);
@@ -374,8 +375,8 @@ fn extension<T: for<'a> Decode<'a>>(
         .map_err(|error| format!("the extension {oid} is malformed: {error}"))
 }
 
-/// The algorithm that is named twice, within what is signed and beside it, and
-/// must be the same (RFC 5280 §4.1.1.2).
+/// The algorithm, which is given twice, inside and outside the signed part, and
+/// must be equal (RFC 5280 §4.1.1.2).
 fn algorithm(
     signed: &AlgorithmIdentifierOwned,
     beside: &AlgorithmIdentifierOwned,
@@ -391,7 +392,7 @@ fn whole_bytes(bits: &BitString) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "malformed: a bit string that is no whole bytes".into())
 }
 
-/// The first element of a SEQUENCE as it stands there: what is signed.
+/// The first element of a SEQUENCE as received: the signed part.
 fn first_of(der: &[u8]) -> der::Result<Vec<u8>> {
     let mut outer = SliceReader::new(der)?;
     let header = der::Header::decode(&mut outer)?;
@@ -404,5 +405,5 @@ fn unix(time: Time) -> UnixTime {
     UnixTime(i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
-/// Of one file, or of one peer's chain.
+/// Limit of certificates in a file, or in a peer's chain.
 const CERTIFICATES: usize = 8;

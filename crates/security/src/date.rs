@@ -1,5 +1,5 @@
-//! Points in time as certificates and permissions files state them, in seconds
-//! since 1970 (UTC). No clock is read here: `now` is an argument everywhere.
+//! Times of certificates and permissions files, in seconds since 1970 (UTC). No
+//! clock is read here: `now` is always an argument.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use std::fmt;
 pub struct UnixTime(pub i64);
 
 impl UnixTime {
-    /// Reads `xsd:dateTime`: `CCYY-MM-DDThh:mm:ss[.s…][Z|±hh:mm]`. Without a
-    /// zone it is UTC (DDS Security 1.1 §9.4.1.3.2.2). Leap seconds count as
-    /// the second before.
+    /// Parses `xsd:dateTime`: `CCYY-MM-DDThh:mm:ss[.s…][Z|±hh:mm]`. Without a zone
+    /// it is UTC (DDS Security 1.1 §9.4.1.3.2.2). A leap second counts as the
+    /// second before.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, time) = text.split_once('T')?;
         let mut parts = date.splitn(3, '-');
@@ -75,7 +75,7 @@ impl fmt::Display for UnixTime {
     }
 }
 
-/// From when to when something holds, both included.
+/// Validity period, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
     /// The first moment.
@@ -85,8 +85,8 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// Why it does not hold at `now`, or nothing.
-    pub fn refusal(&self, now: UnixTime) -> Option<String> {
+    /// Why it is not valid at `now`; `None` if it is.
+    pub fn rejection(&self, now: UnixTime) -> Option<String> {
         if now < self.not_before {
             Some(format!(
                 "not valid before {}, now is {now}",
@@ -137,8 +137,8 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days of the Gregorian calendar; years begin in March here, so that the day
-/// that leaps is the last.
+/// Days of the Gregorian calendar. Years begin in March here, so that the leap day
+/// is the last.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 {
         year.saturating_sub(1)
@@ -239,9 +239,14 @@ mod tests {
             not_before: UnixTime(100),
             not_after: UnixTime(200),
         };
-        assert!(validity.refusal(UnixTime(99)).unwrap().contains("before"));
-        assert_eq!(validity.refusal(UnixTime(100)), None);
-        assert_eq!(validity.refusal(UnixTime(200)), None);
-        assert!(validity.refusal(UnixTime(201)).unwrap().contains("expired"));
+        assert!(validity.rejection(UnixTime(99)).unwrap().contains("before"));
+        assert_eq!(validity.rejection(UnixTime(100)), None);
+        assert_eq!(validity.rejection(UnixTime(200)), None);
+        assert!(
+            validity
+                .rejection(UnixTime(201))
+                .unwrap()
+                .contains("expired")
+        );
     }
 }

@@ -1,41 +1,41 @@
-//! XML read strictly: every element is asked for by name, and one that nobody
-//! asked for is a fault. `roxmltree` refuses DTDs, so entities cannot grow.
+//! Strict XML reader: every element is requested by name, and an unknown element is
+//! an error. `roxmltree` refuses DTDs, so entities cannot expand.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use roxmltree::{Document as Tree, Node, ParsingOptions};
 
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
 
-/// The text of a document and where it came from.
+/// The text of a document and its origin.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// The file, or which peer sent it.
+pub struct DocumentSource<'a> {
+    /// The file; for a peer's document, the peer.
     pub file: &'a str,
-    /// The line of `file` on which `text` begins, from 1: a signed document
-    /// stands some lines down in its file.
+    /// Line of `file` on which `text` begins, from 1: a signed document does not
+    /// begin on the first line of its file.
     pub first_line: u32,
     /// The document.
     pub text: &'a str,
 }
 
-impl<'a> Source<'a> {
-    /// The text as a tree, handed to `read` with its root, which has this name.
+impl<'a> DocumentSource<'a> {
+    /// Parses the text and passes the root, which must have this name, to `read`.
     pub(crate) fn read<T>(
         self,
         root: &str,
-        read: impl FnOnce(Element<'_, '_>) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        read: impl FnOnce(Element<'_, '_>) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
         let remedy = match root {
             "policy" => "write an SROS 2 policy, or begin with `pteros security generate_policy`",
             _ => "write the XML of DDS Security 1.1 §9.4.1, or have `pteros security` write it",
         };
-        let fault = |reason: String| Fault::new(self.file, "document", "", reason, remedy);
+        let fault = |reason: String| Diagnostic::new(self.file, "document", "", reason, remedy);
         if self.text.len() > DOCUMENT_BYTES {
             return Err(fault(format!("larger than {DOCUMENT_BYTES} bytes")));
         }
-        // Before the parser, which descends into what is nested.
+        // Before the parser, which recurses into nested elements.
         if let Some(line) = too_deep(self.text) {
             let fault = fault(format!("elements nested more than {DEPTH} deep"));
             return Err(fault.at_line(self.first_line.saturating_add(line)));
@@ -64,8 +64,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The line, from 0, on which tags nest too deep. Counts what looks like a
-/// tag; comments and CDATA can only make it count more.
+/// The line, from 0, on which tags nest too deep. Counts everything that looks like
+/// a tag; comments and CDATA can only increase the count.
 fn too_deep(text: &str) -> Option<u32> {
     let mut depth = 0_usize;
     for (at, _) in text.match_indices('<') {
@@ -91,7 +91,7 @@ fn too_deep(text: &str) -> Option<u32> {
 /// One element.
 #[derive(Clone, Copy)]
 pub(crate) struct Element<'a, 'i> {
-    source: Source<'a>,
+    source: DocumentSource<'a>,
     node: Node<'a, 'i>,
 }
 
@@ -112,19 +112,19 @@ impl<'a, 'i: 'a> Element<'a, 'i> {
         self.node.attribute(name)
     }
 
-    /// A fault of this element.
+    /// A diagnostic for this element.
     pub fn fault(
         &self,
         value: impl AsRef<str>,
         reason: impl Into<String>,
         remedy: impl Into<String>,
-    ) -> Fault {
+    ) -> Diagnostic {
         let name = format!("<{}>", self.name());
-        Fault::new(self.source.file, name, value, reason, remedy).at_line(self.line())
+        Diagnostic::new(self.source.file, name, value, reason, remedy).at_line(self.line())
     }
 
-    /// Its elements in their order. Text among them is a fault.
-    pub fn elements(&self) -> Result<Vec<Element<'a, 'i>>, Fault> {
+    /// Its child elements in order. Text among them is an error.
+    pub fn elements(&self) -> Result<Vec<Element<'a, 'i>>, Diagnostic> {
         let mut elements = Vec::new();
         for node in self.node.children() {
             if node.is_element() {
@@ -146,8 +146,8 @@ impl<'a, 'i: 'a> Element<'a, 'i> {
         Ok(elements)
     }
 
-    /// Its elements by name, each of which must be known.
-    pub fn fields(&self, known: &[&str]) -> Result<Fields<'a, 'i>, Fault> {
+    /// Its child elements by name. An unknown name is an error.
+    pub fn fields(&self, known: &[&str]) -> Result<ElementFields<'a, 'i>, Diagnostic> {
         let mut fields: BTreeMap<&'a str, Vec<Element<'a, 'i>>> = BTreeMap::new();
         for element in self.elements()? {
             if !known.contains(&element.name()) {
@@ -155,28 +155,28 @@ impl<'a, 'i: 'a> Element<'a, 'i> {
             }
             fields.entry(element.name()).or_default().push(element);
         }
-        Ok(Fields { of: *self, fields })
+        Ok(ElementFields { of: *self, fields })
     }
 
-    /// The fault of an element that is not known where it stands.
-    pub fn unknown(&self, within: &str, known: &[&str]) -> Fault {
+    /// The diagnostic for an element that is unknown at this place.
+    pub fn unknown(&self, within: &str, known: &[&str]) -> Diagnostic {
         self.fault(
             "",
             format!("no such element in <{within}>"),
-            format!("remove it; known there: {}", known.join(", ")),
+            format!("remove it; allowed there: {}", known.join(", ")),
         )
     }
 
-    /// Its text without space around it; elements within are a fault.
-    pub fn text(&self) -> Result<&'a str, Fault> {
+    /// Its text without surrounding space. Child elements are an error.
+    pub fn text(&self) -> Result<&'a str, Diagnostic> {
         if let Some(inner) = self.node.children().find(Node::is_element) {
             return Err(self.fault(
                 inner.tag_name().name(),
-                "an element where text is expected",
-                "write the value itself",
+                "an element instead of text",
+                "write the value",
             ));
         }
-        // More than one text node stands beside comments.
+        // Comments divide text into several nodes.
         let mut texts = self
             .node
             .children()
@@ -190,26 +190,25 @@ impl<'a, 'i: 'a> Element<'a, 'i> {
         }
     }
 
-    /// Its text, read by `parse`; `expected` says what it should have been.
+    /// Its text, parsed by `parse`; `expected` describes valid values.
     pub fn value<T>(
         &self,
         parse: impl FnOnce(&str) -> Option<T>,
         expected: &str,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, Diagnostic> {
         let text = self.text()?;
         parse(text).ok_or_else(|| {
             let reason = if text.is_empty() {
                 "empty"
             } else {
-                "no value that this field can have"
+                "not a valid value of this field"
             };
             self.fault(text, reason, format!("write {expected}"))
         })
     }
 
-    /// `true` or `false`, as XML Schema spells them and in any case, since
-    /// vendors' files have `TRUE`, too.
-    pub fn boolean(&self) -> Result<bool, Fault> {
+    /// `true` or `false`, in any case, since vendors' files have `TRUE`, too.
+    pub fn boolean(&self) -> Result<bool, Diagnostic> {
         self.value(
             |text| match text.to_ascii_lowercase().as_str() {
                 "true" | "1" => Some(true),
@@ -221,15 +220,15 @@ impl<'a, 'i: 'a> Element<'a, 'i> {
     }
 }
 
-/// The elements of one element by name.
-pub(crate) struct Fields<'a, 'i> {
+/// The child elements of one element by name.
+pub(crate) struct ElementFields<'a, 'i> {
     of: Element<'a, 'i>,
     fields: BTreeMap<&'a str, Vec<Element<'a, 'i>>>,
 }
 
-impl<'a, 'i: 'a> Fields<'a, 'i> {
-    /// The one element of this name.
-    pub fn one(&self, name: &str) -> Result<Element<'a, 'i>, Fault> {
+impl<'a, 'i: 'a> ElementFields<'a, 'i> {
+    /// The one child element with this name.
+    pub fn one(&self, name: &str) -> Result<Element<'a, 'i>, Diagnostic> {
         self.optional(name)?.ok_or_else(|| {
             self.of.fault(
                 "",
@@ -239,8 +238,8 @@ impl<'a, 'i: 'a> Fields<'a, 'i> {
         })
     }
 
-    /// The element of this name, if there is one; two are a fault.
-    pub fn optional(&self, name: &str) -> Result<Option<Element<'a, 'i>>, Fault> {
+    /// The child element with this name, if there is one. Two are an error.
+    pub fn optional(&self, name: &str) -> Result<Option<Element<'a, 'i>>, Diagnostic> {
         match self.all(name) {
             [] => Ok(None),
             [one] => Ok(Some(*one)),
@@ -252,7 +251,7 @@ impl<'a, 'i: 'a> Fields<'a, 'i> {
         }
     }
 
-    /// All elements of this name.
+    /// All child elements with this name.
     pub fn all(&self, name: &str) -> &[Element<'a, 'i>] {
         self.fields.get(name).map_or(&[], Vec::as_slice)
     }
@@ -260,9 +259,9 @@ impl<'a, 'i: 'a> Fields<'a, 'i> {
 
 /// The `<domains>` of a rule: ids and ranges of ids, both ends included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Domains(Vec<Range<u64>>);
+pub struct DomainSet(Vec<Range<u64>>);
 
-impl Domains {
+impl DomainSet {
     /// Whether this domain is among them.
     pub fn contains(&self, domain: u32) -> bool {
         self.0
@@ -270,17 +269,17 @@ impl Domains {
             .any(|range| range.contains(&u64::from(domain)))
     }
 
-    /// A domain that is named, as an id or an end of a range, and is beyond `last`.
-    pub(crate) fn named_beyond(&self, last: u64) -> Option<u64> {
+    /// An id, or an end of a range, that is greater than `last`.
+    pub(crate) fn has_id_beyond(&self, last: u64) -> Option<u64> {
         let ends = self.0.iter().flat_map(|range| {
-            // A range without an upper end names none.
+            // A range without an upper end has no such id.
             let high = (range.end != u64::MAX).then(|| range.end.saturating_sub(1));
             [Some(range.start), high]
         });
         ends.flatten().find(|id| *id > last)
     }
 
-    pub(crate) fn read(element: Element<'_, '_>) -> Result<Self, Fault> {
+    pub(crate) fn read(element: Element<'_, '_>) -> Result<Self, Diagnostic> {
         const KNOWN: &[&str] = &["id", "id_range"];
         let id = |element: Element<'_, '_>| {
             element.value(
@@ -323,7 +322,8 @@ impl Domains {
     }
 }
 
-/// A thousand topics fit many times.
+/// Limit of a document, bytes. A thousand topics take a fraction of it.
+/// #85
 const DOCUMENT_BYTES: usize = 1 << 20;
 /// Elements, texts and comments of one document.
 const NODES: u32 = 100_000;
@@ -334,13 +334,13 @@ const DEPTH: usize = 32;
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Domains, Fault> {
-        let source = Source {
+    fn read(text: &str) -> Result<DomainSet, Diagnostic> {
+        let source = DocumentSource {
             file: "f",
             first_line: 5,
             text,
         };
-        source.read("domains", Domains::read)
+        source.read("domains", DomainSet::read)
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_the_line_of_the_file_that_holds_the_document() {
+    fn a_diagnostic_names_the_line_of_the_signed_file() {
         let fault = read("<domains>\n<id>\n-1</id></domains>").unwrap_err();
         assert_eq!((fault.line, &*fault.value), (Some(6), "-1"));
         let fault = read("<domains>\n\n<iid>1</iid></domains>").unwrap_err();

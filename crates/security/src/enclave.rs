@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use crate::certificate::{Certificate, RevocationList};
 use crate::date::UnixTime;
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
 use crate::governance::Governance;
-use crate::identity::{Authority, Identity, Refusal};
+use crate::identity::{CertificateAuthority, CertificateRejection, Identity};
 use crate::key::PrivateKey;
 use crate::permissions::Permissions;
-use crate::permissions::access::Access;
+use crate::permissions::access_control::AccessControl;
 use crate::smime::SignedDocument;
 
 /// All that a participant needs to prove who it is and to judge others.
@@ -21,94 +21,102 @@ use crate::smime::SignedDocument;
 pub struct Enclave {
     /// Where it lies.
     pub folder: PathBuf,
-    /// Who issues identities.
-    pub identity_authority: Authority,
-    /// Who signs governance and permissions.
+    /// The identity CA.
+    pub identity_authority: CertificateAuthority,
+    /// The permissions CA, which signs governance and permissions.
     pub permissions_authority: Certificate,
     /// Its own certificate and key.
     pub identity: Identity,
-    /// What is protected.
+    /// The protection.
     pub governance: Governance,
-    /// What it may do.
+    /// Its permissions document.
     pub permissions: Permissions,
     /// The signed permissions as they lie there, for peers.
     pub permissions_file: Vec<u8>,
-    /// What is weak, though it works.
-    pub warnings: Vec<Fault>,
+    /// Weak settings that work.
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Enclave {
-    /// Loads an enclave; the faults are all that keep it from being used.
-    pub fn load(folder: &Path, now: UnixTime) -> Result<Self, Vec<Fault>> {
-        let mut loading = Loading {
+    /// Loads an enclave. The error lists all problems that prevent its use.
+    pub fn load(folder: &Path, now: UnixTime) -> Result<Self, Vec<Diagnostic>> {
+        let mut loader = EnclaveLoader {
             folder,
             faults: Vec::new(),
             warnings: Vec::new(),
         };
-        look_at_folder(folder).map_err(|fault| vec![fault])?;
-        match loading.load(now) {
-            Some(enclave) if loading.faults.is_empty() => Ok(enclave),
-            _ => Err(loading.faults),
+        check_folder(folder).map_err(|fault| vec![fault])?;
+        match loader.load(now) {
+            Some(enclave) if loader.faults.is_empty() => Ok(enclave),
+            _ => Err(loader.faults),
         }
     }
 
-    /// Reads the revocation list again, if there is one. After a fault the list
-    /// that was read before holds.
-    pub fn renew_revocations(&mut self) -> Result<(), Fault> {
+    /// Reads the revocation list again, if there is one. After an error the former
+    /// list stays in force.
+    pub fn reload_revocations(&mut self) -> Result<(), Diagnostic> {
         let path = self.folder.join("crl.pem");
         if is_named(&path) {
             let text = read_file(&path)?;
             let authority = &self.identity_authority.certificate;
-            let list = RevocationList::from_pem(&shown(&path), &text, authority)?;
+            let list = RevocationList::from_pem(&display_path(&path), &text, authority)?;
             self.identity_authority.revoked = Some(list);
         }
         Ok(())
     }
 
-    /// What its participants may do in a domain.
-    pub fn access(&self, domain: u32) -> Result<Access, Fault> {
+    /// The access control of its participants in a domain.
+    pub fn access(&self, domain: u32) -> Result<AccessControl, Diagnostic> {
         let leaf = self.identity.chain.first();
         let subject = leaf.map(Certificate::subject).ok_or_else(|| {
-            let file = shown(&self.folder);
-            Fault::new(file, "certificate", "", "there is none", "add a cert.pem")
+            let file = display_path(&self.folder);
+            Diagnostic::new(file, "certificate", "", "there is none", "add a cert.pem")
         })?;
-        Access::new(&self.governance, &self.permissions, subject, domain)
+        AccessControl::new(&self.governance, &self.permissions, subject, domain)
     }
 }
 
-/// What reading an enclave's files again has led to.
+/// Outcome of reloading an enclave's files.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Renewal {
-    /// The participant proves itself with another certificate, or may do other
-    /// things: peers have to hear of it.
-    pub is_news: bool,
-    /// What has changed and is as it was before here.
-    pub kept: Vec<Fault>,
+pub struct ReloadOutcome {
+    /// The certificate or the permissions have changed: peers have to authenticate
+    /// the participant again.
+    pub has_changed: bool,
+    /// Changes that take effect only after a restart.
+    pub ignored_changes: Vec<Diagnostic>,
 }
 
 impl Enclave {
-    /// Reads the files again and takes up what may change while a participant
-    /// lives: certificate and key of the same subject, its permissions, and the
-    /// revocation list. Governance and authorities stay as they are. Blocks as
-    /// long as reading and checking takes, milliseconds.
+    /// Reads the files again and applies what may change during a participant's
+    /// life: certificate and key of the same subject, its permissions, and the
+    /// revocation list. Governance and authorities do not change. Blocks for some
+    /// milliseconds.
     ///
     /// # Errors
-    /// What is wrong with the files, or needs another participant; all stays as it
-    /// was then.
-    pub fn renew(&mut self, now: UnixTime) -> Result<Renewal, Vec<Fault>> {
+    /// The problems in the files, or changes that need a new participant. Nothing
+    /// is changed then.
+    pub fn reload(&mut self, now: UnixTime) -> Result<ReloadOutcome, Vec<Diagnostic>> {
         let new = Self::load(&self.folder, now)?;
         let restart = |file: &str, field: &str, reason: &str| {
-            let file = shown(&self.folder.join(file));
+            let file = display_path(&self.folder.join(file));
             let remedy =
-                "restart what runs with this enclave; until then what was read before holds";
-            Fault::new(file, field, "", reason, remedy)
+                "restart the processes of this enclave; until then the former content is used";
+            Diagnostic::new(file, field, "", reason, remedy)
         };
         let mut faults = Vec::new();
         if new.identity_authority.certificate != self.identity_authority.certificate {
-            faults.push(restart("identity_ca.cert.pem", "certificate", OTHER));
+            faults.push(restart(
+                "identity_ca.cert.pem",
+                "certificate",
+                CHANGED_SINCE_START,
+            ));
         }
         if new.permissions_authority != self.permissions_authority {
-            faults.push(restart("permissions_ca.cert.pem", "certificate", OTHER));
+            faults.push(restart(
+                "permissions_ca.cert.pem",
+                "certificate",
+                CHANGED_SINCE_START,
+            ));
         }
         let subject = |enclave: &Self| {
             let leaf = enclave.identity.chain.first();
@@ -116,37 +124,42 @@ impl Enclave {
         };
         let own = subject(self);
         if own != subject(&new) {
-            let why = "is of another subject, of which the participant's GUID is made";
+            let why = "has another subject, from which the participant's GUID is made";
             faults.push(restart("cert.pem", "certificate", why));
         }
         if !faults.is_empty() {
             return Err(faults);
         }
-        let mut renewal = Renewal::default();
+        let mut outcome = ReloadOutcome::default();
         if new.governance.rules != self.governance.rules {
-            let fault = restart("governance.p7s", "<domain_access_rules>", OTHER);
-            renewal.kept.push(fault);
+            let fault = restart(
+                "governance.p7s",
+                "<domain_access_rules>",
+                CHANGED_SINCE_START,
+            );
+            outcome.ignored_changes.push(fault);
         }
         let grant = |enclave: &Self| enclave.permissions.grant(own.as_ref()?).cloned();
-        renewal.is_news = grant(self) != grant(&new) || self.identity.chain != new.identity.chain;
+        outcome.has_changed =
+            grant(self) != grant(&new) || self.identity.chain != new.identity.chain;
         self.identity = new.identity;
         self.permissions = new.permissions;
         self.permissions_file = new.permissions_file;
         if new.identity_authority.revoked.is_some() {
             self.identity_authority.revoked = new.identity_authority.revoked;
         }
-        Ok(renewal)
+        Ok(outcome)
     }
 }
 
-/// An enclave on its way: faults are gathered, so that all are told at once.
-struct Loading<'a> {
+/// Loads an enclave and collects all problems, to report them together.
+struct EnclaveLoader<'a> {
     folder: &'a Path,
-    faults: Vec<Fault>,
-    warnings: Vec<Fault>,
+    faults: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
-impl Loading<'_> {
+impl EnclaveLoader<'_> {
     fn load(&mut self, now: UnixTime) -> Option<Enclave> {
         let identity_ca = self.authority("identity_ca.cert.pem", now);
         let permissions_ca = self.authority("permissions_ca.cert.pem", now);
@@ -158,22 +171,24 @@ impl Loading<'_> {
             self.warn(
                 "permissions_ca.cert.pem",
                 "certificate",
-                "one CA for identities and permissions; whoever gets its key may do everything",
-                "make keystores with `pteros security create_keystore`, which makes two",
+                "one CA for identities and permissions: its key gives all rights",
+                "create keystores with `pteros security create_keystore`, which creates two",
             );
         }
         let governance = permissions_ca
             .as_ref()
             .and_then(|ca| self.signed("governance.p7s", ca, now))
-            .and_then(|(file, document, _)| self.keep(Governance::read(document.source(&file))));
+            .and_then(|(file, document, _)| {
+                self.ok_or_record(Governance::read(document.source(&file)))
+            });
         let permissions = permissions_ca
             .as_ref()
             .and_then(|ca| self.signed("permissions.p7s", ca, now))
             .and_then(|(file, document, bytes)| {
-                let read = self.keep(Permissions::read(document.source(&file)));
+                let read = self.ok_or_record(Permissions::read(document.source(&file)));
                 read.map(|permissions| (permissions, bytes))
             });
-        let authority = Authority {
+        let authority = CertificateAuthority {
             certificate: identity_ca?,
             revoked,
         };
@@ -195,7 +210,7 @@ impl Loading<'_> {
 
     fn authority(&mut self, name: &str, now: UnixTime) -> Option<Certificate> {
         let (file, text) = self.file(name)?;
-        let certificates = self.keep(Certificate::from_pem(&file, &text))?;
+        let certificates = self.ok_or_record(Certificate::from_pem(&file, &text))?;
         if certificates.len() != 1 {
             self.fault(
                 name,
@@ -206,13 +221,13 @@ impl Loading<'_> {
             return None;
         }
         let authority = certificates.into_iter().next()?;
-        if let Some(reason) = authority.validity().refusal(now) {
-            // Nothing that it has signed holds, either.
+        if let Some(reason) = authority.validity().rejection(now) {
+            // Its signatures are not valid, either.
             self.fault(
                 name,
                 "certificate",
                 reason,
-                "set the clock, if it is wrong; else all that run with this keystore need a new \
+                "set the clock if it is wrong; else all processes with this keystore need a new \
                  one: `pteros security create_keystore`",
             );
             return None;
@@ -225,17 +240,17 @@ impl Loading<'_> {
             return None;
         }
         let (file, text) = self.file("crl.pem")?;
-        self.keep(RevocationList::from_pem(&file, &text, authority))
+        self.ok_or_record(RevocationList::from_pem(&file, &text, authority))
     }
 
     fn identity(&mut self) -> Option<Identity> {
         let certificates = self
             .file("cert.pem")
-            .and_then(|(file, text)| self.keep(Certificate::from_pem(&file, &text)));
+            .and_then(|(file, text)| self.ok_or_record(Certificate::from_pem(&file, &text)));
         let key = self
             .file("key.pem")
-            .and_then(|(file, text)| self.keep(PrivateKey::from_pem(&file, &text)));
-        self.look_at_mode("key.pem");
+            .and_then(|(file, text)| self.ok_or_record(PrivateKey::from_pem(&file, &text)));
+        self.check_file_mode("key.pem");
         let (chain, key) = (certificates?, key?);
         let own = chain.first()?;
         if *own.key() != key.public_key() {
@@ -243,7 +258,7 @@ impl Loading<'_> {
                 "key.pem",
                 "private key",
                 "does not belong to the certificate in cert.pem",
-                "copy both files again, or make them anew with `pteros security create_enclave`",
+                "copy both files again, or create new ones with `pteros security create_enclave`",
             );
         }
         Some(Identity { chain, key })
@@ -256,30 +271,30 @@ impl Loading<'_> {
         now: UnixTime,
     ) -> Option<(String, SignedDocument, Vec<u8>)> {
         let (file, bytes) = self.file(name)?;
-        let document = self.keep(SignedDocument::read(&file, &bytes, authority, now))?;
+        let document = self.ok_or_record(SignedDocument::read(&file, &bytes, authority, now))?;
         Some((file, document, bytes))
     }
 
-    fn admit(&mut self, authority: &Authority, identity: &Identity, now: UnixTime) {
-        if let Err(refusal) = authority.admit(&identity.chain, now) {
-            let (name, field, remedy) = match &refusal {
-                Refusal::OutdatedList { .. } => (
+    fn admit(&mut self, authority: &CertificateAuthority, identity: &Identity, now: UnixTime) {
+        if let Err(rejection) = authority.admit(&identity.chain, now) {
+            let (name, field, remedy) = match &rejection {
+                CertificateRejection::OutdatedList { .. } => (
                     "crl.pem",
                     "revocation list",
-                    "get the latest one; `pteros security revoke` makes one",
+                    "get the latest one; `pteros security revoke` creates one",
                 ),
                 _ => (
                     "cert.pem",
                     "certificate",
-                    "make a new one with `pteros security create_enclave`",
+                    "create a new one with `pteros security create_enclave`",
                 ),
             };
-            self.fault(name, field, refusal.to_string(), remedy);
+            self.fault(name, field, rejection.to_string(), remedy);
             return;
         }
         let ends = identity.chain.iter().map(|one| one.validity().not_after);
         if let Some(end) = ends.min()
-            && end < now.after_days(SOON_DAYS)
+            && end < now.after_days(EXPIRY_WARNING_DAYS)
         {
             self.warn(
                 "cert.pem",
@@ -302,20 +317,20 @@ impl Loading<'_> {
                     "no grant names '{}', the subject of cert.pem",
                     own.subject()
                 ),
-                "make it anew with `pteros security create_permission`",
+                "create a new one with `pteros security create_permission`",
             );
             return;
         };
-        if let Some(refusal) = grant.validity.refusal(now) {
-            let fault = Fault::new(
-                shown(&self.folder.join("permissions.p7s")),
+        if let Some(rejection) = grant.validity.rejection(now) {
+            let fault = Diagnostic::new(
+                display_path(&self.folder.join("permissions.p7s")),
                 "<validity>",
                 &grant.name,
-                refusal,
-                "make it anew with `pteros security create_permission`",
+                rejection,
+                "create a new one with `pteros security create_permission`",
             );
             self.faults.push(fault.at_line(grant.line));
-        } else if grant.validity.not_after < now.after_days(SOON_DAYS) {
+        } else if grant.validity.not_after < now.after_days(EXPIRY_WARNING_DAYS) {
             self.warn(
                 "permissions.p7s",
                 "<validity>",
@@ -325,25 +340,25 @@ impl Loading<'_> {
         }
     }
 
-    /// The name and content of a file of the enclave.
+    /// Name and content of a file of the enclave.
     fn file(&mut self, name: &str) -> Option<(String, Vec<u8>)> {
         let path = self.folder.join(name);
         let token = path.with_extension("p11");
         if !path.exists() && token.exists() {
-            let reason = "names an object on a PKCS#11 token, and those are not read here";
-            let remedy = format!("put what it names beside it as {name}, as PEM");
+            let reason = "names an object on a PKCS#11 token, which is not supported";
+            let remedy = format!("put the object beside it as {name}, in PEM");
             let field = "PKCS#11";
-            let fault = Fault::new(shown(&token), field, "", reason, remedy);
+            let fault = Diagnostic::new(display_path(&token), field, "", reason, remedy);
             self.faults.push(fault);
             return None;
         }
         let content = read_file(&path);
-        let content = self.keep(content)?;
-        Some((shown(&path), content))
+        let content = self.ok_or_record(content)?;
+        Some((display_path(&path), content))
     }
 
-    /// Whoever reads a private key is its owner.
-    fn look_at_mode(&mut self, name: &str) {
+    /// A readable private key can be used by every reader.
+    fn check_file_mode(&mut self, name: &str) {
         let Ok(about) = fs::metadata(self.folder.join(name)) else {
             return;
         };
@@ -352,92 +367,98 @@ impl Loading<'_> {
             self.warn(
                 name,
                 "mode",
-                format!("{mode:04o}: others than its owner may read or change it"),
+                format!("{mode:04o}: other users may read or change it"),
                 "chmod 600",
             );
         }
     }
 
-    fn keep<T>(&mut self, read: Result<T, Fault>) -> Option<T> {
+    fn ok_or_record<T>(&mut self, read: Result<T, Diagnostic>) -> Option<T> {
         read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
     fn fault(&mut self, name: &str, field: &str, reason: impl Into<String>, remedy: &str) {
-        let file = shown(&self.folder.join(name));
+        let file = display_path(&self.folder.join(name));
         self.faults
-            .push(Fault::new(file, field, "", reason, remedy));
+            .push(Diagnostic::new(file, field, "", reason, remedy));
     }
 
     fn warn(&mut self, name: &str, field: &str, reason: impl Into<String>, remedy: &str) {
-        let file = shown(&self.folder.join(name));
+        let file = display_path(&self.folder.join(name));
         self.warnings
-            .push(Fault::new(file, field, "", reason, remedy));
+            .push(Diagnostic::new(file, field, "", reason, remedy));
     }
 }
 
-/// Whether a context that asks for this enclave may do without, where it is allowed
-/// to: if there is none, and not where it cannot be looked at.
+/// Whether a context may run without this enclave, where that is allowed at all:
+/// true if it does not exist, false if it cannot be read.
 pub fn is_missing(folder: &Path) -> bool {
     fs::metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-fn look_at_folder(folder: &Path) -> Result<(), Fault> {
-    let another = "name another one with ROS_SECURITY_ENCLAVE_OVERRIDE or --enclave, or make it \
+fn check_folder(folder: &Path) -> Result<(), Diagnostic> {
+    let another = "name another one with ROS_SECURITY_ENCLAVE_OVERRIDE or --enclave, or create it \
                    with `pteros security create_enclave`";
     let (reason, remedy) = match fs::metadata(folder) {
         Ok(about) if about.is_dir() => return Ok(()),
-        Ok(_) => ("is no folder".into(), another),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            ("there is no such folder".into(), another)
-        }
-        Err(error) => (format!("cannot be looked at: {error}"), OWNER),
+        Ok(_) => ("is not a folder".into(), another),
+        Err(error) if error.kind() == ErrorKind::NotFound => ("does not exist".into(), another),
+        Err(error) => (format!("cannot be read: {error}"), REMEDY_RUN_AS_OWNER),
     };
-    Err(Fault::new(shown(folder), "enclave", "", reason, remedy))
+    Err(Diagnostic::new(
+        display_path(folder),
+        "enclave",
+        "",
+        reason,
+        remedy,
+    ))
 }
 
-/// Whether there is a file or a link of this name, even if it leads nowhere or may
-/// not be looked at: whoever put it there relies on it.
+/// Whether a file or link with this name exists, even if it is dangling or
+/// unreadable: it was put there to be used.
 fn is_named(path: &Path) -> bool {
     let about = fs::symlink_metadata(path);
     !about.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// A file of a keystore, which has a limit. What is something else among the names, a
-/// pipe or a device, would not end.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Fault> {
-    let fault = |reason: String, remedy: &str| Fault::new(shown(path), "file", "", reason, remedy);
-    let put = "copy it there, or make it with `pteros security`";
+/// Reads a regular file of a keystore, up to a size limit. Reading a pipe or a
+/// device might not end.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostic> {
+    let fault = |reason: String, remedy: &str| {
+        Diagnostic::new(display_path(path), "file", "", reason, remedy)
+    };
+    let put = "copy it there, or create it with `pteros security`";
     let failed = |error: std::io::Error| {
         let remedy = match error.kind() {
-            ErrorKind::PermissionDenied => OWNER,
+            ErrorKind::PermissionDenied => REMEDY_RUN_AS_OWNER,
             _ => put,
         };
         fault(format!("cannot be read: {error}"), remedy)
     };
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(fault("something else has this name".into(), put));
+        return Err(fault("not a regular file".into(), put));
     }
     let mut content = Vec::new();
     let opened = fs::File::open(path);
     opened
         .and_then(|file| {
-            file.take(FILE_BYTES.saturating_add(1))
+            file.take(FILE_BYTES_MAX.saturating_add(1))
                 .read_to_end(&mut content)
         })
         .map_err(failed)?;
-    if content.len() as u64 > FILE_BYTES {
-        let reason = format!("larger than {FILE_BYTES} bytes");
+    if content.len() as u64 > FILE_BYTES_MAX {
+        let reason = format!("larger than {FILE_BYTES_MAX} bytes");
         return Err(fault(reason, "is it the right file?"));
     }
     Ok(content)
 }
 
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn display_path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const OWNER: &str = "run as the user whose file it is, or let this user read it";
-const OTHER: &str = "is another one than was read before";
-/// What ends within this many days is worth a warning.
-const SOON_DAYS: u32 = 30;
-const FILE_BYTES: u64 = 4 << 20;
+const REMEDY_RUN_AS_OWNER: &str = "run as the user who owns the file, or let this user read it";
+const CHANGED_SINCE_START: &str = "differs from the one read at the start";
+/// An expiry within this many days is reported as a warning.
+const EXPIRY_WARNING_DAYS: u32 = 30;
+const FILE_BYTES_MAX: u64 = 4 << 20;

@@ -1,17 +1,17 @@
-//! Expressions for topics and partitions: POSIX `fnmatch` without flags
-//! (DDS Security 1.1 §9.4.1.2.6.1), so `*` also crosses `/`. Compiled once,
-//! matched without backtracking beyond the last star: a name and an expression
-//! chosen by a peer cost at most their product.
+//! Expressions for topics and partitions: POSIX `fnmatch` without flags (DDS
+//! Security 1.1 §9.4.1.2.6.1), so `*` also matches `/`. Compiled once. Matching
+//! backtracks to the last star only: a name and an expression that a peer chooses
+//! cost at most the product of their lengths.
 
 /// A compiled expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression {
     text: String,
-    tokens: Vec<Token>,
+    tokens: Vec<ExpressionToken>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum ExpressionToken {
     Character(char),
     /// `?`
     Any,
@@ -28,9 +28,8 @@ enum Token {
 type Class = fn(&char) -> bool;
 
 impl Expression {
-    /// Reads an expression; the error says what is wrong with it. Unlike
-    /// `fnmatch`, an unclosed `[` is an error: it would silently match nothing
-    /// that anybody meant.
+    /// Parses an expression; the error is the reason. Unlike `fnmatch`, an unclosed
+    /// `[` is an error: it would silently match nothing.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > EXPRESSION_BYTES {
             return Err(format!("longer than {EXPRESSION_BYTES} bytes"));
@@ -39,41 +38,41 @@ impl Expression {
         let mut rest = text.chars();
         while let Some(c) = rest.next() {
             tokens.push(match c {
-                '*' => Token::Star,
-                '?' => Token::Any,
+                '*' => ExpressionToken::Star,
+                '?' => ExpressionToken::Any,
                 '[' => set(&mut rest)?,
-                '\\' => Token::Character(rest.next().ok_or("ends with a backslash")?),
-                other => Token::Character(other),
+                '\\' => ExpressionToken::Character(rest.next().ok_or("ends with a backslash")?),
+                other => ExpressionToken::Character(other),
             });
         }
-        tokens.dedup_by(|b, a| *a == Token::Star && *b == Token::Star);
+        tokens.dedup_by(|b, a| *a == ExpressionToken::Star && *b == ExpressionToken::Star);
         Ok(Self {
             text: text.to_owned(),
             tokens,
         })
     }
 
-    /// As it was written.
+    /// The source text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it matches everything.
+    /// Whether it matches every text.
     pub fn is_everything(&self) -> bool {
-        self.tokens == [Token::Star]
+        self.tokens == [ExpressionToken::Star]
     }
 
-    /// Whether `text` as a whole matches.
+    /// Whether it matches the whole `text`.
     pub fn matches(&self, text: &str) -> bool {
         let mut text = text.chars();
         let mut tokens = self.tokens.iter();
-        // Where to go on when what follows the last star does not fit.
-        let mut retry: Option<(std::slice::Iter<'_, Token>, std::str::Chars<'_>)> = None;
+        // Where to continue if the part after the last star does not match.
+        let mut retry: Option<(std::slice::Iter<'_, ExpressionToken>, std::str::Chars<'_>)> = None;
         loop {
             let before = (tokens.clone(), text.clone());
             let fits = match (tokens.next(), text.next()) {
                 (None, None) => return true,
-                (Some(Token::Star), _) => {
+                (Some(ExpressionToken::Star), _) => {
                     text = before.1;
                     retry = Some((tokens.clone(), text.clone()));
                     continue;
@@ -85,7 +84,7 @@ impl Expression {
                 let Some((after_star, from)) = &mut retry else {
                     return false;
                 };
-                // The star takes one character more.
+                // The star matches one more character.
                 if from.next().is_none() {
                     return false;
                 }
@@ -96,12 +95,12 @@ impl Expression {
     }
 }
 
-impl Token {
+impl ExpressionToken {
     fn fits(&self, c: char) -> bool {
         match self {
-            Token::Character(own) => *own == c,
-            Token::Any | Token::Star => true,
-            Token::Set {
+            ExpressionToken::Character(own) => *own == c,
+            ExpressionToken::Any | ExpressionToken::Star => true,
+            ExpressionToken::Set {
                 negated,
                 ranges,
                 classes,
@@ -114,8 +113,8 @@ impl Token {
     }
 }
 
-/// What follows a `[`, up to its `]`.
-fn set(rest: &mut std::str::Chars<'_>) -> Result<Token, String> {
+/// Parses the part after a `[`, up to its `]`.
+fn set(rest: &mut std::str::Chars<'_>) -> Result<ExpressionToken, String> {
     const UNCLOSED: &str = "a [ is never closed; write \\[ for the character";
     let mut ranges = Vec::new();
     let mut classes: Vec<Class> = Vec::new();
@@ -145,7 +144,7 @@ fn set(rest: &mut std::str::Chars<'_>) -> Result<Token, String> {
         };
         first = false;
         let mut ahead = rest.clone();
-        // A '-' right before the ']' is itself.
+        // A '-' right before the ']' is literal.
         if ahead.next() == Some('-') && !ahead.as_str().starts_with(']') {
             *rest = ahead;
             let high = match rest.next().ok_or(UNCLOSED)? {
@@ -161,14 +160,14 @@ fn set(rest: &mut std::str::Chars<'_>) -> Result<Token, String> {
         }
         next = rest.next();
     }
-    Ok(Token::Set {
+    Ok(ExpressionToken::Set {
         negated,
         ranges,
         classes,
     })
 }
 
-/// The classes of POSIX, for ASCII as in the C locale.
+/// POSIX character classes, for ASCII as in the C locale.
 fn class(name: &str) -> Option<Class> {
     Some(match name {
         "alnum" => char::is_ascii_alphanumeric,
@@ -187,7 +186,7 @@ fn class(name: &str) -> Option<Class> {
     })
 }
 
-/// Longest expression: four times the longest topic name of ROS 2.
+/// Limit of an expression: four times the longest topic name of ROS 2.
 const EXPRESSION_BYTES: usize = 1024;
 
 #[cfg(test)]
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_that_nobody_can_have_meant_is_an_error() {
+    fn a_meaningless_expression_is_an_error() {
         for text in ["a[", "a[b", "a\\", "[z-a]", "[[:letters:]]", "[[:alpha:"] {
             assert!(Expression::parse(text).is_err(), "{text}");
         }

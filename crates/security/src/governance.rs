@@ -1,41 +1,41 @@
-//! The governance document: what is protected in which domain, and how
-//! (DDS Security 1.1 §9.4.1.2). Of DDS Security 1.2 the switches for key
-//! revisions and pre-shared keys are read, and must be off.
+//! Governance document: what is protected in which domain, and how (DDS Security
+//! 1.1 §9.4.1.2). The DDS Security 1.2 switches for key revisions and pre-shared
+//! keys are read, and must be off.
 
 use std::sync::Arc;
 
-use crate::document::{Domains, Element, Source};
+use crate::diagnostic::Diagnostic;
+use crate::document::{DocumentSource, DomainSet, Element};
 use crate::expression::Expression;
-use crate::fault::Fault;
 
 /// A governance document.
 #[derive(Debug, Clone)]
 pub struct Governance {
-    /// The file, or which peer sent it.
+    /// The file; for a peer's document, the peer.
     pub file: Arc<str>,
-    /// Its rules; the first that names a domain holds there.
+    /// Its domain rules; the first one that names a domain applies.
     pub rules: Vec<DomainRule>,
 }
 
 /// How a whole message or submessage is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protection {
-    /// Not at all.
+    /// None.
     None,
-    /// Signed: it cannot be changed unnoticed.
+    /// Signed: changes are detected.
     Sign,
     /// Encrypted and signed.
     Encrypt,
-    /// Signed, and each receiver can tell which participant did it.
+    /// Signed, and each receiver can authenticate the origin.
     SignWithOriginAuthentication,
-    /// Encrypted, and each receiver can tell which participant did it.
+    /// Encrypted, and each receiver can authenticate the origin.
     EncryptWithOriginAuthentication,
 }
 
 /// How the payload of a sample is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PayloadProtection {
-    /// Not at all.
+    /// None.
     None,
     /// Signed.
     Sign,
@@ -43,15 +43,15 @@ pub enum PayloadProtection {
     Encrypt,
 }
 
-/// What holds in some domains.
+/// The rules of some domains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainRule {
     /// Line in the file.
     pub line: u32,
     /// The domains.
-    pub domains: Domains,
-    /// Whether participants that do not authenticate may still discover and
-    /// match what is not protected.
+    pub domains: DomainSet,
+    /// Whether unauthenticated participants may discover and match unprotected
+    /// endpoints.
     pub allow_unauthenticated_participants: bool,
     /// Whether participants need permission to join.
     pub join_access_control: bool,
@@ -61,20 +61,20 @@ pub struct DomainRule {
     pub liveliness: Protection,
     /// How every message is protected as a whole.
     pub rtps: Protection,
-    /// Rules for topics; the first whose expression matches holds.
+    /// Topic rules; the first one whose expression matches applies.
     pub topics: Vec<TopicRule>,
 }
 
-/// What holds for some topics.
+/// The rules of some topics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicRule {
     /// Line in the file.
     pub line: u32,
-    /// Which topics, by their DDS names.
+    /// Expression for the DDS names of the topics.
     pub topic: Expression,
-    /// Whether its endpoints are announced by secured discovery.
+    /// Whether secured discovery announces its endpoints.
     pub discovery_protected: bool,
-    /// Whether its writers' liveliness goes through the secured channel.
+    /// Whether its writers' liveliness uses the secured channel.
     pub liveliness_protected: bool,
     /// Whether reading needs permission.
     pub read_access_control: bool,
@@ -87,10 +87,10 @@ pub struct TopicRule {
 }
 
 impl Governance {
-    /// Reads a document. Every element that is unknown, missing or malformed
-    /// is a fault; one that was signed is read by
-    /// [`SignedDocument`](crate::smime::SignedDocument) first.
-    pub fn read(source: Source<'_>) -> Result<Self, Fault> {
+    /// Parses a document. Every unknown, missing or malformed element is an error.
+    /// A signed file is read by [`SignedDocument`](crate::smime::SignedDocument)
+    /// first.
+    pub fn read(source: DocumentSource<'_>) -> Result<Self, Diagnostic> {
         source.read("dds", |root| {
             let rules = root
                 .fields(&["domain_access_rules"])?
@@ -111,21 +111,21 @@ impl Governance {
         })
     }
 
-    /// What holds in this domain.
+    /// The rule of this domain.
     pub fn rule(&self, domain: u32) -> Option<&DomainRule> {
         self.rules.iter().find(|rule| rule.domains.contains(domain))
     }
 }
 
 impl DomainRule {
-    /// What holds for the topic with this DDS name.
+    /// The rule of the topic with this DDS name.
     pub fn topic(&self, name: &str) -> Option<&TopicRule> {
         self.topics.iter().find(|rule| rule.topic.matches(name))
     }
 }
 
 impl Protection {
-    /// As the document writes it.
+    /// The word in the document.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "NONE",
@@ -148,17 +148,17 @@ impl Protection {
         .find(|kind| kind.as_str() == word)
     }
 
-    /// Whether anything is protected.
+    /// Whether there is any protection.
     pub const fn is_on(self) -> bool {
         !matches!(self, Self::None)
     }
 
-    /// Whether it is encrypted, not only signed.
+    /// Whether it encrypts, besides signing.
     pub const fn encrypts(self) -> bool {
         matches!(self, Self::Encrypt | Self::EncryptWithOriginAuthentication)
     }
 
-    /// Whether each receiver gets a code of its own.
+    /// Whether each receiver gets a receiver-specific MAC.
     pub const fn authenticates_origin(self) -> bool {
         matches!(
             self,
@@ -168,7 +168,7 @@ impl Protection {
 }
 
 impl PayloadProtection {
-    /// As the document writes it.
+    /// The word in the document.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "NONE",
@@ -184,7 +184,7 @@ impl PayloadProtection {
     }
 }
 
-fn domain_rule(element: &Element<'_, '_>) -> Result<DomainRule, Fault> {
+fn domain_rule(element: &Element<'_, '_>) -> Result<DomainRule, Diagnostic> {
     let fields = element.fields(&[
         "domains",
         "allow_unauthenticated_participants",
@@ -202,8 +202,8 @@ fn domain_rule(element: &Element<'_, '_>) -> Result<DomainRule, Fault> {
     {
         return Err(revision.fault(
             "true",
-            "keys are not revised here (that is DDS Security 1.2)",
-            "write false, and restart what shall have new keys",
+            "key revisions are not supported (DDS Security 1.2)",
+            "write false, and restart the processes that need new keys",
         ));
     }
     if let Some(shared) = fields.optional("rtps_psk_protection_kind")?
@@ -211,14 +211,14 @@ fn domain_rule(element: &Element<'_, '_>) -> Result<DomainRule, Fault> {
     {
         return Err(shared.fault(
             shared.text()?,
-            "there are no pre-shared keys here (that is DDS Security 1.2)",
+            "pre-shared keys are not supported (DDS Security 1.2)",
             "write NONE",
         ));
     }
     let topics = fields.one("topic_access_rules")?;
     Ok(DomainRule {
         line: element.line(),
-        domains: Domains::read(fields.one("domains")?)?,
+        domains: DomainSet::read(fields.one("domains")?)?,
         allow_unauthenticated_participants: fields
             .one("allow_unauthenticated_participants")?
             .boolean()?,
@@ -235,7 +235,7 @@ fn domain_rule(element: &Element<'_, '_>) -> Result<DomainRule, Fault> {
     })
 }
 
-fn topic_rule(element: &Element<'_, '_>) -> Result<TopicRule, Fault> {
+fn topic_rule(element: &Element<'_, '_>) -> Result<TopicRule, Diagnostic> {
     let fields = element.fields(&[
         "topic_expression",
         "enable_discovery_protection",
@@ -260,7 +260,7 @@ fn topic_rule(element: &Element<'_, '_>) -> Result<TopicRule, Fault> {
     })
 }
 
-fn protection(element: Element<'_, '_>) -> Result<Protection, Fault> {
+fn protection(element: Element<'_, '_>) -> Result<Protection, Diagnostic> {
     element.value(
         Protection::of,
         "NONE, SIGN, ENCRYPT, SIGN_WITH_ORIGIN_AUTHENTICATION or \
@@ -269,7 +269,7 @@ fn protection(element: Element<'_, '_>) -> Result<Protection, Fault> {
 }
 
 /// An expression of topics or partitions.
-pub(crate) fn expression(element: Element<'_, '_>) -> Result<Expression, Fault> {
+pub(crate) fn expression(element: Element<'_, '_>) -> Result<Expression, Diagnostic> {
     let text = element.text()?;
     Expression::parse(text).map_err(|reason| {
         element.fault(text, reason, "write a name, or an expression with * ? [ ]")

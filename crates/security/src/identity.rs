@@ -1,98 +1,101 @@
-//! Who somebody is: a certificate that one authority issued, and the key that
-//! belongs to it (DDS Security 1.1 §9.3.1).
+//! Identity of a participant: a certificate issued by the identity CA, and its
+//! private key (DDS Security 1.1 §9.3.1). Revocation lists (CRL) of the CA are
+//! checked here.
 
 use crate::certificate::{Certificate, RevocationList};
 use crate::date::UnixTime;
 use crate::key::PrivateKey;
 use crate::subject::SubjectName;
 
-/// The identity CA: whom it issued a certificate is one of us.
+/// The identity CA. It issued the certificates of all allowed participants.
 #[derive(Debug, Clone)]
-pub struct Authority {
-    /// Its certificate.
+pub struct CertificateAuthority {
+    /// The CA's certificate.
     pub certificate: Certificate,
-    /// What it has taken back.
+    /// Its revocation list.
     pub revoked: Option<RevocationList>,
 }
 
 /// A participant's own certificate and key.
 #[derive(Debug)]
 pub struct Identity {
-    /// The certificate, then those between it and the authority.
+    /// The certificate, then those up to the authority.
     pub chain: Vec<Certificate>,
-    /// The key of the first.
+    /// The private key of the first certificate.
     pub key: PrivateKey,
 }
 
-/// Why a certificate is no proof of who somebody is.
+/// Why a certificate is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// No certificate at all.
+pub enum CertificateRejection {
+    /// There is no certificate.
     #[error("there is no certificate")]
     Empty,
-    /// Issued by somebody else, or forged.
-    #[error("the certificate of '{subject}' is not by the identity CA: {reason}")]
+    /// Issued by another authority, or forged.
+    #[error("the certificate of '{subject}' is not issued by the identity CA: {reason}")]
     Foreign {
-        /// Whose certificate.
+        /// The certificate's subject.
         subject: SubjectName,
-        /// What does not fit.
+        /// The difference.
         reason: String,
     },
-    /// Not yet or no more valid.
+    /// Not yet valid, or expired.
     #[error("the certificate of '{subject}' is {reason}")]
     NotValid {
-        /// Whose certificate.
+        /// The certificate's subject.
         subject: SubjectName,
         /// Since or until when.
         reason: String,
     },
-    /// Taken back.
+    /// Revoked.
     #[error("the certificate of '{subject}' with serial {serial} was revoked at {at}")]
     Revoked {
-        /// Whose certificate.
+        /// The certificate's subject.
         subject: SubjectName,
         /// Its number.
         serial: String,
-        /// When.
+        /// When it was revoked.
         at: UnixTime,
     },
-    /// The list is too old to rely on.
+    /// The revocation list is outdated.
     #[error("the revocation list of '{authority}' should have been renewed by {due}")]
     OutdatedList {
-        /// Whose list.
+        /// The issuer of the list.
         authority: SubjectName,
-        /// Until when.
+        /// When a newer one was due.
         due: UnixTime,
     },
-    /// Somebody issued certificates who may not.
+    /// An owner that may not issue certificates issued one.
     #[error("'{0}' may not issue certificates")]
     MayNotIssue(SubjectName),
-    /// The certificate is for something else than signing.
+    /// The certificate is not for signing.
     #[error("the certificate of '{0}' is not for signing (keyUsage)")]
     MayNotSign(SubjectName),
 }
 
-impl Authority {
-    /// Whether the first certificate was issued by this authority, through
-    /// those after it in their order, and is valid now.
-    pub fn admit(&self, chain: &[Certificate], now: UnixTime) -> Result<(), Refusal> {
-        let (leaf, between) = chain.split_first().ok_or(Refusal::Empty)?;
+impl CertificateAuthority {
+    /// Checks that this authority issued the first certificate, through those after
+    /// it in order, and that it is valid now.
+    pub fn admit(&self, chain: &[Certificate], now: UnixTime) -> Result<(), CertificateRejection> {
+        let (leaf, between) = chain.split_first().ok_or(CertificateRejection::Empty)?;
         if !leaf.may_sign() {
-            return Err(Refusal::MayNotSign(leaf.subject().clone()));
+            return Err(CertificateRejection::MayNotSign(leaf.subject().clone()));
         }
         let mut current = leaf;
-        // The authority itself may be part of the file; it issued itself.
+        // The file may include the authority's own, self-signed certificate.
         let between = between.iter().filter(|one| **one != self.certificate);
         for issuer in between {
             self.admit_issued(current, issuer, now)?;
             if issuer.may_issue() != Some(true) {
-                return Err(Refusal::MayNotIssue(issuer.subject().clone()));
+                return Err(CertificateRejection::MayNotIssue(issuer.subject().clone()));
             }
             current = issuer;
         }
         self.admit_issued(current, &self.certificate, now)?;
         if self.certificate.may_issue() == Some(false) {
-            return Err(Refusal::MayNotIssue(self.certificate.subject().clone()));
+            return Err(CertificateRejection::MayNotIssue(
+                self.certificate.subject().clone(),
+            ));
         }
         admit_date(&self.certificate, now)
     }
@@ -102,11 +105,11 @@ impl Authority {
         certificate: &Certificate,
         issuer: &Certificate,
         now: UnixTime,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CertificateRejection> {
         let subject = || certificate.subject().clone();
         certificate
             .is_signed_by(issuer)
-            .map_err(|reason| Refusal::Foreign {
+            .map_err(|reason| CertificateRejection::Foreign {
                 subject: subject(),
                 reason,
             })?;
@@ -115,15 +118,15 @@ impl Authority {
             return Ok(());
         };
         if let Some(due) = list.is_outdated(now) {
-            return Err(Refusal::OutdatedList {
+            return Err(CertificateRejection::OutdatedList {
                 authority: self.certificate.subject().clone(),
                 due,
             });
         }
-        // The list has numbers of the authority's own certificates only.
+        // The list only covers certificates of this authority.
         let own = issuer == &self.certificate;
         match list.revoked(certificate).filter(|_| own) {
-            Some(at) => Err(Refusal::Revoked {
+            Some(at) => Err(CertificateRejection::Revoked {
                 subject: subject(),
                 serial: certificate.serial(),
                 at,
@@ -133,9 +136,9 @@ impl Authority {
     }
 }
 
-fn admit_date(certificate: &Certificate, now: UnixTime) -> Result<(), Refusal> {
-    match certificate.validity().refusal(now) {
-        Some(reason) => Err(Refusal::NotValid {
+fn admit_date(certificate: &Certificate, now: UnixTime) -> Result<(), CertificateRejection> {
+    match certificate.validity().rejection(now) {
+        Some(reason) => Err(CertificateRejection::NotValid {
             subject: certificate.subject().clone(),
             reason,
         }),

@@ -1,5 +1,5 @@
-//! Certificates and revocation lists made here: X.509 version 3 with what
-//! SROS 2 puts into them, and key usages and identifiers besides.
+//! Issues certificates and revocation lists: X.509 version 3 with the fields of
+//! SROS 2, and also key usages and identifiers.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use der::asn1::{BitString, GeneralizedTime, ObjectIdentifier, OctetString, UtcTime};
@@ -23,7 +23,7 @@ use crate::key::{EC_PUBLIC_KEY, KeyKind, PRIME256V1, PrivateKey, PublicKey, RSA_
 use crate::pem;
 use crate::smime::SignError;
 
-/// A new authority: its own certificate for `key`.
+/// Creates an authority: its self-signed certificate for `key`.
 pub fn authority(
     common_name: &str,
     key: &PrivateKey,
@@ -33,8 +33,8 @@ pub fn authority(
     issue(&subject, &key.public_key(), &subject, key, validity, true)
 }
 
-/// A certificate by `authority`, whose private key is `key`, for the owner of
-/// `public_key`.
+/// Issues a certificate for `public_key`, signed by `authority` with its private
+/// key `key`.
 pub fn identity(
     common_name: &str,
     public_key: &PublicKey,
@@ -53,7 +53,8 @@ pub fn identity(
     )
 }
 
-/// A revocation list in PEM: what `former` had, and these certificates.
+/// Issues a revocation list in PEM: the entries of `former`, and these
+/// certificates.
 pub fn revocation_list(
     former: Option<&RevocationList>,
     revoked: &[Certificate],
@@ -80,7 +81,7 @@ pub fn revocation_list(
             })
         })
         .collect::<der::Result<Vec<_>>>()?;
-    // Must grow with every list: the time does.
+    // Must grow with every list, as the time does.
     let number = u64::try_from(now.0).unwrap_or_default().to_be_bytes();
     let number = CrlNumber(der::asn1::Uint::new(&number)?);
     let algorithm = signature_algorithm(key)?;
@@ -159,7 +160,7 @@ fn issue(
         signature_algorithm: algorithm,
         signature: BitString::from_bytes(&signature)?,
     };
-    // Read back as others will; what we would refuse is not written.
+    // Parsed again: a certificate that we would reject is not written.
     Certificate::from_der(&certificate.to_der()?)
         .map_err(|_| SignError::Encoding(der::ErrorKind::Failed.into()))
 }
@@ -183,7 +184,7 @@ fn name(common_name: &str) -> der::Result<Name> {
     Ok(Name::from(vec![part]))
 }
 
-/// 159 random bits, more than the 64 that keep numbers from being guessed.
+/// 159 random bits; 64 are required against guessing.
 fn serial() -> Result<SerialNumber, SignError> {
     let mut bytes = [0; 20];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|_| RandomnessFailed)?;

@@ -1,5 +1,5 @@
-//! Keys and what is signed with them: ECDSA on P-256 and RSA of 2048 bits or
-//! more, with SHA-2 (DDS Security 1.1 §9.3.1.1; weaker ones are refused).
+//! Keys and signatures: ECDSA on P-256 and RSA of 2048 bits or more, with SHA-2
+//! (DDS Security 1.1 §9.3.1.1). Weaker keys are rejected.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use aws_lc_rs::signature::{
 };
 use der::asn1::ObjectIdentifier;
 
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
 use crate::pem;
 
 /// The kinds of keys.
@@ -26,7 +26,7 @@ pub enum KeyKind {
     Rsa,
 }
 
-/// How something is signed.
+/// Signature schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// ECDSA with SHA-256, in DER.
@@ -47,7 +47,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The one with this identifier in a certificate.
+    /// The scheme with this identifier in a certificate.
     pub(crate) fn of(oid: &ObjectIdentifier) -> Result<Self, String> {
         Ok(match oid.to_string().as_str() {
             ECDSA_WITH_SHA256 => Self::EcdsaSha256,
@@ -60,7 +60,7 @@ impl Scheme {
             "1.2.840.113549.1.1.5" | "1.2.840.10045.4.1" => {
                 return Err("SHA-1 is broken; sign with SHA-256".into());
             }
-            other => return Err(format!("the signature algorithm {other} is not known here")),
+            other => return Err(format!("unsupported signature algorithm {other}")),
         })
     }
 }
@@ -69,12 +69,12 @@ impl Scheme {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
     kind: KeyKind,
-    /// The point, or the RSAPublicKey.
+    /// The EC point, or the RSAPublicKey.
     bytes: Vec<u8>,
 }
 
 impl PublicKey {
-    /// Takes the content of a SubjectPublicKeyInfo; the error is the reason.
+    /// Decodes a SubjectPublicKeyInfo; the error is the reason.
     pub(crate) fn new(
         algorithm: &ObjectIdentifier,
         curve: Option<ObjectIdentifier>,
@@ -96,7 +96,7 @@ impl PublicKey {
                 }
                 KeyKind::Rsa
             }
-            other => return Err(format!("keys of the kind {other} are not known here")),
+            other => return Err(format!("unsupported key type {other}")),
         };
         Ok(Self {
             kind,
@@ -109,7 +109,7 @@ impl PublicKey {
         self.kind
     }
 
-    /// Whether this key's owner signed `message`.
+    /// Whether the signature of `message` is by this key.
     pub fn verifies(&self, scheme: Scheme, message: &[u8], signature: &[u8]) -> bool {
         static PSS_LONGEST_SALT: RsaParameters =
             RSA_PSS_2048_8192_SHA256.with_pss_salt_length(RsaPssSaltLength::Max);
@@ -137,7 +137,7 @@ impl PublicKey {
     }
 }
 
-/// A private key. Never shown, and wiped when dropped.
+/// A private key. Debug output hides it; wiped when dropped.
 pub struct PrivateKey(Pair);
 
 enum Pair {
@@ -152,22 +152,22 @@ impl fmt::Debug for PrivateKey {
 }
 
 impl PrivateKey {
-    /// A fresh one on P-256.
+    /// Generates a key on P-256.
     pub fn generate() -> Result<Self, RandomnessFailed> {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING);
         Ok(Self(Pair::Ec(pair.map_err(|_| RandomnessFailed)?)))
     }
 
-    /// A fresh RSA key of 2048 bits; takes a tenth of a second or so.
+    /// Generates an RSA key of 2048 bits; takes about a tenth of a second.
     pub fn generate_rsa() -> Result<Self, RandomnessFailed> {
         let pair = RsaKeyPair::generate(KeySize::Rsa2048);
         Ok(Self(Pair::Rsa(pair.map_err(|_| RandomnessFailed)?)))
     }
 
-    /// Reads a PEM file: PKCS#8, or OpenSSL's older forms.
-    pub fn from_pem(file: &str, text: &[u8]) -> Result<Self, Fault> {
+    /// Reads a PEM file: PKCS#8, or OpenSSL's older formats.
+    pub fn from_pem(file: &str, text: &[u8]) -> Result<Self, Diagnostic> {
         let fault = |value: &str, reason: &str, remedy: &str| {
-            Fault::new(file, "private key", value, reason, remedy)
+            Diagnostic::new(file, "private key", value, reason, remedy)
         };
         if text.starts_with(b"pkcs11:") {
             return Err(fault(
@@ -197,7 +197,7 @@ impl PrivateKey {
             fault(
                 &key.label,
                 "neither an EC key on P-256 nor an RSA key of 2048 bits or more",
-                "make a new key and certificate: `pteros security create_enclave`",
+                "create a new key and certificate: `pteros security create_enclave`",
             )
         })
     }
@@ -221,7 +221,7 @@ impl PrivateKey {
         }
     }
 
-    /// The public half.
+    /// The public key.
     pub fn public_key(&self) -> PublicKey {
         let bytes = match &self.0 {
             Pair::Ec(pair) => pair.public_key().as_ref().to_vec(),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_usable_key_says_why() {
+    fn unusable_keys_are_rejected_with_a_reason() {
         for (text, reason) in [
             ("", "none in the file"),
             ("pkcs11:token=x", "PKCS#11"),

@@ -1,13 +1,13 @@
-//! Security for robots as DDS Security 1.1 defines it and SROS 2 deploys it:
-//! who somebody is ([`identity`]), what they may do ([`governance`],
-//! [`permissions`]), the files that say so ([`enclave`], [`smime`], [`keystore`]),
-//! how participants prove it to each other ([`auth`]), what protects their
-//! messages ([`crypto`]) and who of them gets which message ([`shield`]).
+//! Security as DDS Security 1.1 defines it and SROS 2 deploys it: certificates
+//! ([`identity`]), access control ([`governance`], [`permissions`]), the files of
+//! an enclave ([`enclave`], [`smime`], [`keystore`]), the authentication handshake
+//! ([`auth`]), cryptography ([`crypto`]) and the crypto transform of messages
+//! ([`crypto_transform`]).
 //!
-//! Nothing here opens a socket, reads a clock or starts a thread: files are
-//! read when asked, `now` is an argument. Cryptography is AWS-LC's, formats are
-//! read with RustCrypto's parsers, decisions are made here. What comes from
-//! files and peers never panics; it is refused with the reason.
+//! No module opens a socket, reads a clock or starts a thread. Files are read on
+//! request, and `now` is an argument. Cryptography is AWS-LC's, formats are parsed
+//! with RustCrypto, decisions are made here. Data of files and peers never causes a
+//! panic; it is rejected with a reason.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -25,11 +25,13 @@ pub mod attributes;
 pub mod auth;
 pub mod certificate;
 pub mod crypto;
+pub mod crypto_transform;
 pub mod date;
+pub mod diagnostic;
 pub mod document;
 pub mod enclave;
+pub mod enclave_watch;
 pub mod expression;
-pub mod fault;
 pub mod governance;
 pub mod identity;
 pub mod issue;
@@ -39,7 +41,5 @@ mod pem;
 pub mod permissions;
 pub mod policy;
 pub mod settings;
-pub mod shield;
 pub mod smime;
 pub mod subject;
-pub mod watch;

@@ -3,32 +3,32 @@
 
 use base64ct::{Base64, Encoding};
 
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
 
 /// One block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
     /// `CERTIFICATE`, `PRIVATE KEY` …
     pub label: String,
-    /// What is in it.
+    /// Its content.
     pub der: Vec<u8>,
 }
 
 /// All blocks of a file, in their order.
-pub(crate) fn blocks(file: &str, text: &[u8]) -> Result<Vec<Block>, Fault> {
+pub(crate) fn blocks(file: &str, text: &[u8]) -> Result<Vec<Block>, Diagnostic> {
     let fault = |label: &str, reason: &str| {
-        Fault::new(
+        Diagnostic::new(
             file,
             "PEM block",
             label,
             reason,
-            "copy the file again, whole",
+            "copy the whole file again",
         )
     };
-    // A sequence longer than 127 bytes, as all of these are.
+    // A SEQUENCE longer than 127 bytes, as all of these are.
     if let [0x30, 0x81..=0x84, ..] = text {
         let remedy = "convert it to PEM: `openssl x509`, `pkey` or `crl` with `-inform DER`";
-        return Err(Fault::new(file, "file", "", "is DER, not PEM", remedy));
+        return Err(Diagnostic::new(file, "file", "", "is DER, not PEM", remedy));
     }
     let text = String::from_utf8_lossy(text);
     let mut blocks = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn blocks(file: &str, text: &[u8]) -> Result<Vec<Block>, Fault> {
             (None, None, _) => {}
             (Some((label, base64)), None, Some(end)) => {
                 if end != label {
-                    return Err(fault(label, "does not end as it began"));
+                    return Err(fault(label, "the END label differs from the BEGIN label"));
                 }
                 let der = Base64::decode_vec(base64)
                     .map_err(|_| fault(label, "is not base64, or encrypted"))?;
@@ -55,12 +55,12 @@ pub(crate) fn blocks(file: &str, text: &[u8]) -> Result<Vec<Block>, Fault> {
                 });
                 open = None;
             }
-            (Some((label, _)), Some(_), _) => return Err(fault(label, "is never ended")),
+            (Some((label, _)), Some(_), _) => return Err(fault(label, "has no END line")),
             (Some((_, base64)), None, None) => base64.push_str(line),
         }
     }
     match open {
-        Some((label, _)) => Err(fault(&label, "is never ended")),
+        Some((label, _)) => Err(fault(&label, "has no END line")),
         None => Ok(blocks),
     }
 }

@@ -1,26 +1,26 @@
-//! Policies of SROS 2: what nodes may do, in ROS names, per enclave. They are
-//! read, written, and turned into permissions documents, as SROS 2's own tools
-//! do it. `xi:include` works as far as SROS 2's policies use it: the content of
-//! a profile in another file (`xpointer(/profile/*)`).
+//! SROS 2 policies: what nodes may do, in ROS names, per enclave. They are read,
+//! written, and converted to permissions documents, like SROS 2's own tools do.
+//! `xi:include` works as SROS 2's policies use it: the content of a profile in
+//! another file (`xpointer(/profile/*)`).
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::date::Validity;
-use crate::document::{Element, Source};
-use crate::enclave::{read_file, shown};
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
+use crate::document::{DocumentSource, Element};
+use crate::enclave::{display_path, read_file};
 use crate::permissions::Effect;
 use crate::settings::relative;
 
 /// A policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// What it says of each enclave.
+    /// The rules of each enclave.
     pub enclaves: Vec<PolicyEnclave>,
 }
 
-/// What the nodes of one enclave may do.
+/// The rules of the nodes of one enclave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyEnclave {
     /// The enclave's name.
@@ -29,30 +29,29 @@ pub struct PolicyEnclave {
     pub profiles: Vec<Profile>,
 }
 
-/// What one node may do.
+/// The rules of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// The node's namespace.
+    /// Namespace of the node.
     pub namespace: String,
-    /// Its name.
+    /// Name of the node.
     pub node: String,
-    /// What it may do, and what not.
+    /// Allowed and denied actions.
     pub rules: Vec<PolicyRule>,
 }
 
-/// One thing that a node may do, or not, to some names.
+/// An action that is allowed or denied for some names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyRule {
-    /// What.
+    /// The action.
     pub action: PolicyAction,
-    /// May it or not.
+    /// Allowed or denied.
     pub effect: Effect,
-    /// To which topics, services or actions: absolute, relative, or private
-    /// (`~`) names.
+    /// Topics, services or actions: absolute, relative, or private (`~`) names.
     pub names: Vec<String>,
 }
 
-/// What a node does.
+/// An action of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyAction {
     /// Publishes a topic.
@@ -71,17 +70,17 @@ pub enum PolicyAction {
 
 impl Policy {
     /// Reads a policy file.
-    pub fn read(path: &Path) -> Result<Self, Fault> {
+    pub fn read(path: &Path) -> Result<Self, Diagnostic> {
         let content = read_file(path)?;
         let text = String::from_utf8_lossy(&content);
-        let file = shown(path);
-        let source = Source {
+        let file = display_path(path);
+        let source = DocumentSource {
             file: &file,
             first_line: 1,
             text: &text,
         };
         source.read("policy", |root| {
-            // Policies before version 0.2 say contexts.
+            // Policies before version 0.2 have contexts.
             let fields = root.fields(&["enclaves", "contexts"])?;
             let (list, name) = match fields.optional("contexts")? {
                 Some(contexts) => (contexts, "context"),
@@ -96,12 +95,12 @@ impl Policy {
         })
     }
 
-    /// What it says of this enclave.
+    /// The rules of this enclave.
     pub fn enclave(&self, path: &str) -> Option<&PolicyEnclave> {
         self.enclaves.iter().find(|enclave| enclave.path == path)
     }
 
-    /// Allows a node an action on one more name.
+    /// Allows an action of a node on one more name.
     pub fn allow(
         &mut self,
         enclave: &str,
@@ -142,7 +141,7 @@ impl Policy {
         }
     }
 
-    /// As a policy file.
+    /// Formats a policy file.
     pub fn to_xml(&self) -> String {
         let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         xml.push_str("<policy version=\"0.2.0\">\n  <enclaves>\n");
@@ -172,7 +171,7 @@ impl Policy {
 }
 
 impl PolicyEnclave {
-    /// Everything, to whoever has the enclave's key: SROS 2's default.
+    /// Allows everything: SROS 2's default.
     pub fn permissive(path: &str) -> Self {
         use PolicyAction::{Call, Execute, Publish, Reply, Request, Subscribe};
         let rules = [Publish, Subscribe, Reply, Request, Execute, Call]
@@ -196,7 +195,7 @@ impl PolicyEnclave {
     /// The permissions document for this enclave in one domain.
     pub fn permissions(&self, domain: u32, validity: Validity) -> String {
         let name = escaped(&self.path);
-        // RFC 4514's escapes, since the subject is read that way.
+        // Escaped as in RFC 4514, because the subject is parsed that way.
         let subject = escaped(&escaped_subject(&self.path));
         let mut xml = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -224,7 +223,7 @@ impl PolicyEnclave {
                 continue;
             }
             if wanted == Effect::Allow {
-                // The graph of ROS 2: nodes of participants.
+                // The ROS graph: the nodes of each participant.
                 publish.push("ros_discovery_info".into());
                 subscribe.push("ros_discovery_info".into());
             }
@@ -253,7 +252,7 @@ impl PolicyEnclave {
 }
 
 impl Profile {
-    /// The name as the graph has it, with its slash.
+    /// The name in the graph, with its leading slash.
     fn full_name(&self, name: &str) -> String {
         let namespace = self.namespace.trim_end_matches('/');
         match name.strip_prefix('~') {
@@ -265,7 +264,7 @@ impl Profile {
 }
 
 impl PolicyAction {
-    /// The attribute that says it.
+    /// The attribute for this action.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Publish => "publish",
@@ -286,7 +285,7 @@ impl PolicyAction {
         }
     }
 
-    /// The topics of DDS that it publishes and subscribes to.
+    /// The DDS topics that it publishes and subscribes to.
     fn dds_topics(self, name: &str, publish: &mut Vec<String>, subscribe: &mut Vec<String>) {
         let services = ["cancel_goal", "get_result", "send_goal"];
         let parts = ["feedback", "status"];
@@ -316,7 +315,7 @@ impl PolicyAction {
     }
 }
 
-fn read_enclave(element: &Element<'_, '_>, path: &Path) -> Result<PolicyEnclave, Fault> {
+fn read_enclave(element: &Element<'_, '_>, path: &Path) -> Result<PolicyEnclave, Diagnostic> {
     let name = attribute(element, "path")?;
     relative(name).map_err(|fault| element.fault(name, &*fault.reason, &*fault.remedy))?;
     let mut profiles = Vec::new();
@@ -343,7 +342,7 @@ fn read_rules(
     path: &Path,
     depth: usize,
     rules: &mut Vec<PolicyRule>,
-) -> Result<(), Fault> {
+) -> Result<(), Diagnostic> {
     use PolicyAction::{Call, Execute, Publish, Reply, Request, Subscribe};
     for list in profile.elements()? {
         let (actions, one) = match list.name() {
@@ -371,7 +370,7 @@ fn read_rules(
                 Some("ALLOW") => Effect::Allow,
                 Some("DENY") => Effect::Deny,
                 Some(other) => {
-                    let reason = format!("the attribute {} is no such word", action.as_str());
+                    let reason = format!("invalid value of the attribute {}", action.as_str());
                     return Err(list.fault(other, reason, "write ALLOW or DENY"));
                 }
             };
@@ -390,11 +389,11 @@ fn include(
     path: &Path,
     depth: usize,
     rules: &mut Vec<PolicyRule>,
-) -> Result<(), Fault> {
+) -> Result<(), Diagnostic> {
     let href = attribute(element, "href")?;
     if element.attribute("xpointer") != Some("xpointer(/profile/*)") {
         let remedy = "write xpointer=\"xpointer(/profile/*)\", the content of its profile";
-        return Err(element.fault(href, "includes something else than a profile", remedy));
+        return Err(element.fault(href, "includes something other than a profile", remedy));
     }
     if depth >= INCLUDES {
         let reason = format!("files included more than {INCLUDES} deep");
@@ -403,8 +402,8 @@ fn include(
     let path = path.with_file_name("").join(href);
     let content = read_file(&path)?;
     let text = String::from_utf8_lossy(&content);
-    let file = shown(&path);
-    let source = Source {
+    let file = display_path(&path);
+    let source = DocumentSource {
         file: &file,
         first_line: 1,
         text: &text,
@@ -414,7 +413,7 @@ fn include(
     })
 }
 
-fn attribute<'a>(element: &Element<'a, '_>, name: &str) -> Result<&'a str, Fault> {
+fn attribute<'a>(element: &Element<'a, '_>, name: &str) -> Result<&'a str, Diagnostic> {
     element.attribute(name).ok_or_else(|| {
         let remedy = format!("write {name}=\"…\"");
         element.fault("", format!("has no attribute {name}"), remedy)
@@ -448,12 +447,15 @@ fn escaped(text: &str) -> String {
 
 fn escaped_subject(text: &str) -> String {
     let special = |c: char| matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';');
-    let parts = text.chars().map(|c| match special(c) {
-        true => format!("\\{c}"),
-        false => c.to_string(),
+    let parts = text.chars().map(|c| {
+        if special(c) {
+            format!("\\{c}")
+        } else {
+            c.to_string()
+        }
     });
     parts.collect()
 }
 
-/// Files that include one another.
+/// Limit of nested includes.
 const INCLUDES: usize = 8;

@@ -1,16 +1,16 @@
-//! What the environment says about security, in ROS 2's variables. Unlike rcl,
-//! a value that means nothing is an error: there, a misspelt strategy would
-//! mean to run unprotected where an enclave is missing.
+//! Security settings from ROS 2's environment variables. Unlike in rcl, an invalid
+//! value is an error: in rcl a misspelt strategy means to run unprotected where an
+//! enclave is missing.
 
 use std::path::PathBuf;
 
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
 
-/// Security as the environment wants it.
+/// The security settings of the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// `ROS_SECURITY_STRATEGY`: whether to refuse to run without an enclave,
-    /// which is the default here.
+pub struct SecuritySettings {
+    /// `ROS_SECURITY_STRATEGY`: whether to refuse to run without an enclave.
+    /// Default: true.
     pub enforce: bool,
     /// `ROS_SECURITY_KEYSTORE`
     pub keystore: PathBuf,
@@ -18,12 +18,12 @@ pub struct Settings {
     pub enclave_override: Option<String>,
 }
 
-impl Settings {
-    /// Reads the variables; nothing if security is off.
-    pub fn read(look_up: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Fault> {
+impl SecuritySettings {
+    /// Reads the variables; `None` if security is off.
+    pub fn read(look_up: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Diagnostic> {
         let given = |variable: &str| look_up(variable).filter(|value| !value.is_empty());
         let fault = |variable: &str, value: &str, reason: &str, remedy: &str| {
-            Fault::new("environment", variable, value, reason, remedy)
+            Diagnostic::new("environment", variable, value, reason, remedy)
         };
         match given(ENABLE).as_deref() {
             Some("true") => {}
@@ -64,19 +64,19 @@ impl Settings {
         }))
     }
 
-    /// The folder of the enclave that a context names.
-    pub fn folder(&self, enclave: &str) -> Result<PathBuf, Fault> {
+    /// The folder of the enclave that a context uses.
+    pub fn folder(&self, enclave: &str) -> Result<PathBuf, Diagnostic> {
         let name = self.enclave_override.as_deref().unwrap_or(enclave);
         Ok(self.keystore.join("enclaves").join(relative(name)?))
     }
 }
 
-/// The name of an enclave as a path below `enclaves`. A name is `/` and words
-/// of letters, digits and underscores, none of which leads out of there.
-pub(crate) fn relative(enclave: &str) -> Result<PathBuf, Fault> {
+/// The name of an enclave as a path below `enclaves`. A name is `/` and words of
+/// letters, digits and underscores, so it cannot leave that folder.
+pub(crate) fn relative(enclave: &str) -> Result<PathBuf, Diagnostic> {
     let fault = |reason: &str| {
         let remedy = "write a name like /robot/arm";
-        Fault::new("enclave", "name", enclave, reason, remedy)
+        Diagnostic::new("enclave", "name", enclave, reason, remedy)
     };
     let words = enclave
         .strip_prefix('/')
@@ -102,15 +102,15 @@ const ENABLE: &str = "ROS_SECURITY_ENABLE";
 const STRATEGY: &str = "ROS_SECURITY_STRATEGY";
 const KEYSTORE: &str = "ROS_SECURITY_KEYSTORE";
 const OVERRIDE: &str = "ROS_SECURITY_ENCLAVE_OVERRIDE";
-/// As rmw's validation of enclave names has it.
+/// The limit in rmw's validation of enclave names.
 const NAME_BYTES: usize = 255;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings(given: &[(&str, &str)]) -> Result<Option<Settings>, Fault> {
-        Settings::read(|name| {
+    fn settings(given: &[(&str, &str)]) -> Result<Option<SecuritySettings>, Diagnostic> {
+        SecuritySettings::read(|name| {
             let mut found = given.iter().filter(|(known, _)| *known == name);
             found.next().map(|(_, value)| (*value).to_owned())
         })

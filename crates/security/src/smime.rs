@@ -1,9 +1,9 @@
 //! Signed governance and permissions: S/MIME multipart/signed with a detached
 //! PKCS#7 signature (DDS Security 1.1 §9.4.1.1), as OpenSSL and SROS 2 write it.
 //!
-//! The signer must be the permissions CA itself. Certificates within the
-//! signature are never looked at: a file that brings its own signer, even one
-//! whom the CA certified, proves nothing (CVE-2023-24010).
+//! The signer must be the permissions CA itself. Certificates within the signature
+//! are ignored: a file with its own signer, even one that the CA certified, proves
+//! nothing (CVE-2023-24010).
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64ct::{Base64, Encoding};
@@ -19,13 +19,13 @@ use x509_cert::spki::AlgorithmIdentifierOwned;
 
 use crate::certificate::Certificate;
 use crate::date::UnixTime;
-use crate::document::Source;
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
+use crate::document::DocumentSource;
 use crate::issue::x509_time;
 use crate::key::{KeyKind, PrivateKey, RSA_ENCRYPTION, RandomnessFailed, Scheme};
 use crate::pem::wrapped;
 
-/// A document whose signature was found good.
+/// A document with a valid signature.
 #[derive(Debug, Clone)]
 pub struct SignedDocument {
     text: String,
@@ -33,23 +33,23 @@ pub struct SignedDocument {
 }
 
 impl SignedDocument {
-    /// Takes the document out of a signed file. `authority` must have signed
-    /// it, and be valid at `now`.
+    /// Reads the document of a signed file. `authority` must have signed it, and
+    /// must be valid at `now`.
     pub fn read(
         file: &str,
         content: &[u8],
         authority: &Certificate,
         now: UnixTime,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Diagnostic> {
         let fault = |reason: String| {
             let remedy =
-                "sign the document anew with the permissions CA: `pteros security sign KEYSTORE`";
-            Fault::new(file, "signature", "", reason, remedy)
+                "sign the document again with the permissions CA: `pteros security sign KEYSTORE`";
+            Diagnostic::new(file, "signature", "", reason, remedy)
         };
-        let parts = Parts::of(content).map_err(fault)?;
+        let parts = SignedParts::of(content).map_err(fault)?;
         let signed = canonical(parts.signed);
         verify(&signed, &parts.signature, authority).map_err(fault)?;
-        if let Some(reason) = authority.validity().refusal(now) {
+        if let Some(reason) = authority.validity().rejection(now) {
             let signer = authority.subject();
             return Err(fault(format!("the signer '{signer}' is {reason}")));
         }
@@ -62,8 +62,8 @@ impl SignedDocument {
     }
 
     /// The document, for reading.
-    pub fn source<'a>(&'a self, file: &'a str) -> Source<'a> {
-        Source {
+    pub fn source<'a>(&'a self, file: &'a str) -> DocumentSource<'a> {
+        DocumentSource {
             file,
             first_line: self.first_line,
             text: &self.text,
@@ -71,9 +71,10 @@ impl SignedDocument {
     }
 }
 
-/// A multipart/signed message, divided.
-struct Parts<'a> {
-    /// What is signed, as it stands in the file.
+/// The parts of a multipart/signed message.
+struct SignedParts<'a> {
+    /// The signed part, as in the file.
+    /// #096c
     signed: &'a [u8],
     /// Its first line in the file, from 1.
     first_line: u32,
@@ -81,10 +82,10 @@ struct Parts<'a> {
     signature: Vec<u8>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> SignedParts<'a> {
     fn of(content: &'a [u8]) -> Result<Self, String> {
-        if content.len() > FILE_BYTES {
-            return Err(format!("the file is larger than {FILE_BYTES} bytes"));
+        if content.len() > FILE_BYTES_MAX {
+            return Err(format!("the file is larger than {FILE_BYTES_MAX} bytes"));
         }
         let text = std::str::from_utf8(content).map_err(|_| "the file is no text".to_owned())?;
         if text.trim_start().starts_with('<') {
@@ -142,7 +143,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Lines with their numbers from 1 and where they begin, without ends.
+/// Lines with their numbers from 1 and their offsets, without line ends.
 fn lines(text: &str) -> impl Iterator<Item = (u32, usize, &str)> {
     let mut at = 0_usize;
     text.split_inclusive('\n')
@@ -154,7 +155,7 @@ fn lines(text: &str) -> impl Iterator<Item = (u32, usize, &str)> {
         })
 }
 
-/// MIME headers with their continuations, and what follows the empty line.
+/// MIME headers with their continuations, and the text after the empty line.
 fn headers_of(text: &str) -> (Vec<String>, &str) {
     let mut headers: Vec<String> = Vec::new();
     for (_, start, line) in lines(text) {
@@ -179,7 +180,7 @@ fn header(headers: &[String], name: &str) -> Option<String> {
     named.next().map(|(_, value)| value.trim().into())
 }
 
-/// With all lines ended by CRLF, as it is signed.
+/// With CRLF line ends, as it is signed.
 fn canonical(part: &[u8]) -> Vec<u8> {
     let mut signed = Vec::with_capacity(part.len().saturating_add(part.len() / 16));
     for (index, line) in part.split(|byte| *byte == b'\n').enumerate() {
@@ -192,8 +193,8 @@ fn canonical(part: &[u8]) -> Vec<u8> {
     signed
 }
 
-/// The document without the headers of its part, if it has any, and how many
-/// lines those were. Without `-text` OpenSSL writes none.
+/// The document without the headers of its part, and the number of lines that these
+/// take. Without `-text` OpenSSL writes none.
 fn without_headers(text: &str) -> (&str, u32) {
     let begins = text.get(.."content-type:".len()).unwrap_or_default();
     if !begins.eq_ignore_ascii_case("content-type:") {
@@ -323,13 +324,13 @@ pub fn sign(
     ))
 }
 
-/// Why nothing was signed.
+/// Why signing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// No randomness.
     #[error(transparent)]
     Randomness(#[from] RandomnessFailed),
-    /// A name or date that cannot be written.
+    /// A name or date that DER cannot represent.
     #[error("cannot be written as DER: {0}")]
     Encoding(#[from] der::Error),
 }
@@ -405,5 +406,5 @@ const CONTENT_TYPE: &str = "1.2.840.113549.1.9.3";
 const MESSAGE_DIGEST: &str = "1.2.840.113549.1.9.4";
 const SIGNING_TIME: &str = "1.2.840.113549.1.9.5";
 const SHA_256: &str = "2.16.840.1.101.3.4.2.1";
-/// Twice the largest document, since base64 and headers come to it.
-const FILE_BYTES: usize = 2 << 20;
+/// Twice the largest document, to include base64 and headers.
+const FILE_BYTES_MAX: usize = 2 << 20;

@@ -1,7 +1,7 @@
-//! Subject names of certificates, and the ways in which permissions files
-//! write them: RFC 4514 (`CN=a,O=b`, last part first), OpenSSL's orders and
-//! spaces (`O = b, CN = a`), and its old form (`/O=b/CN=a`). Two names are one
-//! if their parts are, forwards or backwards.
+//! Subject names of certificates, in the forms that permissions files use: RFC 4514
+//! (`CN=a,O=b`, last part first), OpenSSL's orders and spaces (`O = b, CN = a`),
+//! and its old form (`/O=b/CN=a`). Two names are equal if their parts are, forwards
+//! or backwards.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct SubjectName {
 }
 
 impl SubjectName {
-    /// Reads what a permissions file says.
+    /// Parses a name in a permissions file.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let is_slashed = text.strip_prefix('/').is_some_and(begins_attribute);
@@ -40,7 +40,7 @@ impl SubjectName {
         Ok(Self::ordered(parts))
     }
 
-    /// That of a certificate.
+    /// The name in a certificate.
     pub fn of(name: &Name) -> Self {
         let parts = name
             .0
@@ -55,9 +55,9 @@ impl SubjectName {
         Self::ordered(parts)
     }
 
-    /// Whether both name the same: OpenSSL and RFC 4514 write the parts in
-    /// opposite orders, and a file does not say which one it took.
-    pub fn names(&self, other: &Self) -> bool {
+    /// Whether both names are equal. OpenSSL and RFC 4514 write the parts in
+    /// opposite orders, and a file does not say which order it has.
+    pub fn is_same_subject(&self, other: &Self) -> bool {
         self.parts == other.parts || self.parts.iter().eq(other.parts.iter().rev())
     }
 
@@ -101,7 +101,7 @@ impl fmt::Display for SubjectName {
     }
 }
 
-/// The value of an attribute as text; what is no text as `#` and hexadecimal.
+/// The value of an attribute as text; other values as `#` and hexadecimal.
 fn text_of(value: &der::Any) -> String {
     let text = match value.tag() {
         Tag::Utf8String => value
@@ -129,7 +129,7 @@ fn text_of(value: &der::Any) -> String {
     })
 }
 
-/// Whether `TYPE=` stands here, with a type that is known.
+/// Whether the text begins with `TYPE=` of a known type.
 fn begins_attribute(text: &str) -> bool {
     text.split_once('=')
         .is_some_and(|(name, _)| oid_of(name).is_ok())
@@ -152,7 +152,7 @@ fn slashed(text: &str) -> Result<Vec<Vec<(String, String)>>, String> {
     Ok(parts)
 }
 
-/// Divided at these characters where no backslash or quotes protect them.
+/// Splits at these characters, except in quotes and after a backslash.
 fn split<'a>(text: &'a str, at: &[char]) -> Result<Vec<&'a str>, String> {
     let mut parts = Vec::new();
     let (mut start, mut escaped, mut quoted) = (0, false, false);
@@ -194,7 +194,7 @@ fn oid_of(name: &str) -> Result<String, String> {
     if dotted {
         Ok(name.into())
     } else {
-        Err(format!("'{name}' is no attribute that is known here"))
+        Err(format!("'{name}' is not a known attribute"))
     }
 }
 
@@ -226,7 +226,7 @@ fn unescaped(value: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "the escaped bytes are no UTF-8".into())
 }
 
-/// The first of two names for one type is the one that is shown.
+/// Of two names for one type, the first is displayed.
 const SHORT_NAMES: &[(&str, &str)] = &[
     ("CN", "2.5.4.3"),
     ("SN", "2.5.4.4"),
@@ -260,7 +260,10 @@ mod tests {
             "2.5.4.3=/arm/left,O=Robots\\2C Inc.,C=DE",
         ] {
             let same = SubjectName::parse(same).unwrap();
-            assert!(same.names(&name) && name.names(&same), "{same}");
+            assert!(
+                same.is_same_subject(&name) && name.is_same_subject(&same),
+                "{same}"
+            );
         }
         for other in [
             "CN=/arm/left",
@@ -268,7 +271,7 @@ mod tests {
             "CN=/arm/Left,O=Robots\\, Inc.,C=DE",
         ] {
             let other = SubjectName::parse(other).unwrap();
-            assert!(!other.names(&name), "{other}");
+            assert!(!other.is_same_subject(&name), "{other}");
         }
         assert_eq!(name.common_name(), Some("/arm/left"));
         assert_eq!(SubjectName::parse(&name.to_string()).unwrap(), {
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_subject_is_refused() {
+    fn invalid_subjects_are_rejected() {
         for text in [
             "", "talker", "/talker", "FOO=x", "CN=\"a", "CN=a\\", "CN=\\ff",
         ] {

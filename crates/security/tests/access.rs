@@ -1,11 +1,14 @@
-//! What governance and permissions say, and which rule says it.
+//! Access decisions from governance and permissions, and the rule that each one
+//! names.
 
 use pteros_security::date::UnixTime;
-use pteros_security::document::Source;
-use pteros_security::fault::Fault;
+use pteros_security::diagnostic::Diagnostic;
+use pteros_security::document::DocumentSource;
 use pteros_security::governance::{Governance, PayloadProtection, Protection};
 use pteros_security::permissions::Permissions;
-use pteros_security::permissions::access::{Access, Endpoint, Verdict};
+use pteros_security::permissions::access_control::{
+    AccessControl, AccessDecision, EndpointRequest,
+};
 use pteros_security::subject::SubjectName;
 
 const NOW: UnixTime = UnixTime(1_893_456_000);
@@ -32,8 +35,8 @@ const GOVERNANCE: &str = "<dds>
 </domain_rule></domain_access_rules>
 </dds>";
 
-fn governance(text: &str) -> Result<Governance, Fault> {
-    Governance::read(Source {
+fn governance(text: &str) -> Result<Governance, Diagnostic> {
+    Governance::read(DocumentSource {
         file: "governance.p7s",
         first_line: 1,
         text,
@@ -51,23 +54,23 @@ fn permissions(rules: &str, default: &str) -> String {
     )
 }
 
-fn read(text: &str) -> Result<Permissions, Fault> {
-    Permissions::read(Source {
+fn read(text: &str) -> Result<Permissions, Diagnostic> {
+    Permissions::read(DocumentSource {
         file: "permissions.p7s",
         first_line: 11,
         text,
     })
 }
 
-fn access(rules: &str, default: &str) -> Access {
+fn access(rules: &str, default: &str) -> AccessControl {
     let subject = SubjectName::parse("CN=/arm").unwrap();
     let governance = governance(GOVERNANCE).unwrap();
     let permissions = read(&permissions(rules, default)).unwrap();
-    Access::new(&governance, &permissions, &subject, 0).unwrap()
+    AccessControl::new(&governance, &permissions, &subject, 0).unwrap()
 }
 
-fn on<'a>(topic: &'a str, partitions: &'a [&'a str]) -> Endpoint<'a> {
-    Endpoint {
+fn on<'a>(topic: &'a str, partitions: &'a [&'a str]) -> EndpointRequest<'a> {
+    EndpointRequest {
         topic,
         partitions,
         tags: &[],
@@ -78,7 +81,7 @@ fn rule(kind: &str, inner: &str) -> String {
     format!("<{kind}><domains><id>0</id></domains>{inner}</{kind}>")
 }
 
-fn write(access: &Access, topic: &str) -> Verdict {
+fn write(access: &AccessControl, topic: &str) -> AccessDecision {
     access.may_write(&on(topic, &[]), NOW)
 }
 
@@ -97,7 +100,7 @@ fn a_governance_document_says_what_is_protected_and_how() {
 }
 
 #[test]
-fn every_slip_in_a_governance_document_is_told_with_its_line() {
+fn every_error_in_a_governance_document_is_reported_with_its_line() {
     for (from, to, line, field) in [
         (">SIGN<", ">SIGNED<", 7, "<liveliness_protection_kind>"),
         (">SIGN<", "><", 7, "<liveliness_protection_kind>"),
@@ -141,7 +144,7 @@ fn every_slip_in_a_governance_document_is_told_with_its_line() {
 }
 
 #[test]
-fn every_slip_in_a_permissions_document_is_told_with_its_line() {
+fn every_error_in_a_permissions_document_is_reported_with_its_line() {
     let good = permissions(
         &rule(
             "allow_rule",
@@ -209,9 +212,12 @@ fn nothing_is_allowed_outside_the_validity_of_the_grant() {
         (UnixTime(4_000_000_000), "expired"),
     ] {
         let endpoint = on("rt/scan", &[]);
-        for verdict in [access.may_join(now), access.may_write(&endpoint, now)] {
-            assert!(!verdict.allowed && verdict.rule.contains(word), "{verdict}");
-            assert_eq!(verdict.line, 11);
+        for decision in [access.may_join(now), access.may_write(&endpoint, now)] {
+            assert!(
+                !decision.allowed && decision.rule.contains(word),
+                "{decision}"
+            );
+            assert_eq!(decision.line, 11);
         }
     }
 }
@@ -225,8 +231,8 @@ fn joining_needs_an_allow_rule_for_the_domain() {
             .allowed
     );
     let elsewhere = rule("allow_rule", allow).replace("<id>0<", "<id>1<");
-    let verdict = access(&elsewhere, "DENY").may_join(NOW);
-    assert_eq!((verdict.allowed, verdict.line), (false, 15), "{verdict}");
+    let decision = access(&elsewhere, "DENY").may_join(NOW);
+    assert_eq!((decision.allowed, decision.line), (false, 15), "{decision}");
     assert!(access(&elsewhere, "ALLOW").may_join(NOW).allowed);
     assert!(!write(&access(&elsewhere, "DENY"), "rt/scan").allowed);
 }
@@ -237,18 +243,18 @@ fn partitions_must_all_be_allowed_and_none_denied() {
         let inner = format!("<publish><topics><topic>*</topic></topics>{partitions}</publish>");
         access(&rule("allow_rule", &inner), "DENY")
     };
-    let may = |access: &Access, partitions: &[&str]| {
+    let may = |access: &AccessControl, partitions: &[&str]| {
         access.may_write(&on("rt/scan", partitions), NOW).allowed
     };
     let none = allow("");
     assert!(may(&none, &[]) && may(&none, &[""]));
     assert!(!may(&none, &["a"]) && !may(&none, &["", "a"]) && !may(&none, &["*"]));
-    // What is missing is told.
-    let why = |access: &Access| access.may_write(&on("rt/scan", &["b"]), NOW).to_string();
-    assert!(why(&allow("")).contains("names no <partitions>, so it is about the default one"));
+    // The missing part is named.
+    let why = |access: &AccessControl| access.may_write(&on("rt/scan", &["b"]), NOW).to_string();
+    assert!(why(&allow("")).contains("has no <partitions>, so it applies to the default one"));
     let some = allow("<partitions><partition>a*</partition></partitions>");
     assert!(why(&some).contains("('*' in line "));
-    assert!(why(&some).contains("is about other <partitions>"));
+    assert!(why(&some).contains("applies to other <partitions>"));
     assert!(may(&some, &["a"]) && may(&some, &["ab", "a*"]));
     assert!(!may(&some, &[]) && !may(&some, &["ab", "b"]));
     // Would meet partitions that the rule does not name.
@@ -270,8 +276,8 @@ fn partitions_must_all_be_allowed_and_none_denied() {
 fn data_tags_must_all_be_allowed_and_none_denied() {
     let tags = "<data_tags><tag><name>level</name><value>3</value></tag></data_tags>";
     let inner = format!("<publish><topics><topic>*</topic></topics>{tags}</publish>");
-    let may = |access: &Access, tags: &[(&str, &str)]| {
-        let endpoint = Endpoint {
+    let may = |access: &AccessControl, tags: &[(&str, &str)]| {
+        let endpoint = EndpointRequest {
             topic: "rt/scan",
             partitions: &[],
             tags,
@@ -292,9 +298,9 @@ fn a_domain_or_subject_that_no_file_names_is_a_fault() {
     let permissions = read(&permissions("", "DENY")).unwrap();
     let arm = SubjectName::parse("CN=/arm").unwrap();
     let leg = SubjectName::parse("CN=/leg").unwrap();
-    let domain = Access::new(&governance, &permissions, &arm, 3).unwrap_err();
+    let domain = AccessControl::new(&governance, &permissions, &arm, 3).unwrap_err();
     assert_eq!((&*domain.file, &*domain.value), ("governance.p7s", "3"));
-    let subject = Access::new(&governance, &permissions, &leg, 0).unwrap_err();
+    let subject = AccessControl::new(&governance, &permissions, &leg, 0).unwrap_err();
     assert_eq!(
         (&*subject.file, &*subject.value),
         ("permissions.p7s", "CN=/leg")
@@ -310,15 +316,15 @@ fn where_access_control_is_off_no_permission_is_asked_for() {
     let open = governance(&text).unwrap();
     let permissions = read(&permissions("", "DENY")).unwrap();
     let arm = SubjectName::parse("CN=/arm").unwrap();
-    let access = Access::new(&open, &permissions, &arm, 0).unwrap();
-    let verdict = write(&access, "rt/scan");
-    assert!(verdict.allowed && verdict.rule.contains("enable_write_access_control"));
+    let access = AccessControl::new(&open, &permissions, &arm, 0).unwrap();
+    let decision = write(&access, "rt/scan");
+    assert!(decision.allowed && decision.rule.contains("enable_write_access_control"));
     assert!(!access.may_read(&on("rt/scan", &[]), NOW).allowed);
     assert!(access.may_join(NOW).allowed);
 }
 
 #[test]
-fn bent_documents_are_read_or_refused_and_never_panic() {
+fn mutated_documents_are_read_or_rejected_and_never_panic() {
     let rules = rule(
         "allow_rule",
         "<publish><topics><topic>rt/[a-c]*</topic></topics>\
@@ -344,7 +350,7 @@ fn bent_documents_are_read_or_refused_and_never_panic() {
             String::from_utf8(bytes).unwrap()
         });
         if let (Ok(governed), Ok(permitted)) = (governance(&governed), read(&permitted))
-            && let Ok(access) = Access::new(&governed, &permitted, &subject, 0)
+            && let Ok(access) = AccessControl::new(&governed, &permitted, &subject, 0)
         {
             let _ = access.may_join(NOW);
             let _ = access.may_write(&on("rt/b", &["p1"]), NOW);

@@ -1,7 +1,7 @@
-//! Fifty participants of one keystore start at once on one host: each proves to
-//! every other who it is, 1225 handshakes in all, within five seconds of fake
-//! time though the network loses some of what they say. The time that the work
-//! itself takes is printed, not judged: machines differ.
+//! Fifty participants of one keystore start at once on one host. All authenticate
+//! to each other, 1225 handshakes in all, within five seconds of fake time, though
+//! the network loses some messages. The computing time is printed, not checked:
+//! machines differ.
 #![allow(
     clippy::disallowed_methods,
     reason = "says how long the work takes on this machine"
@@ -11,7 +11,7 @@ mod support;
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
 use pteros_rtps::time::{Duration, Instant};
-use pteros_security::auth::{Event, GenericMessage, Handshakes, Own};
+use pteros_security::auth::{GenericMessage, HandshakeEvent, Handshakes, LocalIdentity};
 use pteros_security::crypto::KeyMaterial;
 use pteros_security::enclave::Enclave;
 use pteros_security::keystore::{Keystore, Options};
@@ -20,7 +20,7 @@ use support::{Folder, NOW};
 
 const PARTICIPANTS: usize = 50;
 const START: Instant = Instant::from_nanos(1_000_000_000);
-/// One step of the fake network: what is said arrives in the next.
+/// One step of the fake network: a message arrives in the next step.
 const STEP: Duration = Duration::from_millis(5);
 
 /// Fifty, of ten enclaves.
@@ -31,9 +31,9 @@ fn crowd(folder: &Folder) -> Vec<Handshakes> {
         let name = format!("/robot/part_{}", number % 10);
         let made = keystore.create_enclave(&name, None, &options, NOW);
         let enclave = Enclave::load(&made.unwrap(), NOW).unwrap();
-        let prefix = Own::prefix_for(&enclave, GuidPrefix([number as u8; 12])).unwrap();
+        let prefix = LocalIdentity::prefix_for(&enclave, GuidPrefix([number as u8; 12])).unwrap();
         let guid = prefix.with(EntityId::PARTICIPANT).to_bytes();
-        Handshakes::new(Own {
+        Handshakes::new(LocalIdentity {
             participant_data: [&[0x00, 0x50, 0, 16], &guid[..], &[0, 1, 0, 0]].concat(),
             enclave,
             prefix,
@@ -46,7 +46,10 @@ fn crowd(folder: &Folder) -> Vec<Handshakes> {
 fn fifty_participants_authenticate_each_other_within_five_seconds() {
     let folder = Folder::new("crowd");
     let mut crowd = crowd(&folder);
-    let prefixes: Vec<GuidPrefix> = crowd.iter().map(|one| one.own().prefix).collect();
+    let prefixes: Vec<GuidPrefix> = crowd
+        .iter()
+        .map(|one| one.local_identity().prefix)
+        .collect();
     let began = std::time::Instant::now();
     for machine in &mut crowd {
         for peer in &prefixes {
@@ -76,14 +79,14 @@ fn fifty_participants_authenticate_each_other_within_five_seconds() {
         }
         for machine in &mut crowd {
             machine.handle_timeout(now);
-            let own = machine.own().prefix;
+            let own = machine.local_identity().prefix;
             while let Some(event) = machine.poll_event() {
                 match event {
-                    Event::Authenticated { prefix, secret, .. } => {
+                    HandshakeEvent::Authenticated { prefix, secret, .. } => {
                         let former = secrets.insert((own, prefix), secret.key_exchange_material());
                         assert!(former.is_none(), "twice");
                     }
-                    Event::Failed { why, .. } => panic!("{why}"),
+                    HandshakeEvent::Failed { rejection: why, .. } => panic!("{why}"),
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! Protected payloads, submessages and messages: opened by whom they are for,
-//! and by nobody after a single bit was changed.
+//! Protected payloads, submessages and messages: the receiver opens them, and
+//! rejects them after any single bit was changed.
 
 use pteros_security::crypto::{
-    Frame, KeyMaterial, KeyMaterialError, Layer, OpenError, Opener, Receiver, SealError, Sealer,
-    TransformKind, key_exchange_material,
+    Frame, KeyMaterial, KeyMaterialError, OpenError, Opener, ProtectionLayer, ReceiverKey,
+    SealError, Sealer, TransformKind, key_exchange_material,
 };
 
 const KINDS: [TransformKind; 4] = [
@@ -12,20 +12,24 @@ const KINDS: [TransformKind; 4] = [
     TransformKind::Aes256Gmac,
     TransformKind::Aes256Gcm,
 ];
-const LAYERS: [Layer; 3] = [Layer::Payload, Layer::Submessage, Layer::Message];
+const LAYERS: [ProtectionLayer; 3] = [
+    ProtectionLayer::Payload,
+    ProtectionLayer::Submessage,
+    ProtectionLayer::Message,
+];
 
 /// A DATA-like submessage with 12 bytes, little-endian.
 const SUBMESSAGE: [u8; 16] = [0x15, 1, 12, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 
-fn frame(layer: Layer, bytes: &[u8]) -> Option<Frame<'_>> {
+fn frame(layer: ProtectionLayer, bytes: &[u8]) -> Option<Frame<'_>> {
     match layer {
-        Layer::Payload => Frame::of_payload(bytes).ok(),
-        Layer::Submessage => Frame::of_submessage(bytes).ok().map(|(frame, _)| frame),
-        Layer::Message => Frame::of_message(bytes).ok(),
+        ProtectionLayer::Payload => Frame::of_payload(bytes).ok(),
+        ProtectionLayer::Submessage => Frame::of_submessage(bytes).ok().map(|(frame, _)| frame),
+        ProtectionLayer::Message => Frame::of_message(bytes).ok(),
     }
 }
 
-fn open(opener: &mut Opener, layer: Layer, bytes: &[u8]) -> Option<Vec<u8>> {
+fn open(opener: &mut Opener, layer: ProtectionLayer, bytes: &[u8]) -> Option<Vec<u8>> {
     let mut buffer = Vec::new();
     let opened = opener.open(&frame(layer, bytes)?, &mut buffer).ok()?;
     Some(opened.bytes().to_vec())
@@ -46,11 +50,11 @@ fn everything_that_is_sealed_is_opened_and_no_bit_of_it_may_change() {
     for kind in KINDS {
         for layer in LAYERS {
             for with_origin in [false, true] {
-                let with_origin = with_origin && layer != Layer::Payload;
+                let with_origin = with_origin && layer != ProtectionLayer::Payload;
                 let material = KeyMaterial::generate(kind, with_origin).unwrap();
                 let mut sealer = Sealer::new(material.clone()).unwrap();
                 let mut opener = Opener::new(material.clone(), with_origin);
-                let receivers = with_origin.then(|| Receiver::new(material.clone()));
+                let receivers = with_origin.then(|| ReceiverKey::new(material.clone()));
                 let mut sealed = Vec::new();
                 sealer
                     .seal(layer, &SUBMESSAGE, &receivers, &mut sealed)
@@ -85,15 +89,15 @@ fn everything_that_is_sealed_is_opened_and_no_bit_of_it_may_change() {
 }
 
 #[test]
-fn each_receiver_can_tell_the_sender_from_others_who_have_the_common_key() {
+fn each_receiver_can_authenticate_the_origin() {
     let ours = KeyMaterial::generate(TransformKind::Aes256Gcm, true).unwrap();
-    let theirs = Receiver::new(ours.for_another_receiver().unwrap());
-    let our_own = Receiver::new(ours.clone());
+    let theirs = ReceiverKey::new(ours.for_another_receiver().unwrap());
+    let our_own = ReceiverKey::new(ours.clone());
     let mut sealer = Sealer::new(ours.clone()).unwrap();
     let mut both = Vec::new();
     sealer
         .seal(
-            Layer::Submessage,
+            ProtectionLayer::Submessage,
             &SUBMESSAGE,
             [&our_own, &theirs],
             &mut both,
@@ -101,12 +105,17 @@ fn each_receiver_can_tell_the_sender_from_others_who_have_the_common_key() {
         .unwrap();
     for receiver in [&our_own, &theirs] {
         let mut opener = Opener::new(receiver.material().clone(), true);
-        assert!(open(&mut opener, Layer::Submessage, &both).is_some());
+        assert!(open(&mut opener, ProtectionLayer::Submessage, &both).is_some());
     }
     // A receiver that forges has the common key, but not the other's own.
     let mut forged = Vec::new();
     sealer
-        .seal(Layer::Submessage, &SUBMESSAGE, [&theirs], &mut forged)
+        .seal(
+            ProtectionLayer::Submessage,
+            &SUBMESSAGE,
+            [&theirs],
+            &mut forged,
+        )
         .unwrap();
     let mut opener = Opener::new(ours, true);
     let mut buffer = Vec::new();
@@ -116,9 +125,9 @@ fn each_receiver_can_tell_the_sender_from_others_who_have_the_common_key() {
 }
 
 #[test]
-fn a_receivers_code_is_right_in_whichever_session_it_is_asked_for() {
+fn receiver_specific_macs_are_right_in_every_session() {
     let material = KeyMaterial::generate(TransformKind::Aes256Gcm, true).unwrap();
-    let receiver = Receiver::new(material.clone());
+    let receiver = ReceiverKey::new(material.clone());
     let mut opener = Opener::new(material.clone(), true);
     // Sealers of one key, each in a session of its own, in turns.
     let sealer = |_| Sealer::new(material.clone()).unwrap();
@@ -127,14 +136,19 @@ fn a_receivers_code_is_right_in_whichever_session_it_is_asked_for() {
         let sealer = &mut sealers[[0, 0, 1, 2][round % 4]];
         let mut sealed = Vec::new();
         sealer
-            .seal(Layer::Message, &SUBMESSAGE, [&receiver], &mut sealed)
+            .seal(
+                ProtectionLayer::Message,
+                &SUBMESSAGE,
+                [&receiver],
+                &mut sealed,
+            )
             .unwrap();
-        assert!(open(&mut opener, Layer::Message, &sealed).is_some());
+        assert!(open(&mut opener, ProtectionLayer::Message, &sealed).is_some());
     }
 }
 
 #[test]
-fn what_should_be_encrypted_is_not_believed_when_it_is_only_signed() {
+fn signed_data_is_rejected_where_encryption_is_required() {
     let material = KeyMaterial::generate(TransformKind::Aes256Gcm, false).unwrap();
     let mut bytes = material.to_bytes();
     bytes[3] = 3;
@@ -142,7 +156,7 @@ fn what_should_be_encrypted_is_not_believed_when_it_is_only_signed() {
     let mut sealed = Vec::new();
     let mut sealer = Sealer::new(signing).unwrap();
     sealer
-        .seal(Layer::Payload, b"forged text.", [], &mut sealed)
+        .seal(ProtectionLayer::Payload, b"forged text.", [], &mut sealed)
         .unwrap();
     let mut opener = Opener::new(material, false);
     let frame = Frame::of_payload(&sealed).unwrap();
@@ -157,7 +171,7 @@ fn sessions_that_change_with_every_message_and_overtake_one_another_are_opened()
         let mut sealer = Sealer::new(material.clone()).unwrap();
         let mut one = Vec::new();
         sealer
-            .seal(Layer::Payload, &[round; 33], [], &mut one)
+            .seal(ProtectionLayer::Payload, &[round; 33], [], &mut one)
             .unwrap();
         sealed.push(one);
     }
@@ -165,7 +179,7 @@ fn sessions_that_change_with_every_message_and_overtake_one_another_are_opened()
     let mut next = numbers(3);
     for _ in 0..400 {
         let at = next() % sealed.len();
-        let opened = open(&mut opener, Layer::Payload, &sealed[at]);
+        let opened = open(&mut opener, ProtectionLayer::Payload, &sealed[at]);
         assert_eq!(opened, Some(vec![at as u8; 33]));
     }
 }
@@ -182,7 +196,7 @@ fn nothing_is_allocated_once_buffers_and_session_are_there() {
     for _ in 0..100 {
         sealed.clear();
         sealer
-            .seal(Layer::Message, &plain, [], &mut sealed)
+            .seal(ProtectionLayer::Message, &plain, [], &mut sealed)
             .unwrap();
         let frame = Frame::of_message(&sealed).unwrap();
         let opened = opener.open(&frame, &mut buffer).unwrap();
@@ -192,19 +206,23 @@ fn nothing_is_allocated_once_buffers_and_session_are_there() {
 }
 
 #[test]
-fn what_does_not_fit_a_submessage_is_an_error_and_leaves_the_buffer() {
+fn data_too_long_for_a_submessage_is_an_error_and_leaves_the_buffer() {
     let material = KeyMaterial::generate(TransformKind::Aes256Gcm, true).unwrap();
     let mut sealer = Sealer::new(material.clone()).unwrap();
     let mut out = vec![1, 2, 3];
     let long = vec![0; 66_000];
-    let refused = sealer.seal(Layer::Submessage, &long, [], &mut out);
+    let refused = sealer.seal(ProtectionLayer::Submessage, &long, [], &mut out);
     assert!(matches!(refused, Err(SealError::TooLong(_))));
-    let receiver = Receiver::new(material);
+    let receiver = ReceiverKey::new(material);
     let many = std::iter::repeat_n(&receiver, 4000);
-    let refused = sealer.seal(Layer::Submessage, &SUBMESSAGE, many, &mut out);
+    let refused = sealer.seal(ProtectionLayer::Submessage, &SUBMESSAGE, many, &mut out);
     assert_eq!(refused, Err(SealError::TooManyReceivers(4000)));
     assert_eq!(out, [1, 2, 3]);
-    assert!(sealer.seal(Layer::Payload, &long, [], &mut out).is_ok());
+    assert!(
+        sealer
+            .seal(ProtectionLayer::Payload, &long, [], &mut out)
+            .is_ok()
+    );
 }
 
 #[test]
@@ -216,10 +234,13 @@ fn odd_lengths_are_padded_to_whole_words_within_submessages() {
         let plain = vec![9; length];
         let mut sealed = Vec::new();
         sealer
-            .seal(Layer::Submessage, &plain, [], &mut sealed)
+            .seal(ProtectionLayer::Submessage, &plain, [], &mut sealed)
             .unwrap();
         assert_eq!(sealed.len() % 4, 0);
-        assert_eq!(open(&mut opener, Layer::Submessage, &sealed), Some(plain));
+        assert_eq!(
+            open(&mut opener, ProtectionLayer::Submessage, &sealed),
+            Some(plain)
+        );
     }
 }
 
@@ -251,7 +272,7 @@ fn key_material_is_written_and_read_back_and_bad_tokens_are_refused() {
 }
 
 #[test]
-fn both_ends_of_a_handshake_derive_the_same_key_for_keys() {
+fn both_sides_of_a_handshake_derive_the_same_key_exchange_material() {
     let (one, two) = ([1; 32], [2; 32]);
     let ours = key_exchange_material(b"secret", &one, &two);
     assert_eq!(ours, key_exchange_material(b"secret", &one, &two));
@@ -260,10 +281,10 @@ fn both_ends_of_a_handshake_derive_the_same_key_for_keys() {
     let mut sealed = Vec::new();
     Sealer::new(ours.clone())
         .unwrap()
-        .seal(Layer::Submessage, &SUBMESSAGE, [], &mut sealed)
+        .seal(ProtectionLayer::Submessage, &SUBMESSAGE, [], &mut sealed)
         .unwrap();
     let mut opener = Opener::new(ours, false);
-    assert!(open(&mut opener, Layer::Submessage, &sealed).is_some());
+    assert!(open(&mut opener, ProtectionLayer::Submessage, &sealed).is_some());
 }
 
 #[test]
@@ -271,7 +292,7 @@ fn random_bytes_are_never_opened_and_never_panic() {
     let material = KeyMaterial::generate(TransformKind::Aes256Gmac, true).unwrap();
     let mut opener = Opener::new(material.clone(), true);
     let mut sealer = Sealer::new(material.clone()).unwrap();
-    let receiver = Receiver::new(material);
+    let receiver = ReceiverKey::new(material);
     let mut next = numbers(11);
     for round in 0..20_000 {
         let mut bytes: Vec<u8> = (0..next() % 150).map(|_| next() as u8).collect();
@@ -279,7 +300,12 @@ fn random_bytes_are_never_opened_and_never_panic() {
             // Something that begins well.
             bytes.clear();
             sealer
-                .seal(Layer::Message, &SUBMESSAGE, [&receiver], &mut bytes)
+                .seal(
+                    ProtectionLayer::Message,
+                    &SUBMESSAGE,
+                    [&receiver],
+                    &mut bytes,
+                )
                 .unwrap();
             for _ in 0..1 + next() % 3 {
                 let at = next() % bytes.len();
@@ -311,13 +337,13 @@ fn vectors_of_another_implementation_are_opened() {
         340128007ffdf17dfbd9cce839d61fa2a38bfea20000000100000007bc4e9850f54ab19f5e66621b\
         13ad047d";
     for (token, sealed, layer) in [
-        (token_256, payload, Layer::Payload),
-        (token_128, submessage, Layer::Submessage),
-        (token_128, message, Layer::Message),
+        (token_256, payload, ProtectionLayer::Payload),
+        (token_128, submessage, ProtectionLayer::Submessage),
+        (token_128, message, ProtectionLayer::Message),
     ] {
         let material = KeyMaterial::from_bytes(&bytes(token)).unwrap();
         assert_eq!(material.to_bytes(), bytes(token));
-        let mut opener = Opener::new(material, layer != Layer::Payload);
+        let mut opener = Opener::new(material, layer != ProtectionLayer::Payload);
         let opened = open(&mut opener, layer, &bytes(sealed));
         assert_eq!(opened.as_deref(), Some(&SUBMESSAGE[..]), "{layer:?}");
     }

@@ -1,16 +1,16 @@
-//! Keystores as SROS 2 and OpenSSL make them, loaded, and broken in every way.
+//! Keystores of SROS 2 and OpenSSL, loaded, and broken in every way.
 
 mod support;
 
 use pteros_security::certificate::{Certificate, RevocationList};
 use pteros_security::date::UnixTime;
 use pteros_security::enclave::Enclave;
-use pteros_security::identity::{Authority, Refusal};
+use pteros_security::enclave_watch::EnclaveWatch;
+use pteros_security::identity::{CertificateAuthority, CertificateRejection};
 use pteros_security::issue;
 use pteros_security::key::{KeyKind, PrivateKey};
 use pteros_security::keystore::{Keystore, Options};
-use pteros_security::permissions::access::Endpoint;
-use pteros_security::watch::Watch;
+use pteros_security::permissions::access_control::EndpointRequest;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::{Folder, NOW, authority, fixture, member, validity};
@@ -41,16 +41,17 @@ fn a_keystore_of_sros_2_loads_unchanged() {
     let own = enclave.identity.chain[0].subject();
     assert_eq!(own.common_name(), Some("/talker"));
     assert!(!enclave.permissions_file.is_empty());
-    let one_ca = |warning: &&pteros_security::fault::Fault| warning.reason.contains("one CA");
+    let one_ca =
+        |warning: &&pteros_security::diagnostic::Diagnostic| warning.reason.contains("one CA");
     assert_eq!(enclave.warnings.iter().filter(one_ca).count(), 1);
     let access = enclave.access(0).unwrap();
     assert!(access.may_join(NOW).allowed);
     // The lines of the signed file, not of the document within.
     let fault = enclave.access(7).unwrap_err();
     assert!(fault.file.ends_with("governance.p7s"));
-    let verdict = access.may_join(NOW);
+    let decision = access.may_join(NOW);
     let text = fs::read_to_string(fixture("sros2/enclaves/talker/permissions.p7s")).unwrap();
-    let line = text.lines().nth(verdict.line as usize - 1).unwrap();
+    let line = text.lines().nth(decision.line as usize - 1).unwrap();
     assert!(line.contains("<allow_rule>"), "{line}");
 }
 
@@ -64,14 +65,15 @@ fn rsa_and_version_1_certificates_and_two_authorities_load_too() {
         ca.subject().to_string(),
         "CN=permissions_ca,O=Robots\\, Inc.,C=DE"
     );
-    let one_ca = |warning: &&pteros_security::fault::Fault| warning.reason.contains("one CA");
+    let one_ca =
+        |warning: &&pteros_security::diagnostic::Diagnostic| warning.reason.contains("one CA");
     assert_eq!(enclave.warnings.iter().find(one_ca), None);
 }
 
 #[test]
 fn an_enclave_with_a_file_missing_or_broken_says_which() {
     let missing = Enclave::load(&fixture("sros2/enclaves/nobody"), NOW).unwrap_err();
-    assert!(missing[0].to_string().contains("no such folder"));
+    assert!(missing[0].to_string().contains("does not exist"));
     for name in [
         "cert.pem",
         "key.pem",
@@ -105,14 +107,14 @@ fn an_enclave_on_a_pkcs11_token_says_what_to_do() {
         Enclave::load(&folder.0, NOW).unwrap();
         fs::remove_file(&pem).unwrap();
         let said = fault(&folder, NOW);
-        let remedy = format!("put what it names beside it as {name}.pem");
+        let remedy = format!("put the object beside it as {name}.pem");
         assert!(said.contains(&*token.to_string_lossy()), "{said}");
         assert!(said.contains("PKCS#11") && said.contains(&remedy), "{said}");
     }
 }
 
 #[test]
-fn a_key_that_others_may_read_is_a_warning_and_a_strangers_key_a_fault() {
+fn a_readable_key_is_a_warning_and_a_wrong_key_an_error() {
     let folder = copy("sros2");
     let key = folder.0.join("key.pem");
     let warned = |folder: &Folder| {
@@ -127,7 +129,7 @@ fn a_key_that_others_may_read_is_a_warning_and_a_strangers_key_a_fault() {
 }
 
 #[test]
-fn what_has_expired_is_refused_with_the_date() {
+fn expired_certificates_are_rejected_with_the_date() {
     let folder = copy("sros2");
     let late = UnixTime(NOW.0 + 200 * 365 * 86_400);
     let faults = Enclave::load(&folder.0, late).unwrap_err();
@@ -141,15 +143,15 @@ fn what_has_expired_is_refused_with_the_date() {
 }
 
 #[test]
-fn what_is_no_file_or_of_another_kind_says_so_and_keeps_nobody_waiting() {
+fn missing_or_special_files_are_rejected_without_blocking() {
     let file = fixture("sros2/enclaves/talker/cert.pem");
     let faults = Enclave::load(&file, NOW).unwrap_err();
-    assert!(faults[0].to_string().contains("is no folder"));
-    // Whoever opens a pipe or a socket would wait for its other end.
+    assert!(faults[0].to_string().contains("is not a folder"));
+    // Opening a pipe or a socket would block until its other end is opened.
     let folder = copy("sros2");
     fs::remove_file(folder.0.join("cert.pem")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(folder.0.join("cert.pem")).unwrap();
-    assert!(fault(&folder, NOW).contains("cert.pem: file: something else"));
+    assert!(fault(&folder, NOW).contains("cert.pem: file: not a regular file"));
     let folder = copy("sros2");
     let text = fs::read(folder.0.join("cert.pem")).unwrap();
     let chain = Certificate::from_pem("cert.pem", &text).unwrap();
@@ -161,9 +163,9 @@ fn what_is_no_file_or_of_another_kind_says_so_and_keeps_nobody_waiting() {
     );
 }
 
-/// Whoever made a link to the list relies on it.
+/// A link to the list means that the list is required.
 #[test]
-fn a_revocation_list_that_is_not_there_though_it_is_named_is_a_fault() {
+fn a_dangling_revocation_list_is_an_error() {
     let folder = copy("sros2");
     let list = folder.0.join("crl.pem");
     std::os::unix::fs::symlink("../public/crl.pem", &list).unwrap();
@@ -180,10 +182,10 @@ fn a_revocation_list_that_is_not_there_though_it_is_named_is_a_fault() {
 }
 
 #[test]
-fn certificates_of_strangers_and_forgers_are_refused() {
+fn foreign_and_forged_certificates_are_rejected() {
     let ours = authority("identity_ca");
     let theirs = authority("identity_ca");
-    let admitting = Authority {
+    let admitting = CertificateAuthority {
         certificate: ours.0.clone(),
         revoked: None,
     };
@@ -193,21 +195,21 @@ fn certificates_of_strangers_and_forgers_are_refused() {
         admitting.admit(&[arm.0.clone(), ours.0.clone()], NOW),
         Ok(())
     );
-    assert_eq!(admitting.admit(&[], NOW), Err(Refusal::Empty));
+    assert_eq!(admitting.admit(&[], NOW), Err(CertificateRejection::Empty));
     // An authority of the same name, another key.
     let forged = admitting.admit(&[member("/arm", &theirs).0], NOW);
     assert!(
-        matches!(&forged, Err(Refusal::Foreign { reason, .. }) if reason.contains("signature"))
+        matches!(&forged, Err(CertificateRejection::Foreign { reason, .. }) if reason.contains("signature"))
     );
     let foreign = admitting.admit(&[member("/arm", &authority("other")).0], NOW);
-    assert!(matches!(foreign, Err(Refusal::Foreign { .. })));
+    assert!(matches!(foreign, Err(CertificateRejection::Foreign { .. })));
     let early = admitting.admit(std::slice::from_ref(&arm.0), UnixTime(0));
-    assert!(matches!(early, Err(Refusal::NotValid { .. })));
-    // Whom we certified may not certify others.
+    assert!(matches!(early, Err(CertificateRejection::NotValid { .. })));
+    // A certified participant may not certify others.
     let leg = member("/leg", &arm);
     let through = admitting.admit(&[leg.0, arm.0], NOW);
     assert!(
-        matches!(through, Err(Refusal::MayNotIssue(_))),
+        matches!(through, Err(CertificateRejection::MayNotIssue(_))),
         "{through:?}"
     );
 }
@@ -215,7 +217,7 @@ fn certificates_of_strangers_and_forgers_are_refused() {
 #[test]
 fn every_byte_of_a_certificate_counts() {
     let ours = authority("identity_ca");
-    let admitting = Authority {
+    let admitting = CertificateAuthority {
         certificate: ours.0.clone(),
         revoked: None,
     };
@@ -238,13 +240,13 @@ fn revoked_certificates_are_refused_while_the_list_holds() {
         RevocationList::from_pem("crl.pem", list.as_bytes(), &ours.0).unwrap()
     };
     let first = revoke(None, std::slice::from_ref(&arm));
-    let mut admitting = Authority {
+    let mut admitting = CertificateAuthority {
         certificate: ours.0.clone(),
         revoked: Some(first.clone()),
     };
     let refused = admitting.admit(std::slice::from_ref(&arm), NOW);
     assert!(
-        matches!(refused, Err(Refusal::Revoked { .. })),
+        matches!(refused, Err(CertificateRejection::Revoked { .. })),
         "{refused:?}"
     );
     assert_eq!(admitting.admit(std::slice::from_ref(&leg), NOW), Ok(()));
@@ -254,7 +256,7 @@ fn revoked_certificates_are_refused_while_the_list_holds() {
         admitting.admit(&[arm], NOW).is_err()
             && admitting.admit(std::slice::from_ref(&leg), NOW).is_err()
     );
-    // An empty one holds nobody back, until it is too old.
+    // An empty list revokes nothing, until it is outdated.
     admitting.revoked = Some(revoke(None, &[]));
     assert_eq!(admitting.admit(&[leg], NOW), Ok(()));
     let fresh = {
@@ -267,10 +269,10 @@ fn revoked_certificates_are_refused_while_the_list_holds() {
     };
     let late = admitting.admit(&[fresh], NOW.after_days(400));
     assert!(
-        matches!(late, Err(Refusal::OutdatedList { .. })),
+        matches!(late, Err(CertificateRejection::OutdatedList { .. })),
         "{late:?}"
     );
-    // Somebody else's list.
+    // The list of another authority.
     let theirs = authority("identity_ca");
     let list = issue::revocation_list(None, &[], &theirs.0, &theirs.1, validity()).unwrap();
     let fault = RevocationList::from_pem("crl.pem", list.as_bytes(), &ours.0).unwrap_err();
@@ -278,7 +280,7 @@ fn revoked_certificates_are_refused_while_the_list_holds() {
 }
 
 #[test]
-fn random_bytes_are_no_certificate_and_no_harm() {
+fn random_bytes_are_rejected_as_certificates() {
     let der = support::certificate("sros2/enclaves/talker/cert.pem")
         .der()
         .to_vec();
@@ -301,22 +303,22 @@ fn random_bytes_are_no_certificate_and_no_harm() {
 }
 
 #[test]
-fn files_that_change_are_noticed_and_what_may_change_is_taken_up() {
+fn changed_files_are_detected_and_reloaded() {
     let root = Folder::new("changing");
     let options = Options::default();
     let keystore = Keystore::create(&root.0, &options, NOW).unwrap();
     let folder = keystore
         .create_enclave("/arm", None, &options, NOW)
         .unwrap();
-    let mut watch = Watch::new(&folder);
+    let mut watch = EnclaveWatch::new(&folder);
     let mut enclave = Enclave::load(&folder, NOW).unwrap();
     assert!(!watch.has_changed());
 
-    // Signed anew and the same: nobody needs to hear of it.
+    // Signed again without a change: peers are not informed.
     keystore.sign(NOW).unwrap();
     assert!(watch.has_changed() && !watch.has_changed());
-    let renewal = enclave.renew(NOW).unwrap();
-    assert!(!renewal.is_news && renewal.kept.is_empty());
+    let renewal = enclave.reload(NOW).unwrap();
+    assert!(!renewal.has_changed && renewal.ignored_changes.is_empty());
 
     let edit = |file: &str, from: &str, to: &str| {
         let text = fs::read_to_string(root.0.join(file)).unwrap();
@@ -326,33 +328,33 @@ fn files_that_change_are_noticed_and_what_may_change_is_taken_up() {
     };
     edit("enclaves/arm/permissions.xml", "rt/*", "rt/narrow*");
     assert!(watch.has_changed());
-    let renewal = enclave.renew(NOW).unwrap();
-    assert!(renewal.is_news && renewal.kept.is_empty());
-    let wide = Endpoint {
+    let renewal = enclave.reload(NOW).unwrap();
+    assert!(renewal.has_changed && renewal.ignored_changes.is_empty());
+    let wide = EndpointRequest {
         topic: "rt/wide",
-        ..Endpoint::default()
+        ..EndpointRequest::default()
     };
-    let verdict = enclave.access(0).unwrap().may_write(&wide, NOW);
-    assert!(!verdict.allowed, "{verdict}");
+    let decision = enclave.access(0).unwrap().may_write(&wide, NOW);
+    assert!(!decision.allowed, "{decision}");
 
     // Governance holds as it was.
     edit("enclaves/governance.xml", "ENCRYPT", "SIGN");
-    let renewal = enclave.renew(NOW).unwrap();
-    assert!(!renewal.is_news && renewal.kept.len() == 1);
-    let kept = renewal.kept[0].to_string();
+    let renewal = enclave.reload(NOW).unwrap();
+    assert!(!renewal.has_changed && renewal.ignored_changes.len() == 1);
+    let kept = renewal.ignored_changes[0].to_string();
     assert!(
         kept.contains("governance.p7s") && kept.contains("restart"),
         "{kept}"
     );
 
-    // What is broken changes nothing.
+    // A broken file changes nothing.
     fs::write(folder.join("permissions.p7s"), "half of i").unwrap();
     assert!(watch.has_changed());
-    let faults = enclave.renew(NOW).unwrap_err();
+    let faults = enclave.reload(NOW).unwrap_err();
     assert!(faults[0].file.ends_with("permissions.p7s"), "{faults:?}");
     assert!(!enclave.access(0).unwrap().may_write(&wide, NOW).allowed);
     fs::remove_file(folder.join("permissions.p7s")).unwrap();
-    assert!(watch.has_changed() && enclave.renew(NOW).is_err());
+    assert!(watch.has_changed() && enclave.reload(NOW).is_err());
 
     // A new certificate of the same subject is taken up, another's is not.
     keystore.sign(NOW).unwrap();
@@ -362,7 +364,7 @@ fn files_that_change_are_noticed_and_what_may_change_is_taken_up() {
     for file in ["cert.pem", "key.pem", "permissions.p7s"] {
         fs::copy(other.join(file), folder.join(file)).unwrap();
     }
-    let faults = enclave.renew(NOW).unwrap_err();
+    let faults = enclave.reload(NOW).unwrap_err();
     assert!(
         faults[0].to_string().contains("another subject"),
         "{faults:?}"

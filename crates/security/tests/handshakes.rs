@@ -1,12 +1,13 @@
-//! Handshakes between machines on fake time: through loss, repetition and
-//! disorder, past forgers, and never with strangers.
+//! Authentication handshakes on fake time: through loss, repetition and disorder,
+//! with forged messages, and never with an untrusted peer.
 
 mod support;
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
 use pteros_rtps::time::{Duration, Instant};
 use pteros_security::auth::{
-    Event, Full, GenericMessage, Handshakes, Own, Rejection, Token, adjusted_prefix, is_prefix_of,
+    GenericMessage, HandshakeEvent, HandshakeRejection, Handshakes, LocalIdentity, Token,
+    TooManyHandshakes, adjusted_prefix, is_prefix_of,
 };
 use pteros_security::crypto::KeyMaterial;
 use pteros_security::enclave::Enclave;
@@ -22,8 +23,8 @@ fn announced(prefix: GuidPrefix) -> Vec<u8> {
 
 fn machine(folder: &Path, candidate: u8) -> Handshakes {
     let enclave = Enclave::load(folder, NOW).unwrap();
-    let prefix = Own::prefix_for(&enclave, GuidPrefix([candidate; 12])).unwrap();
-    Handshakes::new(Own {
+    let prefix = LocalIdentity::prefix_for(&enclave, GuidPrefix([candidate; 12])).unwrap();
+    Handshakes::new(LocalIdentity {
         participant_data: announced(prefix),
         enclave,
         prefix,
@@ -49,9 +50,10 @@ fn pair(keystore: &Keystore) -> [Handshakes; 2] {
 }
 
 fn ordered([a, b]: [Handshakes; 2]) -> [Handshakes; 2] {
-    match a.own().prefix < b.own().prefix {
-        true => [a, b],
-        false => [b, a],
+    if a.local_identity().prefix < b.local_identity().prefix {
+        [a, b]
+    } else {
+        [b, a]
     }
 }
 
@@ -65,9 +67,9 @@ fn numbers(mut state: u64) -> impl FnMut() -> usize {
     }
 }
 
-/// What came of it on both ends, after as long as it took.
+/// The outcome on both sides, and how long it took.
 struct Outcome {
-    events: [Vec<Event>; 2],
+    events: [Vec<HandshakeEvent>; 2],
     now: Instant,
     sent: Vec<GenericMessage>,
 }
@@ -76,20 +78,23 @@ impl Outcome {
     /// The keys that both ends derive, if both authenticated the other.
     fn keys(&self) -> [Option<KeyMaterial>; 2] {
         [&self.events[0], &self.events[1]].map(|events| match events.as_slice() {
-            [Event::Authenticated { secret, .. }] => Some(secret.key_exchange_material()),
+            [HandshakeEvent::Authenticated { secret, .. }] => Some(secret.key_exchange_material()),
             _ => None,
         })
     }
 }
 
-/// Lets two machines talk until nothing is left to do. `network` says what
-/// arrives for each message: how often, and each time how much later.
+/// Runs two handshakes until nothing is left to do. `network` returns the
+/// deliveries of each message: how many, and the delay of each.
 fn talk(
     machines: &mut [Handshakes; 2],
     mut network: impl FnMut(&GenericMessage) -> Vec<i64>,
 ) -> Outcome {
     let mut now = Instant::from_nanos(1_000_000_000);
-    let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+    let prefixes = [
+        machines[0].local_identity().prefix,
+        machines[1].local_identity().prefix,
+    ];
     machines[0]
         .handle_discovered(prefixes[1], true, now)
         .unwrap();
@@ -152,12 +157,12 @@ fn two_participants_of_one_keystore_agree_on_a_secret_in_three_messages() {
         classes,
         handshake.map(|word| format!("DDS:Auth:PKI-DH:1.0{word}"))
     );
-    let [Event::Authenticated { peer, prefix, .. }] = outcome.events[0].as_slice() else {
+    let [HandshakeEvent::Authenticated { peer, prefix, .. }] = outcome.events[0].as_slice() else {
         panic!("{:?}", outcome.events);
     };
     assert!(is_prefix_of(&peer.chain[0], *prefix));
     assert_eq!(peer.participant_data, announced(*prefix));
-    let access = machines[0].own().enclave.access(0).unwrap();
+    let access = machines[0].local_identity().enclave.access(0).unwrap();
     assert!(access.may_join(NOW).allowed && !peer.permissions.grants.is_empty());
 }
 
@@ -184,7 +189,7 @@ fn a_handshake_ends_well_though_messages_are_lost_repeated_and_out_of_order() {
         });
         let [ours, theirs] = outcome.keys();
         if ours.is_some() || theirs.is_some() {
-            // Never two secrets. The last word may be lost for good.
+            // Never two secrets. The final message may be lost for good.
             assert!(ours == theirs || theirs.is_none(), "seed {seed}");
             succeeded += usize::from(ours == theirs);
         }
@@ -194,7 +199,7 @@ fn a_handshake_ends_well_though_messages_are_lost_repeated_and_out_of_order() {
 }
 
 #[test]
-fn a_peer_that_says_nothing_is_asked_ever_more_rarely_and_given_up() {
+fn retries_to_a_silent_peer_back_off_and_time_out() {
     let (_folder, keystore) = keystore("silent");
     let mut machines = pair(&keystore);
     let outcome = talk(&mut machines, |_| vec![]);
@@ -202,8 +207,8 @@ fn a_peer_that_says_nothing_is_asked_ever_more_rarely_and_given_up() {
         assert!(
             matches!(
                 events.as_slice(),
-                [Event::Failed {
-                    why: Rejection::Silent(10),
+                [HandshakeEvent::Failed {
+                    rejection: HandshakeRejection::TimedOut(10),
                     ..
                 }]
             ),
@@ -218,7 +223,7 @@ fn a_peer_that_says_nothing_is_asked_ever_more_rarely_and_given_up() {
 }
 
 #[test]
-fn participants_of_another_keystore_are_never_believed() {
+fn participants_of_another_keystore_never_authenticate() {
     let (_ours, one) = keystore("ours");
     let (_theirs, other) = keystore("theirs");
     let options = Options::default();
@@ -227,26 +232,28 @@ fn participants_of_another_keystore_are_never_believed() {
     let mut machines = ordered([machine(&arm, 1), machine(&arm_there, 2)]);
     let outcome = talk(&mut machines, |_| vec![1]);
     assert_eq!(outcome.keys(), [None, None]);
-    // The one that was asked knows why; the other was never answered.
-    let [Event::Failed { why, .. }] = outcome.events[1].as_slice() else {
+    // The replier has the reason; the initiator got no reply.
+    let [HandshakeEvent::Failed { rejection, .. }] = outcome.events[1].as_slice() else {
         panic!("{:?}", outcome.events);
     };
     assert!(
-        why.to_string().contains("is not by the identity CA"),
-        "{why}"
+        rejection
+            .to_string()
+            .contains("is not issued by the identity CA"),
+        "{rejection}"
     );
 }
 
 #[test]
-fn whoever_changes_a_message_ends_nothing_and_gains_nothing() {
+fn a_changed_message_neither_ends_nor_hijacks_a_handshake() {
     let (_folder, keystore) = keystore("forged");
     let mut machines = pair(&keystore);
     let recorded = talk(&mut machines, |_| vec![1]).sent;
-    let [ours, _] = [0, 1].map(|at| machines[at].own().prefix);
+    let [ours, _] = [0, 1].map(|at| machines[at].local_identity().prefix);
     let mut next = numbers(17);
     for round in 0..80 {
         let mut machines = pair(&keystore);
-        assert_eq!(machines[0].own().prefix, ours);
+        assert_eq!(machines[0].local_identity().prefix, ours);
         // An old message, with something changed, before every honest one.
         let mut forged: Vec<GenericMessage> = recorded.clone();
         for message in &mut forged {
@@ -263,14 +270,17 @@ fn whoever_changes_a_message_ends_nothing_and_gains_nothing() {
             }
         }
         let now = Instant::from_nanos(1_000_000_000);
-        let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+        let prefixes = [
+            machines[0].local_identity().prefix,
+            machines[1].local_identity().prefix,
+        ];
         for at in [0, 1] {
             machines[at]
                 .handle_discovered(prefixes[1 - at], true, now)
                 .unwrap();
         }
         for message in forged {
-            let to = usize::from(message.identity.0.prefix == prefixes[0]);
+            let to = usize::from(message.identity.source_guid.prefix == prefixes[0]);
             machines[to].handle_message(message, now, NOW);
         }
         assert!(
@@ -287,12 +297,15 @@ fn whoever_changes_a_message_ends_nothing_and_gains_nothing() {
 }
 
 #[test]
-fn an_old_handshake_played_again_does_not_authenticate() {
+fn a_replayed_handshake_does_not_authenticate() {
     let (_folder, keystore) = keystore("replayed");
     let recorded = talk(&mut pair(&keystore), |_| vec![1]).sent;
     let mut machines = pair(&keystore);
     let now = Instant::from_nanos(1);
-    let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+    let prefixes = [
+        machines[0].local_identity().prefix,
+        machines[1].local_identity().prefix,
+    ];
     machines[1]
         .handle_discovered(prefixes[0], true, now)
         .unwrap();
@@ -301,25 +314,26 @@ fn an_old_handshake_played_again_does_not_authenticate() {
     }
     assert!(machines[1].poll_event().is_none());
     machines[1].handle_timeout(now + Duration::from_secs(11));
-    let why = match machines[1].poll_event() {
-        Some(Event::Failed { why, .. }) => why,
+    let rejection = match machines[1].poll_event() {
+        Some(HandshakeEvent::Failed { rejection, .. }) => rejection,
         other => panic!("{other:?}"),
     };
-    assert_eq!(why, Rejection::Mismatch("challenge2"));
+    assert_eq!(rejection, HandshakeRejection::Mismatch("challenge2"));
 }
 
 #[test]
 fn a_prefix_belongs_to_its_certificates_subject() {
     let (_folder, keystore) = keystore("prefix");
     let mut machines = pair(&keystore);
-    let [one, two] = [0, 1].map(|at| machines[at].own().enclave.identity.chain[0].clone());
+    let [one, two] =
+        [0, 1].map(|at| machines[at].local_identity().enclave.identity.chain[0].clone());
     let prefix = adjusted_prefix(&one, GuidPrefix([7; 12]));
     assert!(prefix.0[0] & 0x80 != 0);
     assert!(is_prefix_of(&one, prefix) && !is_prefix_of(&two, prefix));
     assert_ne!(prefix, adjusted_prefix(&one, GuidPrefix([8; 12])));
-    // Somebody with a good certificate in another's place.
+    // An impostor with a valid certificate.
     let now = Instant::from_nanos(1);
-    let [victim, judge] = [0, 1].map(|at| machines[at].own().prefix);
+    let [victim, judge] = [0, 1].map(|at| machines[at].local_identity().prefix);
     let mut taken = victim.0;
     taken[11] ^= 1;
     taken[0] ^= 0x40;
@@ -327,15 +341,18 @@ fn a_prefix_belongs_to_its_certificates_subject() {
     machines[0].handle_discovered(judge, true, now).unwrap();
     machines[1].handle_discovered(taken, true, now).unwrap();
     while let Some((_, mut message)) = machines[0].poll_transmit() {
-        message.identity.0.prefix = taken;
+        message.identity.source_guid.prefix = taken;
         machines[1].handle_message(message, now, NOW);
     }
     machines[1].handle_timeout(now + Duration::from_secs(11));
     match machines[1].poll_event() {
-        Some(Event::Failed { why, .. }) => {
+        Some(HandshakeEvent::Failed { rejection, .. }) => {
             assert!(
-                matches!(why, Rejection::Prefix | Rejection::Silent(_)),
-                "{why}"
+                matches!(
+                    rejection,
+                    HandshakeRejection::WrongGuidPrefix | HandshakeRejection::TimedOut(_)
+                ),
+                "{rejection}"
             );
         }
         other => panic!("{other:?}"),
@@ -347,25 +364,31 @@ fn at_most_64_handshakes_are_under_way() {
     let (_folder, keystore) = keystore("full");
     let [mut machine, _] = pair(&keystore);
     let now = Instant::from_nanos(1);
-    let stranger = |number: u8| GuidPrefix([number; 12]);
+    let unauthenticated = |number: u8| GuidPrefix([number; 12]);
     for number in 0..64 {
         machine
-            .handle_discovered(stranger(number), true, now)
+            .handle_discovered(unauthenticated(number), true, now)
             .unwrap();
     }
     assert_eq!(
-        machine.handle_discovered(stranger(64), true, now),
-        Err(Full)
+        machine.handle_discovered(unauthenticated(64), true, now),
+        Err(TooManyHandshakes)
     );
-    assert_eq!(machine.handle_discovered(stranger(63), true, now), Ok(()));
+    assert_eq!(
+        machine.handle_discovered(unauthenticated(63), true, now),
+        Ok(())
+    );
     machine.handle_timeout(now + Duration::from_secs(10));
-    assert_eq!(machine.handle_discovered(stranger(64), true, now), Ok(()));
-    machine.forget(stranger(64));
+    assert_eq!(
+        machine.handle_discovered(unauthenticated(64), true, now),
+        Ok(())
+    );
+    machine.remove_peer(unauthenticated(64));
     assert_eq!(machine.deadline(), None);
 }
 
 #[test]
-fn random_bytes_are_no_message_and_no_harm() {
+fn random_bytes_are_rejected_as_messages() {
     let (_folder, keystore) = keystore("random");
     let mut machines = pair(&keystore);
     let recorded = talk(&mut machines, |_| vec![1]).sent;
@@ -390,11 +413,14 @@ fn random_bytes_are_no_message_and_no_harm() {
 }
 
 #[test]
-fn a_request_that_is_played_again_and_again_fills_no_memory() {
+fn replayed_requests_do_not_grow_memory() {
     let (_folder, keystore) = keystore("flood");
     let mut machines = pair(&keystore);
     let now = Instant::from_nanos(1);
-    let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+    let prefixes = [
+        machines[0].local_identity().prefix,
+        machines[1].local_identity().prefix,
+    ];
     machines[0]
         .handle_discovered(prefixes[1], true, now)
         .unwrap();
@@ -415,18 +441,21 @@ fn a_request_that_is_played_again_and_again_fills_no_memory() {
 }
 
 #[test]
-fn who_has_lost_the_other_is_believed_again_after_a_new_handshake() {
+fn a_peer_that_lost_its_state_authenticates_again() {
     let (_folder, keystore) = keystore("lost");
     for lost in [0, 1] {
         for percent in [0, 30] {
             let mut machines = pair(&keystore);
             let first = talk(&mut machines, |_| vec![1]).keys();
-            let other = machines[1 - lost].own().prefix;
-            machines[lost].forget(other);
+            let other = machines[1 - lost].local_identity().prefix;
+            machines[lost].remove_peer(other);
             let mut number = numbers(7);
-            let again = talk(&mut machines, |_| match number() % 100 < percent {
-                true => vec![],
-                false => vec![1],
+            let again = talk(&mut machines, |_| {
+                if number() % 100 < percent {
+                    vec![]
+                } else {
+                    vec![1]
+                }
             });
             let [ours, theirs] = again.keys();
             assert!(ours.is_some() && ours == theirs, "{:?}", again.events);
@@ -435,7 +464,7 @@ fn who_has_lost_the_other_is_believed_again_after_a_new_handshake() {
     }
 }
 
-/// Puts something else in place of one property of a message's token.
+/// Replaces one property of a message's token.
 fn changed(message: &GenericMessage, name: &str, value: [u8; 32]) -> GenericMessage {
     let mut message = message.clone();
     let mut properties = message.data[0].binary.iter_mut();
@@ -444,17 +473,17 @@ fn changed(message: &GenericMessage, name: &str, value: [u8; 32]) -> GenericMess
     message
 }
 
-/// All that a machine has to send.
+/// All messages to send.
 fn said(machine: &mut Handshakes) -> Vec<GenericMessage> {
     let all = std::iter::from_fn(|| machine.poll_transmit());
     all.map(|(_, message)| message).collect()
 }
 
-/// A fuzzer's find: the request, changed where nobody signs, had a second reply of its
-/// own, so that one end believed one reply and the other end waited for the other one's
-/// last word.
+/// Found by a fuzzer: a request, changed in an unsigned part, got a second reply of
+/// its own. One side accepted one reply, and the other side waited for the final of
+/// the other reply.
 #[test]
-fn a_request_that_somebody_changes_and_sends_along_ends_no_handshake() {
+fn a_changed_copy_of_a_request_ends_no_handshake() {
     let (_folder, keystore) = keystore("changed-request");
     let other = |request: &GenericMessage| changed(request, "challenge1", [7; 32]);
     let more = |request: &GenericMessage| {
@@ -466,7 +495,7 @@ fn a_request_that_somebody_changes_and_sends_along_ends_no_handshake() {
     for (forge, is_earlier) in forgers.iter().flat_map(|f| [(f, true), (f, false)]) {
         let mut machines = pair(&keystore);
         let now = Instant::from_nanos(1);
-        let prefixes = [0, 1].map(|at| machines[at].own().prefix);
+        let prefixes = [0, 1].map(|at| machines[at].local_identity().prefix);
         for at in [0, 1] {
             let begun = machines[at].handle_discovered(prefixes[1 - at], true, now);
             begun.unwrap();
@@ -474,9 +503,10 @@ fn a_request_that_somebody_changes_and_sends_along_ends_no_handshake() {
         let mut requests = said(&mut machines[0]);
         let request = requests.pop().unwrap();
         let forged = forge(&request);
-        let heard = match is_earlier {
-            true => [forged, request],
-            false => [request, forged],
+        let heard = if is_earlier {
+            [forged, request]
+        } else {
+            [request, forged]
         };
         for message in heard {
             machines[1].handle_message(message, now, NOW);
@@ -489,7 +519,9 @@ fn a_request_that_somebody_changes_and_sends_along_ends_no_handshake() {
         let keys = machines
             .each_mut()
             .map(|machine| match machine.poll_event() {
-                Some(Event::Authenticated { secret, .. }) => secret.key_exchange_material(),
+                Some(HandshakeEvent::Authenticated { secret, .. }) => {
+                    secret.key_exchange_material()
+                }
                 other => panic!("{is_earlier}: {other:?}"),
             });
         assert_eq!(keys[0], keys[1]);
@@ -497,16 +529,17 @@ fn a_request_that_somebody_changes_and_sends_along_ends_no_handshake() {
 }
 
 #[test]
-fn nobody_ends_what_two_have_agreed_on_by_beginning_anew_in_their_names() {
+fn forged_restarts_do_not_end_a_completed_handshake() {
     let (_folder, keystore) = keystore("names");
     let mut machines = pair(&keystore);
     let recorded = talk(&mut machines, |_| vec![1]).sent;
     let now = Instant::from_nanos(1_000_000_000);
     let of = |from: usize, word: &str| {
-        let sender = machines[from].own().prefix;
+        let sender = machines[from].local_identity().prefix;
         let mut all = recorded.iter();
-        let said =
-            |m: &&GenericMessage| m.identity.0.prefix == sender && m.data[0].class.ends_with(word);
+        let said = |m: &&GenericMessage| {
+            m.identity.source_guid.prefix == sender && m.data[0].class.ends_with(word)
+        };
         all.find(said).unwrap().clone()
     };
     let (announced, asked) = (of(1, "+AuthReq"), of(0, "+Req"));
@@ -521,7 +554,7 @@ fn nobody_ends_what_two_have_agreed_on_by_beginning_anew_in_their_names() {
         .iter_mut()
         .any(|machine| machine.poll_transmit().is_some())
     {}
-    // What is made up is asked after, or answered, by both, and nothing comes of it.
+    // Both sides answer forged messages, and no handshake results.
     for number in 0..200_u8 {
         let forged = changed(&announced, "future_challenge", [number; 32]);
         machines[0].handle_message(forged, now, NOW);

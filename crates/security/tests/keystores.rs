@@ -1,5 +1,5 @@
-//! Keystores made here: in SROS 2's layout, for every stack, and repaired
-//! rather than lost.
+//! Keystores created by Pteros: in SROS 2's layout, for every stack, and repaired
+//! instead of lost.
 
 mod support;
 
@@ -8,7 +8,7 @@ use pteros_security::date::UnixTime;
 use pteros_security::enclave::Enclave;
 use pteros_security::governance::Protection;
 use pteros_security::keystore::{Keystore, Options, Severity, check};
-use pteros_security::permissions::access::Endpoint;
+use pteros_security::permissions::access_control::EndpointRequest;
 use pteros_security::policy::{Policy, PolicyAction};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,10 +25,10 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-fn on(topic: &str) -> Endpoint<'_> {
-    Endpoint {
+fn on(topic: &str) -> EndpointRequest<'_> {
+    EndpointRequest {
         topic,
-        ..Endpoint::default()
+        ..EndpointRequest::default()
     }
 }
 
@@ -114,7 +114,7 @@ fn a_keystore_can_be_moved_since_its_links_are_relative() {
 }
 
 #[test]
-fn what_is_there_is_kept_and_what_was_edited_is_signed() {
+fn existing_files_are_kept_and_edited_ones_signed() {
     let (folder, keystore) = made("kept");
     let options = Options::default();
     let arm = keystore
@@ -134,7 +134,7 @@ fn what_is_there_is_kept_and_what_was_edited_is_signed() {
     let access = || Enclave::load(&arm, NOW).unwrap().access(0).unwrap();
     assert!(access().may_write(&on("rt/scan"), NOW).allowed);
     assert!(!access().may_write(&on("rt/map"), NOW).allowed);
-    // A slip is told, and the signed file stays as it was.
+    // An error is reported, and the signed file is unchanged.
     let signed = fs::read(arm.join("permissions.p7s")).unwrap();
     fs::write(arm.join("permissions.xml"), text.replace("DENY", "DENIED")).unwrap();
     let fault = keystore.sign(NOW).unwrap_err();
@@ -197,7 +197,10 @@ fn a_revoked_enclave_is_refused_by_all_until_it_has_a_new_key() {
         .unwrap();
     let others = Enclave::load(&arm, NOW).unwrap();
     let nobody = keystore.revoke("/nobody", &options, NOW).unwrap_err();
-    assert!(nobody.reason.contains("none of this name"), "{nobody}");
+    assert!(
+        nobody.reason.contains("no enclave with this name"),
+        "{nobody}"
+    );
     keystore.revoke("/arm", &options, NOW).unwrap();
     let fault = Enclave::load(&arm, NOW).unwrap_err().remove(0);
     assert!(fault.reason.contains("revoked"), "{fault}");
@@ -300,7 +303,12 @@ fn a_policy_becomes_permissions_for_just_what_it_names() {
     let options = Options::default();
     let missing =
         keystore.create_permission("/arm", policy.enclave("/arm").unwrap(), &options, NOW);
-    assert!(missing.unwrap_err().reason.contains("none of this name"));
+    assert!(
+        missing
+            .unwrap_err()
+            .reason
+            .contains("no enclave with this name")
+    );
     keystore
         .create_enclave("/arm", None, &options, NOW)
         .unwrap();
@@ -349,7 +357,7 @@ fn a_policy_is_written_and_read_back() {
 }
 
 #[test]
-fn a_check_tells_what_is_broken_before_what_is_weak() {
+fn a_check_lists_broken_before_weak_findings() {
     let (folder, keystore) = made("check");
     assert!(
         check(&folder.0, NOW)
@@ -403,13 +411,13 @@ fn a_check_tells_what_is_broken_before_what_is_weak() {
 }
 
 #[test]
-fn a_check_of_nothing_says_how_a_keystore_is_made() {
+fn a_check_without_keystore_names_the_command_to_create_one() {
     let fault = check(Path::new("/nowhere/keystore"), NOW).unwrap_err();
     assert!(fault.remedy.contains("create_keystore"), "{fault}");
 }
 
 #[test]
-fn a_check_tells_of_domains_that_cyclone_dds_does_not_know() {
+fn a_check_reports_domains_that_cyclone_dds_does_not_support() {
     for (domain, files) in [(230, 0), (231, 2), (232, 2)] {
         let folder = Folder::new("domains");
         let options = Options {

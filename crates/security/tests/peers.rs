@@ -1,6 +1,6 @@
-//! What Pteros makes in the hands of others: Cyclone DDS and Fast DDS talk with
-//! keystores of ours. This is also the yardstick for our own secured nodes:
-//! what these two do not manage between each other is said in interop/README.md.
+//! Our keystores in other stacks: Cyclone DDS and Fast DDS communicate with them.
+//! This also shows what to expect of our own secured nodes: interop/README.md lists
+//! what these two do not manage with each other.
 #![allow(
     clippy::disallowed_methods,
     reason = "other people's programs run in real time"
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use keystore::{Keys, Protections};
 use peer::{Peer, program};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[test]
 fn cyclone_talks_to_cyclone_with_our_keys() {
@@ -68,7 +68,7 @@ fn every_protection_between_every_two() {
         let keys = Keys::new(protections);
         let [first, second] = keys.initiator_first();
         for (from, to) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            // Whoever begins is the writer; between the two it is Cyclone.
+            // The initiator is the writer; between the two it is Cyclone.
             let [writer, reader] = match (from, to) {
                 (1, 0) => [&second, &first],
                 _ => [&first, &second],
@@ -121,9 +121,9 @@ fn check(from: [&Path; 2], to: [&Path; 2]) -> Result<(), String> {
             security(enclave)
         ),
     );
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let status = reader
-        .finish(PATIENCE)
+        .finish(TIMEOUT)
         .map_err(|why| format!("{why}; the reader said {:?}", reader.seen()))?;
     if status.success() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Signed documents: ours, OpenSSL's and SROS 2's are read; whatever was not
-//! signed by the permissions CA itself is refused with the reason.
+//! Signed documents of Pteros, OpenSSL and SROS 2 are read. A document without a
+//! signature by the permissions CA itself is rejected with the reason.
 
 mod support;
 
@@ -37,16 +37,15 @@ fn documents_signed_by_openssl_and_by_sros_2_are_read() {
 }
 
 #[test]
-fn what_we_sign_we_read_and_so_does_openssl() {
+fn our_signatures_verify_here_and_with_openssl() {
     let folder = Folder::new("smime");
     for rsa in [false, true] {
-        let (ca, key) = match rsa {
-            false => authority("permissions_ca"),
-            true => {
-                let key = pteros_security::key::PrivateKey::generate_rsa().unwrap();
-                let ca = pteros_security::issue::authority("ca", &key, support::validity());
-                (ca.unwrap(), key)
-            }
+        let (ca, key) = if rsa {
+            let key = pteros_security::key::PrivateKey::generate_rsa().unwrap();
+            let ca = pteros_security::issue::authority("ca", &key, support::validity());
+            (ca.unwrap(), key)
+        } else {
+            authority("permissions_ca")
         };
         let signed = sign(DOCUMENT, &ca, &key, NOW).unwrap();
         let document = SignedDocument::read("g.p7s", signed.as_bytes(), &ca, NOW).unwrap();
@@ -114,7 +113,7 @@ fn a_changed_document_is_refused_and_new_line_ends_are_not_a_change() {
 }
 
 #[test]
-fn what_is_no_signed_document_says_what_it_is() {
+fn unsigned_documents_are_rejected_with_their_kind() {
     let ours = authority("permissions_ca");
     let signed = sign(DOCUMENT, &ours.0, &ours.1, NOW).unwrap();
     let cut = &signed[..signed.len() / 3];
@@ -139,7 +138,7 @@ fn what_is_no_signed_document_says_what_it_is() {
 }
 
 #[test]
-fn bent_signatures_are_refused_and_never_panic() {
+fn mutated_signatures_are_rejected_and_never_panic() {
     let ours = authority("permissions_ca");
     let signed = sign(DOCUMENT, &ours.0, &ours.1, NOW).unwrap().into_bytes();
     let begins = signed.windows(4).rposition(|w| w == b"\n\nMI").unwrap() + 2;
@@ -159,7 +158,7 @@ fn bent_signatures_are_refused_and_never_panic() {
             read += 1;
         }
     }
-    // What is not covered: the copy of the CA's certificate, the signing time
-    // is; the last lines of the MIME message.
+    // Not covered: the copy of the CA's certificate (the signing time is covered),
+    // and the last lines of the MIME message.
     assert!(read < 1200, "{read} of 2000 still read");
 }

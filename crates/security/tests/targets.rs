@@ -138,5 +138,5 @@ targets! {
     security_message: None, 20000;
     security_frame: None, 20000;
     security_handshake: None, 200;
-    security_shield: None, 5000;
+    security_crypto_transform: None, 5000;
 }

@@ -1,11 +1,10 @@
-//! What a message costs: round trips between two processes that spin and that
-//! sleep, beside the bare kernel's; and what sending and receiving cost alone.
+//! Latency of a message: round trips between two processes, spinning and sleeping,
+//! next to those of the bare kernel; and the cost of sending and receiving alone.
 //!
 //! `cargo run --release -p pteros-shm --example round_trips [-- ROUNDS]`
 //!
-//! Both ends write and read the first and the last word of each body, as a
-//! loaned message would be used; nothing is filled or copied. Times are of the
-//! whole round, there and back.
+//! Both ends write and read the first and the last word of each body, as with a
+//! loaned message; nothing is filled or copied. Times are for the whole round trip.
 #![allow(
     clippy::disallowed_methods,
     reason = "a measurement of a real machine in real time"
@@ -17,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pteros_shm::{Hub, HubOptions, LinkEvent, Name};
+use pteros_shm::{ConnectionEvent, PeerName, SharedMemoryTransport, SharedMemoryTransportOptions};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -46,7 +45,7 @@ fn measure(rounds: usize) {
         for body in BODIES {
             let label = match body {
                 0 => format!("{how}: 64 B in the ring"),
-                _ => format!("{how}: {} KiB named", body >> 10),
+                _ => format!("{how}: {} KiB zero-copy", body >> 10),
             };
             report(&label, round_trips(body, spin, rounds));
         }
@@ -76,66 +75,73 @@ fn report(label: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// A hub, its link, and how it waits.
+/// A transport, its connection, and how it waits.
 struct End {
-    hub: Hub,
+    transport: SharedMemoryTransport,
     epoll: std::os::fd::OwnedFd,
-    link: Option<u32>,
+    connection: Option<u32>,
     spin: bool,
     head: Vec<u8>,
 }
 
 impl End {
-    fn new(name: Name, spin: bool) -> Self {
-        let hub = Hub::open(name, HubOptions::default()).expect("a hub");
+    fn new(name: PeerName, spin: bool) -> Self {
+        let transport = SharedMemoryTransport::open(name, SharedMemoryTransportOptions::default())
+            .expect("a transport");
         let epoll = epoll::create(CreateFlags::CLOEXEC).expect("epoll");
         let (bell, descriptor) = (EventData::new_u64(0), EventData::new_u64(1));
         let edge = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, hub.doorbell(), bell, edge).expect("watch");
-        epoll::add(&epoll, hub.descriptor(), descriptor, EventFlags::IN).expect("watch");
+        epoll::add(&epoll, transport.doorbell(), bell, edge).expect("watch");
+        epoll::add(&epoll, transport.descriptor(), descriptor, EventFlags::IN).expect("watch");
         Self {
-            hub,
+            transport,
             epoll,
-            link: None,
+            connection: None,
             spin,
             head: Vec::new(),
         }
     }
 
-    /// Waits for the link, or for its end.
+    /// Waits for the connection, or for its end.
     fn turn_until(&mut self, up: bool) {
-        while self.link.is_some() != up {
-            let link = &mut self.link;
-            self.hub.turn(0, &mut |event| match event {
-                LinkEvent::Up { link: number, .. } => *link = Some(number),
-                LinkEvent::Down { .. } => *link = None,
+        while self.connection.is_some() != up {
+            let connection = &mut self.connection;
+            self.transport.poll(0, &mut |event| match event {
+                ConnectionEvent::Connected {
+                    connection: number, ..
+                } => *connection = Some(number),
+                ConnectionEvent::Disconnected { .. } => *connection = None,
                 _ => {}
             });
-            self.hub.receive(&mut self.head);
+            self.transport.receive(&mut self.head);
         }
     }
 
     fn send(&self, body: usize, word: u64) {
-        let link = self.link.expect("linked");
+        let connection = self.connection.expect("linked");
         if body == 0 {
             let mut head = [0; 64];
             head[..8].copy_from_slice(&word.to_ne_bytes());
-            self.hub.send(link, &head, b"", b"").expect("sent");
+            self.transport
+                .send(connection, &head, b"", b"")
+                .expect("sent");
             return;
         }
-        let mut chunk = self.hub.chunk(body).expect("a chunk");
+        let mut chunk = self.transport.chunk(body).expect("a chunk");
         chunk[..8].copy_from_slice(&word.to_ne_bytes());
         chunk[body - 8..].copy_from_slice(&word.to_ne_bytes());
         let body = chunk.freeze(body);
-        self.hub.send(link, &[0; 64], &body, b"").expect("sent");
+        self.transport
+            .send(connection, &[0; 64], &body, b"")
+            .expect("sent");
     }
 
-    /// The next message: its body's length and its word. None when the other
-    /// has left.
+    /// The next message: its body's length and its word. `None` when the peer has
+    /// disconnected.
     fn receive(&mut self) -> Option<(usize, u64)> {
         let mut events = Vec::with_capacity(4);
         loop {
-            if let Some(record) = self.hub.receive(&mut self.head) {
+            if let Some(record) = self.transport.receive(&mut self.head) {
                 let word = |bytes: &[u8]| u64::from_ne_bytes(*bytes.first_chunk().expect("a word"));
                 return Some(match record.body {
                     None => (0, word(&self.head)),
@@ -150,19 +156,19 @@ impl End {
                 std::hint::spin_loop();
                 continue;
             }
-            if self.hub.before_sleep() {
+            if self.transport.arm_doorbell() {
                 events.clear();
                 let spare = rustix::buffer::spare_capacity(&mut events);
                 let _ = epoll::wait(&self.epoll, spare, None);
             }
-            self.hub.awake();
+            self.transport.disarm_doorbell();
             if events
                 .iter()
                 .any(|event: &epoll::Event| event.data.u64() == 1)
             {
                 let mut down = false;
-                self.hub.turn(0, &mut |event| {
-                    down |= matches!(event, LinkEvent::Down { .. })
+                self.transport.poll(0, &mut |event| {
+                    down |= matches!(event, ConnectionEvent::Disconnected { .. })
                 });
                 if down {
                     return None;
@@ -172,7 +178,7 @@ impl End {
     }
 }
 
-fn name(process: u32, number: u8) -> Name {
+fn name(process: u32, number: u8) -> PeerName {
     let mut name = [number; 12];
     name[..4].copy_from_slice(&process.to_le_bytes());
     name
@@ -186,9 +192,9 @@ fn echo(parent: &str, spin: bool) {
     end.turn_until(true);
     if spin {
         let mut idle = 0_u64;
-        // Spinning, nobody tells that the other has left; look now and then.
+        // A spinning process gets no event of a disconnect; it polls now and then.
         loop {
-            match end.hub.receive(&mut end.head) {
+            match end.transport.receive(&mut end.head) {
                 Some(record) => {
                     let len = record.body.as_ref().map_or(0, |body| body.len());
                     let from = record.body.as_deref().unwrap_or(&end.head);
@@ -200,8 +206,9 @@ fn echo(parent: &str, spin: bool) {
                     idle += 1;
                     if idle.is_multiple_of(1 << 16) {
                         let mut down = false;
-                        end.hub
-                            .turn(0, &mut |e| down |= matches!(e, LinkEvent::Down { .. }));
+                        end.transport.poll(0, &mut |e| {
+                            down |= matches!(e, ConnectionEvent::Disconnected { .. })
+                        });
                         if down {
                             return;
                         }
@@ -220,7 +227,9 @@ fn round_trips(body: usize, spin: bool, rounds: usize) -> Vec<Duration> {
     let own = std::process::id();
     let mut child = spawn_echo(own, spin);
     let mut end = End::new(name(own, 1), spin);
-    end.hub.connect(name(own, 2), 0).expect("the other listens");
+    end.transport
+        .connect(name(own, 2), 0)
+        .expect("the other listens");
     end.turn_until(true);
     let mut times = Vec::with_capacity(rounds);
     for round in 0..(rounds + rounds / 10) as u64 {
@@ -256,11 +265,13 @@ fn spawn_echo(own: u32, spin: bool) -> Child {
 fn alone(rounds: usize) {
     let own = std::process::id();
     let (mut a, mut b) = (End::new(name(own, 3), true), End::new(name(own, 4), true));
-    a.hub.connect(b.hub.name(), 0).expect("it listens");
-    b.hub.turn(0, &mut |_| {});
+    a.transport
+        .connect(b.transport.name(), 0)
+        .expect("it listens");
+    b.transport.poll(0, &mut |_| {});
     a.turn_until(true);
     b.turn_until(true);
-    for (label, body) in [("64 B", 0), ("1 MiB named", 1 << 20)] {
+    for (label, body) in [("64 B", 0), ("1 MiB zero-copy", 1 << 20)] {
         const BATCH: u32 = 50;
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         for round in 0..rounds / BATCH as usize {
@@ -307,9 +318,10 @@ fn words(rounds: usize) -> Vec<Duration> {
 
 /// The floor of two that sleep: an eventfd there and one back.
 fn bells(rounds: usize, with_epoll: bool) -> Vec<Duration> {
-    let flags = match with_epoll {
-        true => EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK,
-        false => EventfdFlags::CLOEXEC,
+    let flags = if with_epoll {
+        EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK
+    } else {
+        EventfdFlags::CLOEXEC
     };
     let bell = || Arc::new(eventfd(0, flags).expect("eventfd"));
     let (there, back) = (bell(), bell());

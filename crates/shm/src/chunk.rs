@@ -1,12 +1,13 @@
-//! A chunk while it is written, and after; and a peer's, while it is read.
+//! Chunks of shared memory: a chunk that is written, a frozen chunk, and a body in
+//! a peer's chunk.
 //!
-//! `unsafe` is here because a slice of shared memory is made here. Ours: a
-//! [`ChunkMut`] is the only holder of its chunk, a frozen one is never written
-//! again while anybody holds it. A peer's: mapped read-only and given back only
-//! when the last clone of its `Bytes` is dropped; a *correct* peer does not
-//! write it before. A broken one may, and the bytes then change under the
-//! reader as those of any shared memory do: whoever decodes them must check as
-//! it reads, which everything that reads the wire does.
+//! `unsafe` is here because this file makes slices of shared memory. Own chunks: a
+//! [`ChunkMut`] is the only holder of its chunk, and a frozen chunk is never
+//! written again while it has a holder. A peer's chunks: they are mapped read-only
+//! and returned only when the last clone of their `Bytes` is dropped. A *correct*
+//! peer does not write them before. A misbehaving peer may, and the bytes then
+//! change under the reader, as in any shared memory. Decoders must therefore check
+//! as they read, as all decoders of wire data do.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -14,42 +15,42 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::link::Borrowed;
+use crate::connection::BorrowedChunks;
 use crate::loans::Loan;
 use crate::memory::PeerMemory;
-use crate::pool::Hold;
+use crate::pool::ChunkHold;
 
-/// A chunk of shared memory that nobody else sees yet.
+/// A chunk of shared memory that no other process sees yet.
 ///
-/// Dropped, it goes back to the pool. Its bytes are what was last written
-/// there, by this process: write all that you freeze.
+/// Dropping it returns the chunk to the pool. Its initial bytes are what this
+/// process last wrote there: write all bytes that you freeze.
 pub struct ChunkMut {
-    hold: Hold,
+    hold: ChunkHold,
     len: usize,
 }
 
 impl ChunkMut {
-    pub(crate) fn new(hold: Hold, len: usize) -> Self {
+    pub(crate) fn new(hold: ChunkHold, len: usize) -> Self {
         crate::fault!("chunk-taken");
         Self { hold, len }
     }
 
-    /// The holder and where in its segment the bytes begin.
-    pub(crate) fn into_hold(self) -> (Hold, usize) {
+    /// The chunk hold, and the offset of the bytes in its segment.
+    pub(crate) fn into_hold(self) -> (ChunkHold, usize) {
         let at = self.hold.payload_at();
         (self.hold, at)
     }
 
-    /// Ends writing: the first `len` bytes, shared from now on. The chunk goes
-    /// back to the pool when the last clone is dropped and every reader in
-    /// another process has given it back. Allocates the count of owners.
+    /// Ends writing and shares the first `len` bytes. The chunk returns to the pool
+    /// when the last clone is dropped and every reader in another process has
+    /// returned it. Allocates the reference count.
     ///
     /// # Panics
     /// When `len` is more than the chunk has.
     #[must_use]
     pub fn freeze(self, len: usize) -> Bytes {
         assert!(len <= self.len, "freeze no more than was taken");
-        let frozen = Frozen {
+        let frozen = FrozenChunk {
             hold: self.hold,
             len,
         };
@@ -71,8 +72,8 @@ impl DerefMut for ChunkMut {
         let memory = &self.hold.segment.memory;
         let start = memory.pointer(self.hold.payload_at(), self.len);
         // SAFETY: within the mapping (`pointer` checks), which the hold keeps.
-        // Chunks do not overlap, the pool handed this one to us alone, and
-        // peers map it read-only and look only once it was sent.
+        // Chunks do not overlap, the pool gave this one to us alone, and peers map
+        // it read-only and read it only after it was sent.
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), self.len) }
     }
 }
@@ -83,7 +84,7 @@ impl fmt::Debug for ChunkMut {
     }
 }
 
-fn slice(hold: &Hold, len: usize) -> &[u8] {
+fn slice(hold: &ChunkHold, len: usize) -> &[u8] {
     let start = hold.segment.memory.pointer(hold.payload_at(), len);
     // SAFETY: within the mapping (`pointer` checks), which the hold keeps;
     // initialised by the kernel; not written while there is a hold, except
@@ -91,34 +92,36 @@ fn slice(hold: &Hold, len: usize) -> &[u8] {
     unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
 }
 
-/// A chunk of ours that is only read from now on.
-struct Frozen {
-    hold: Hold,
+/// An own chunk that is read-only from now on.
+struct FrozenChunk {
+    hold: ChunkHold,
     len: usize,
 }
 
-impl AsRef<[u8]> for Frozen {
+impl AsRef<[u8]> for FrozenChunk {
     fn as_ref(&self) -> &[u8] {
         slice(&self.hold, self.len)
     }
 }
 
-/// A piece of a peer's chunk; given back when dropped.
-pub(crate) struct Loaned {
+/// A piece of a peer's chunk. Dropping it returns the loan.
+pub(crate) struct LoanedBody {
     memory: Arc<PeerMemory>,
     offset: usize,
     len: usize,
     loan: Loan,
-    borrowed: Arc<Borrowed>,
+    borrowed: Arc<BorrowedChunks>,
 }
 
-impl Loaned {
-    /// Offset and length lie within `memory`; whoever read them has checked.
+impl LoanedBody {
+    /// Offset and length must be within `memory`; the reader of the record has
+    /// checked them.
     pub(crate) fn bytes(
         memory: Arc<PeerMemory>,
-        (offset, len): (usize, usize),
+        offset: usize,
+        len: usize,
         loan: Loan,
-        borrowed: Arc<Borrowed>,
+        borrowed: Arc<BorrowedChunks>,
     ) -> Bytes {
         Bytes::from_owner(Self {
             memory,
@@ -130,18 +133,18 @@ impl Loaned {
     }
 }
 
-impl AsRef<[u8]> for Loaned {
+impl AsRef<[u8]> for LoanedBody {
     fn as_ref(&self) -> &[u8] {
         let start = self.memory.pointer(self.offset, self.len);
-        // SAFETY: within the mapping (`pointer` checks), which self keeps. The
-        // file is sealed against shrinking and made of ordinary pages, so
-        // reading cannot fault. A correct owner does not write it until the
-        // loan is given back, which is in our drop (see the file's header).
+        // SAFETY: within the mapping (`pointer` checks), which self keeps. The file
+        // is sealed against shrinking and made of ordinary pages, so reading cannot
+        // fault. A correct owner does not write it until the loan is returned,
+        // which our drop does (see the file's header).
         unsafe { std::slice::from_raw_parts(start.as_ptr(), self.len) }
     }
 }
 
-impl Drop for Loaned {
+impl Drop for LoanedBody {
     fn drop(&mut self) {
         self.borrowed.give_back(self.loan);
     }

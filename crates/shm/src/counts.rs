@@ -1,57 +1,58 @@
-//! What a hub has done and has, for whoever asks.
+//! Counters of a shared-memory transport.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Refused;
-use crate::pool::Exhausted;
+use crate::error::SendRefusal;
+use crate::pool::PoolExhausted;
 
-/// A snapshot of a hub's counters. Those of messages only grow.
+/// A snapshot of a transport's counters. Message counters only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShmCounts {
     /// Messages sent.
     pub sent: u64,
-    /// Of these, with a body that stayed where it was.
-    pub named: u64,
-    /// Of these, with a body that was copied into a chunk first.
+    /// Messages sent with a zero-copy body.
+    pub zero_copy: u64,
+    /// Messages sent with a body that was copied into a chunk first.
     pub copied: u64,
     /// Messages received.
     pub received: u64,
-    /// Doorbells rung because a receiver slept.
-    pub rung: u64,
-    /// Not sent: the link was down.
-    pub refused_down: u64,
+    /// Doorbells rung because a receiver slept (wake-ups).
+    pub doorbells_rung: u64,
+    /// Not sent: the connection was closed.
+    pub refused_disconnected: u64,
     /// Not sent: the ring was full.
-    pub refused_full: u64,
+    pub refused_ring_full: u64,
     /// Not sent: longer than the ring.
     pub refused_too_long: u64,
     /// Not sent: the reader holds half of the pool.
-    pub refused_share: u64,
-    /// Not sent: the reader holds as many chunks as a link lends.
+    pub refused_pool_share: u64,
+    /// Not sent: the reader holds as many chunks as a connection may have on loan.
     pub refused_loans: u64,
-    /// Not sent: a body outside the pool found no chunk.
-    pub refused_exhausted: u64,
-    /// Not sent: a segment could not be handed over just then.
+    /// Not sent: no chunk was free for a body outside the pool.
+    pub refused_pool_exhausted: u64,
+    /// Not sent: the descriptor of a segment could not be sent then.
     pub refused_segment: u64,
-    /// [`Hub::chunk`](crate::Hub::chunk) found none.
-    pub exhausted: u64,
-    /// Links that were made.
-    pub linked: u64,
-    /// Handshakes that failed, here or there.
+    /// [`SharedMemoryTransport::chunk`](crate::SharedMemoryTransport::chunk) found
+    /// no chunk.
+    pub pool_exhausted: u64,
+    /// Connections that were established.
+    pub connections_made: u64,
+    /// Handshakes that failed, on either side.
     pub handshakes_failed: u64,
-    /// Links closed because the peer was broken.
-    pub broken: u64,
-    /// Links that are up.
-    pub links: usize,
-    /// Links that are down and still hold chunks of ours.
-    pub lingering: usize,
-    /// Handshakes under way.
-    pub pending: usize,
-    /// Chunks lent, counted once per link.
+    /// Connections closed because the peer violated the protocol.
+    pub protocol_violations: u64,
+    /// Open connections.
+    pub connections: usize,
+    /// Closed connections whose peer still holds chunks of ours.
+    pub lingering_connections: usize,
+    /// Handshakes in progress.
+    pub pending_handshakes: usize,
+    /// Chunks on loan, counted once per connection.
     pub loans: usize,
-    /// Chunks that somebody holds, here or there.
+    /// Chunks with a holder, here or in a peer.
     pub chunks_used: usize,
-    /// Chunks that nobody holds.
+    /// Free chunks.
     pub chunks_free: usize,
     /// Segments of the pool.
     pub segments: usize,
@@ -59,19 +60,19 @@ pub struct ShmCounts {
     pub segment_bytes: usize,
 }
 
-/// The counters themselves.
+/// The atomic counters.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub sent: Counter,
-    pub named: Counter,
+    pub zero_copy: Counter,
     pub copied: Counter,
     pub received: Counter,
-    pub rung: Counter,
+    pub doorbells_rung: Counter,
     refused: [Counter; 7],
-    pub exhausted: Counter,
-    pub linked: Counter,
+    pub pool_exhausted: Counter,
+    pub connections_made: Counter,
     pub handshakes_failed: Counter,
-    pub broken: Counter,
+    pub protocol_violations: Counter,
 }
 
 #[derive(Debug, Default)]
@@ -88,39 +89,39 @@ impl Counter {
 }
 
 impl Counters {
-    pub(crate) fn refuse(&self, refused: Refused) {
+    pub(crate) fn refuse(&self, refused: SendRefusal) {
         let index = match refused {
-            Refused::Down => 0,
-            Refused::Full => 1,
-            Refused::TooLong | Refused::Exhausted(Exhausted::TooLarge { .. }) => 2,
-            Refused::Share => 3,
-            Refused::Loans => 4,
-            Refused::Exhausted(_) => 5,
-            Refused::Segment => 6,
+            SendRefusal::Disconnected => 0,
+            SendRefusal::RingFull => 1,
+            SendRefusal::TooLong | SendRefusal::Exhausted(PoolExhausted::TooLarge { .. }) => 2,
+            SendRefusal::PoolShareExceeded => 3,
+            SendRefusal::TooManyLoans => 4,
+            SendRefusal::Exhausted(_) => 5,
+            SendRefusal::SegmentNotSent => 6,
         };
         self.refused[index].add();
     }
 
-    /// The counters; what is there now is for the hub to fill in.
+    /// A snapshot of the counters. The transport adds the current numbers.
     pub(crate) fn snapshot(&self) -> ShmCounts {
         let refused = |index: usize| self.refused[index].get();
         ShmCounts {
             sent: self.sent.get(),
-            named: self.named.get(),
+            zero_copy: self.zero_copy.get(),
             copied: self.copied.get(),
             received: self.received.get(),
-            rung: self.rung.get(),
-            refused_down: refused(0),
-            refused_full: refused(1),
+            doorbells_rung: self.doorbells_rung.get(),
+            refused_disconnected: refused(0),
+            refused_ring_full: refused(1),
             refused_too_long: refused(2),
-            refused_share: refused(3),
+            refused_pool_share: refused(3),
             refused_loans: refused(4),
-            refused_exhausted: refused(5),
+            refused_pool_exhausted: refused(5),
             refused_segment: refused(6),
-            exhausted: self.exhausted.get(),
-            linked: self.linked.get(),
+            pool_exhausted: self.pool_exhausted.get(),
+            connections_made: self.connections_made.get(),
             handshakes_failed: self.handshakes_failed.get(),
-            broken: self.broken.get(),
+            protocol_violations: self.protocol_violations.get(),
             ..ShmCounts::default()
         }
     }

@@ -1,10 +1,10 @@
-//! Waking a process that sleeps, and nobody else.
+//! Doorbell: wake-up of a sleeping process, and of no other.
 //!
-//! A hub has one page that all its peers can read, and one eventfd that they
-//! can ring. The page says whether the hub sleeps (`sleeping`, odd while it
-//! does; each sleep has its own number) and whether it waits for chunks
-//! (`starved`, odd while it does; each time it finds none has its own number).
-//! Whoever rings does so once per number.
+//! A transport has one page that all its peers can read, and one eventfd that they
+//! can ring. The page shows whether the transport sleeps (`sleeping`, odd during a
+//! sleep; each sleep has its own number) and whether it waits for chunks
+//! (`chunk_wait`, odd during a wait; each wait has its own number). A peer rings
+//! once per number.
 //!
 //! ```text
 //! sender                              sleeper
@@ -12,17 +12,17 @@
 //! fence               (SeqCst)  A     fence           (SeqCst)  B
 //! look at sleeping: odd? ring         look at all tails: new? stay awake
 //! ```
-//! A and B are in one order: if A is first, the sleeper sees the tail; if B
-//! is, the sender sees the sleep. Chunks given back go by the same rule with
-//! `returned` for `tail` and `starved` for `sleeping`.
+//! A and B are in one order. If A is first, the sleeper sees the tail. If B is
+//! first, the sender sees the sleep. Returned chunks follow the same rule with
+//! `returned` for `tail` and `chunk_wait` for `sleeping`.
 
 #[cfg(not(loom))]
-pub(crate) use bell::{Bell, Context, Starved};
+pub(crate) use eventfd::{ChunkWaiters, Doorbell, WakePage};
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// The sleeper's side: from now on senders ring. What was sent before is to be
-/// looked for after this, before sleeping.
+/// Sleeper's side: from now on senders ring. The caller checks afterwards, before
+/// sleeping, for messages that were sent before.
 pub(crate) fn arm(sleeping: &AtomicU64) {
     let sleep = sleeping.load(Ordering::Relaxed) | 1;
     sleeping.store(sleep, Ordering::Relaxed);
@@ -30,55 +30,56 @@ pub(crate) fn arm(sleeping: &AtomicU64) {
     fence(Ordering::SeqCst);
 }
 
-/// The sleeper's side: senders need not ring.
+/// Sleeper's side: senders need not ring any more.
 pub(crate) fn disarm(sleeping: &AtomicU64) {
     let sleep = sleeping.load(Ordering::Relaxed);
-    // Even again, and the next sleep's number is another one.
+    // Even again; the next sleep gets another number.
     sleeping.store(sleep.wrapping_add(sleep & 1), Ordering::Relaxed);
 }
 
-/// The sender's side, after it stored its tail: whether to ring. `rung` is the
-/// sleep it has rung for already, its own to keep.
-pub(crate) fn must_ring(sleeping: &AtomicU64, rung: &mut u64) -> bool {
+/// Sender's side, after it stored its tail: whether to ring. `rung_for` is the number
+/// of the sleep that this sender has rung for already.
+pub(crate) fn must_wake_sleeper(sleeping: &AtomicU64, rung_for: &mut u64) -> bool {
     // A above.
     fence(Ordering::SeqCst);
     let sleep = sleeping.load(Ordering::Relaxed);
-    let ring = sleep & 1 == 1 && *rung != sleep;
+    let ring = sleep & 1 == 1 && *rung_for != sleep;
     if ring {
-        *rung = sleep;
+        *rung_for = sleep;
     }
     ring
 }
 
-/// Who waits for a chunk: from now on whoever gives one back rings, once, even if it
-/// rang before. What came back before is to be looked for after this.
-pub(crate) fn starve(starved: &AtomicU64) {
-    // Odd, and not as before; other threads may do the same.
+/// Waiter's side: from now on a returned chunk rings, once, even if one rang
+/// before. The caller checks afterwards for chunks that were returned before.
+pub(crate) fn begin_chunk_wait(chunk_wait: &AtomicU64) {
+    // Odd, and a new number. Other threads may do the same.
     let next = |number: u64| Some(number.wrapping_add(1) | 1);
-    let _ = starved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    let _ = chunk_wait.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     // B above.
     fence(Ordering::SeqCst);
 }
 
-/// Nobody needs to ring for a chunk, unless somebody has found none since `seen` was
-/// read.
-pub(crate) fn sate(starved: &AtomicU64, seen: u64) {
+/// Waiter's side: ends the chunk wait, unless another thread began one after `seen`
+/// was read.
+pub(crate) fn end_chunk_wait(chunk_wait: &AtomicU64, seen: u64) {
     let even = seen.wrapping_add(seen & 1);
-    let _ = starved.compare_exchange(seen, even, Ordering::Relaxed, Ordering::Relaxed);
+    let _ = chunk_wait.compare_exchange(seen, even, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// The giver's side, after a chunk is given back: whether to ring. `rung` is the
-/// number it has rung for already; givers may share it, for one ring makes the
-/// waiter look at all that came back, and say so again if that is not enough.
-pub(crate) fn must_tell(starved: &AtomicU64, rung: &AtomicU64) -> bool {
+/// Returner's side, after a chunk was returned: whether to ring. `rung_for` is the
+/// number it has rung for already. Several returners may share it: one ring makes
+/// the waiter collect all returned chunks, and begin a new wait if that is not
+/// enough.
+pub(crate) fn must_wake_chunk_waiter(chunk_wait: &AtomicU64, rung_for: &AtomicU64) -> bool {
     // A above.
     fence(Ordering::SeqCst);
-    let number = starved.load(Ordering::Relaxed);
-    number & 1 == 1 && rung.swap(number, Ordering::Relaxed) != number
+    let number = chunk_wait.load(Ordering::Relaxed);
+    number & 1 == 1 && rung_for.swap(number, Ordering::Relaxed) != number
 }
 
 #[cfg(not(loom))]
-mod bell {
+mod eventfd {
     use std::io;
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
     use std::sync::Arc;
@@ -87,43 +88,44 @@ mod bell {
     use rustix::fs::OFlags;
     use rustix::io::Errno;
 
-    use super::{AtomicU64, Ordering, must_tell};
+    use super::{AtomicU64, Ordering, must_wake_chunk_waiter};
     use crate::layout::{
-        AT_MAGIC, AT_SLEEPING, AT_STARVED, AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, VERSION,
+        AT_CHUNK_WAIT, AT_MAGIC, AT_SLEEPING, AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, VERSION,
     };
-    use crate::memory::{OwnMemory, Unfit, named};
+    use crate::memory::{OwnMemory, UnusableDescriptor, io_error};
 
-    /// An eventfd, ours or a peer's.
+    /// An eventfd, own or a peer's.
     #[derive(Debug)]
-    pub(crate) struct Bell(OwnedFd);
+    pub(crate) struct Doorbell(OwnedFd);
 
-    impl Bell {
+    impl Doorbell {
         pub(crate) fn new() -> io::Result<Self> {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
             let fd = rustix::event::eventfd(0, flags);
-            fd.map(Self).map_err(|e| named("create a doorbell", e))
+            fd.map(Self).map_err(|e| io_error("create a doorbell", e))
         }
 
-        /// Takes a peer's if it does not block.
-        pub(crate) fn of_peer(fd: OwnedFd) -> Result<Self, Unfit> {
-            let flags = rustix::fs::fcntl_getfl(&fd).map_err(|_| Unfit("is no descriptor"))?;
+        /// Takes a peer's eventfd if it is non-blocking.
+        pub(crate) fn of_peer(fd: OwnedFd) -> Result<Self, UnusableDescriptor> {
+            let flags = rustix::fs::fcntl_getfl(&fd)
+                .map_err(|_| UnusableDescriptor("is not a descriptor"))?;
             if !flags.contains(OFlags::NONBLOCK) || !flags.contains(OFlags::RDWR) {
-                return Err(Unfit("is no doorbell"));
+                return Err(UnusableDescriptor("is not a doorbell"));
             }
-            // Where /proc cannot be read, the look before each ring is what is left.
+            // Without /proc, only the check before each ring remains.
             let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
             match rustix::fs::readlink(link, Vec::new()) {
                 Ok(kind) if kind.as_bytes() != b"anon_inode:[eventfd]" => {
-                    Err(Unfit("is no doorbell"))
+                    Err(UnusableDescriptor("is not a doorbell"))
                 }
                 _ => Ok(Self(fd)),
             }
         }
 
-        /// Rings. Does not wait: whoever else holds the descriptor can make it
-        /// block, which is looked at, and taken back, each time. A full counter
-        /// (only a broken peer fills it) is emptied, so that the next ring is
-        /// heard again.
+        /// Rings. Does not wait: another holder of the descriptor could make it
+        /// blocking, so the flag is checked and restored each time. A full counter
+        /// (only a misbehaving peer fills it) is emptied, so that the next ring has
+        /// an effect.
         pub(crate) fn ring(&self) {
             if let Ok(flags) = rustix::fs::fcntl_getfl(&self.0)
                 && !flags.contains(OFlags::NONBLOCK)
@@ -146,27 +148,27 @@ mod bell {
         }
     }
 
-    impl AsFd for Bell {
+    impl AsFd for Doorbell {
         fn as_fd(&self) -> BorrowedFd<'_> {
             self.0.as_fd()
         }
     }
 
-    /// A hub's own page and bell.
+    /// A transport's own wake page and doorbell.
     #[derive(Debug)]
-    pub(crate) struct Context {
+    pub(crate) struct WakePage {
         page: OwnMemory,
         pub(crate) page_fd: OwnedFd,
-        pub(crate) bell: Bell,
+        pub(crate) bell: Doorbell,
     }
 
-    impl Context {
+    impl WakePage {
         pub(crate) fn new() -> io::Result<Arc<Self>> {
             let (page, page_fd) = OwnMemory::create("pteros-context", CONTEXT_BYTES)?;
             page.word(AT_MAGIC).store(CONTEXT_MAGIC, Ordering::Relaxed);
             let version = u64::from(VERSION);
             page.word(AT_VERSION).store(version, Ordering::Relaxed);
-            let bell = Bell::new()?;
+            let bell = Doorbell::new()?;
             Ok(Arc::new(Self {
                 page,
                 page_fd,
@@ -178,34 +180,35 @@ mod bell {
             self.page.word(AT_SLEEPING)
         }
 
-        pub(crate) fn starved(&self) -> &AtomicU64 {
-            self.page.word(AT_STARVED)
+        pub(crate) fn chunk_wait(&self) -> &AtomicU64 {
+            self.page.word(AT_CHUNK_WAIT)
         }
     }
 
-    /// The pool's way to say that a chunk came back.
+    /// Wakes the own process when a chunk returns to the pool.
     #[derive(Debug)]
-    pub(crate) struct Starved {
-        context: Arc<Context>,
-        /// What was rung for.
-        rung: AtomicU64,
+    pub(crate) struct ChunkWaiters {
+        context: Arc<WakePage>,
+        /// Number of the chunk wait that was rung for.
+        rung_for: AtomicU64,
     }
 
-    impl Starved {
-        pub(crate) fn new(context: Arc<Context>) -> Self {
-            let rung = AtomicU64::new(0);
-            Self { context, rung }
+    impl ChunkWaiters {
+        pub(crate) fn new(context: Arc<WakePage>) -> Self {
+            let rung_for = AtomicU64::new(0);
+            Self { context, rung_for }
         }
 
-        /// Whoever waits for a chunk is told otherwise of what comes back now.
-        pub(crate) fn hush(&self) {
-            let number = self.context.starved().load(Ordering::Relaxed);
-            self.rung.store(number, Ordering::Relaxed);
+        /// Suppresses the ring for the current chunk wait: its caller checks the
+        /// pool itself.
+        pub(crate) fn suppress_wake(&self) {
+            let number = self.context.chunk_wait().load(Ordering::Relaxed);
+            self.rung_for.store(number, Ordering::Relaxed);
         }
 
-        /// Rings our own bell if somebody waits for a chunk.
-        pub(crate) fn tell(&self) {
-            if must_tell(self.context.starved(), &self.rung) {
+        /// Rings the own doorbell if a chunk wait is open.
+        pub(crate) fn wake(&self) {
+            if must_wake_chunk_waiter(self.context.chunk_wait(), &self.rung_for) {
                 self.context.bell.ring();
             }
         }

@@ -1,9 +1,10 @@
-//! Labelled steps at which a test stops this process (cargo feature `faults`).
+//! Fault injection: labelled steps at which a test stops this process (cargo
+//! feature `faults`).
 //!
-//! `fault!("record-written")` is nothing in a normal build. With the feature,
-//! a process that was told `stop_at` that label stops itself there with
-//! SIGSTOP, as if the scheduler had taken the processor away for good; whoever
-//! told it so may let it go on or kill it.
+//! `fault!("record-written")` expands to nothing in a normal build. With the
+//! feature, a process that called `stop_at` with that label stops itself there with
+//! SIGSTOP, as if the scheduler had taken the processor away for good. The test
+//! then continues or kills it.
 
 /// A labelled step.
 #[macro_export]
@@ -15,15 +16,15 @@ macro_rules! fault {
     };
 }
 
-/// Every label, in the order in which a message meets them. A test goes
-/// through them all.
+/// Every label, in the order in which a message passes them. A test goes through
+/// them all.
 pub const LABELS: &[&str] = &[
     "hello-sent",
     "hello-read",
     "hello-answered",
     "answer-read",
     "proof-sent",
-    "link-up",
+    "connection-up",
     "segment-made",
     "chunk-taken",
     "chunk-frozen",
@@ -34,9 +35,9 @@ pub const LABELS: &[&str] = &[
     "doorbell-rung",
     "armed",
     "record-read",
-    "record-let-go",
-    "loan-back-before",
-    "loan-back-after",
+    "record-released",
+    "loan-return-before",
+    "loan-return-after",
     "bye-sent",
 ];
 
@@ -52,8 +53,8 @@ mod armed {
     static LABEL: AtomicUsize = AtomicUsize::new(usize::MAX);
     static PASSES: AtomicU32 = AtomicU32::new(0);
 
-    /// From now on, stops this process when it comes by `label` after having
-    /// passed it `passes` times. False when there is no such label.
+    /// Stops this process when it passes `label` after `passes` earlier passes.
+    /// Returns false for an unknown label.
     pub fn stop_at(label: &str, passes: u32) -> bool {
         let index = super::LABELS.iter().position(|known| *known == label);
         PASSES.store(passes, Ordering::SeqCst);
@@ -61,7 +62,7 @@ mod armed {
         index.is_some()
     }
 
-    /// What `fault!` calls.
+    /// Called by `fault!`.
     pub fn step(label: &str) {
         let index = LABEL.load(Ordering::SeqCst);
         if super::LABELS.get(index) != Some(&label) {
@@ -70,8 +71,8 @@ mod armed {
         let passes = PASSES.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
         if passes.is_err() {
             let _ = kill_process(getpid(), Signal::STOP);
-            // The signal may reach another thread first; this one must not go
-            // on meanwhile.
+            // The signal may stop another thread first; this one must not continue
+            // meanwhile.
             let a_second = rustix::thread::Timespec {
                 tv_sec: 1,
                 tv_nsec: 0,

@@ -1,10 +1,10 @@
-//! Words in a file that stay when the process ends, however it ends: what is
-//! stored is the kernel's at once, and no system call stores it.
+//! Memory-mapped words in a file, which stay when the process ends in any way. A
+//! store needs no system call; the kernel writes the page.
 //!
-//! Unlike everything else here it has a name in a file system, and whoever may
-//! write the file may change it or cut it off: then the next access is a SIGBUS.
-//! For recordings of one's own, in a folder of one's own; never for what a peer
-//! is trusted with.
+//! Unlike all other memory of this crate it has a name in a file system. A process
+//! that may write the file may change or truncate it, and then the next access is a
+//! SIGBUS. It is for a process's own recordings in its own folder, never for data
+//! of a peer.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -16,19 +16,19 @@ use rustix::io::Errno;
 use crate::memory::FileMemory;
 use crate::sync::AtomicU64;
 
-/// A new file, mapped for as long as this lives. Thread-safe.
+/// A new file, mapped while this lives. Thread-safe.
 #[derive(Debug)]
 pub struct FileWords {
     memory: FileMemory,
 }
 
 impl FileWords {
-    /// Makes the file, with so many words, all zero. Blocks for the disk, which
-    /// gives all of the room now: storing cannot fail for want of it later.
+    /// Creates the file with this many zero words. Blocks for the disk, which
+    /// allocates all blocks now: a later store cannot fail with a full disk.
     ///
     /// # Errors
-    /// The operating system's: the file exists already, the folder does not or
-    /// may not be written, the disk is full.
+    /// From the operating system: the file exists, the folder does not exist or is
+    /// not writable, the disk is full.
     pub fn create(path: &Path, words: usize) -> io::Result<Self> {
         let bytes = words.saturating_mul(8);
         let file = OpenOptions::new()
@@ -38,7 +38,7 @@ impl FileWords {
             .open(path)?;
         let made = Self::map(&file, bytes);
         if made.is_err() {
-            // Half of it is of no use to anybody.
+            // A partly allocated file is useless.
             let _ = std::fs::remove_file(path);
         }
         made
@@ -47,7 +47,8 @@ impl FileWords {
     fn map(file: &File, bytes: usize) -> io::Result<Self> {
         match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64) {
             Ok(()) => {}
-            // Some file systems cannot reserve; zeros that are written can be stored over.
+            // Some file systems cannot allocate ahead; written zeros can be
+            // overwritten.
             Err(Errno::OPNOTSUPP) => write_zeros(file, bytes)?,
             Err(error) => return Err(error.into()),
         }
@@ -55,8 +56,8 @@ impl FileWords {
         Ok(Self { memory })
     }
 
-    /// The words. What one thread stores others see as with any atomic, and who
-    /// reads the file sees it too.
+    /// The words. Other threads see a store as with any atomic, and readers of the
+    /// file see it too.
     pub fn words(&self) -> &[AtomicU64] {
         self.memory.words()
     }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_is_in_the_file_when_nobody_maps_it_any_more() {
+    fn stored_words_are_in_the_file_after_it_is_unmapped() {
         let folder = std::env::temp_dir().join(format!("pteros-words-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("kept");

@@ -1,16 +1,17 @@
-//! How two hubs come to a link: three packets that prove that each can map
-//! the other's memory.
+//! Connection handshake: three packets that prove that each side can map the
+//! other's memory.
 //!
 //! ```text
 //! A connects            B accepts (SO_PEERCRED on both sides: the same user)
 //! hello(A) + memory ──►   maps A's, reads A's nonce
 //!   maps B's        ◄──  hello(B, A's nonce) + memory
-//! proof(B's nonce)  ──►  up
-//! up
+//! proof(B's nonce)  ──►  connected
+//! connected
 //! ```
-//! Where a hub has a [`Warrant`](crate::Warrant) both show codes of the nonces
-//! instead, which only they can make. A step never waits. Whoever dies, stays silent or sends anything else costs
-//! one entry of a short list until its time is over.
+//! With a [`PeerAuthenticator`](crate::PeerAuthenticator) both sides send message
+//! authentication codes of the nonces instead. No step waits. A peer that dies,
+//! stays silent or sends anything else costs one entry of a short list until the
+//! handshake times out.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -18,25 +19,25 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::doorbell::{Bell, Context};
-use crate::error::{Name, Reason, hex};
+use crate::connection::ConnectionResources;
+use crate::doorbell::{Doorbell, WakePage};
+use crate::error::{DisconnectReason, PeerName, hex};
 use crate::layout::{
-    AT_MAGIC, AT_NONCE, AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, LINK_MAGIC, RING_BYTES_MAX,
-    RING_BYTES_MIN, VERSION, link_bytes,
+    AT_MAGIC, AT_NONCE, AT_VERSION, CONNECTION_MAGIC, CONTEXT_BYTES, CONTEXT_MAGIC, RING_BYTES_MAX,
+    RING_BYTES_MIN, VERSION, connection_bytes,
 };
-use crate::life::Life;
-use crate::link::Ends;
 use crate::memory::{OwnMemory, PeerMemory};
 use crate::packet::{self, Incoming, Nonce, Packet};
-use crate::sync::{Ordering, load_theirs};
-use crate::warrant::{Shown, Statement, Warrant, own_process, peer_process};
+use crate::peer_authenticator::{PeerAuthenticator, ProofKind, ProofStatement, own_pid, peer_pid};
+use crate::process_watch::ProcessWatch;
+use crate::sync::{Ordering, load_peer_word};
 
-/// Connections that the kernel keeps until we accept them.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 64;
 
-/// Where the hub of that name listens: in the abstract namespace, which is in
-/// no file system and belongs to a network namespace.
-fn address(name: &Name) -> Result<SocketAddrUnix, Errno> {
+/// Socket address of the transport with that name: in the abstract namespace, which
+/// is in no file system and belongs to a network namespace.
+fn address(name: &PeerName) -> Result<SocketAddrUnix, Errno> {
     let text = format!("pteros-{}", hex(name));
     SocketAddrUnix::new_abstract_name(text.as_bytes())
 }
@@ -46,21 +47,21 @@ pub(crate) fn socket() -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// Opens the door.
-pub(crate) fn listen(name: &Name) -> Result<OwnedFd, Errno> {
+/// Opens the listening socket.
+pub(crate) fn listen(name: &PeerName) -> Result<OwnedFd, Errno> {
     let listener = socket()?;
     rustix::net::bind(&listener, &address(name)?)?;
     rustix::net::listen(&listener, BACKLOG)?;
     Ok(listener)
 }
 
-/// The next that knocked, if it is one of us.
-pub(crate) fn accept(listener: BorrowedFd<'_>) -> Option<Result<OwnedFd, Reason>> {
+/// Accepts the next connection, if it is from a process of the same user.
+pub(crate) fn accept(listener: BorrowedFd<'_>) -> Option<Result<OwnedFd, DisconnectReason>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = match rustix::net::accept_with(listener, flags) {
         Ok(socket) => socket,
         Err(Errno::AGAIN) => return None,
-        Err(_) => return Some(Err(Reason::System("accept a connection"))),
+        Err(_) => return Some(Err(DisconnectReason::SystemCall("accept a connection"))),
     };
     if let Err(reason) = same_user(socket.as_fd()) {
         packet::refuse(socket.as_fd(), reason);
@@ -69,123 +70,147 @@ pub(crate) fn accept(listener: BorrowedFd<'_>) -> Option<Result<OwnedFd, Reason>
     Some(Ok(socket))
 }
 
-pub(crate) fn same_user(socket: BorrowedFd<'_>) -> Result<(), Reason> {
+pub(crate) fn same_user(socket: BorrowedFd<'_>) -> Result<(), DisconnectReason> {
     let peer = rustix::net::sockopt::socket_peercred(socket);
-    let peer = peer.map_err(|_| Reason::System("ask whose socket it is"))?;
-    match peer.uid == rustix::process::geteuid() {
-        true => Ok(()),
-        false => Err(Reason::OtherUser {
+    let peer =
+        peer.map_err(|_| DisconnectReason::SystemCall("read the peer credentials of a socket"))?;
+    if peer.uid == rustix::process::geteuid() {
+        Ok(())
+    } else {
+        Err(DisconnectReason::OtherUser {
             uid: peer.uid.as_raw(),
-        }),
-    }
-}
-
-/// What this side shows the other, besides its link memory.
-pub(crate) struct Ours<'a> {
-    pub(crate) name: Name,
-    pub(crate) context: &'a Context,
-    pub(crate) ring_bytes: usize,
-    pub(crate) warrant: Option<&'a dyn Warrant>,
-}
-
-impl Ours<'_> {
-    /// What we show `peer`, who has this nonce.
-    fn shows(&self, shown: Shown, peer: &Name, nonce: Nonce) -> Result<Nonce, Reason> {
-        let statement = Statement {
-            shown,
-            nonce,
-            sender: self.name,
-            receiver: *peer,
-            process: own_process(),
-        };
-        statement.code(self.warrant.map(|warrant| (warrant, peer)))
-    }
-
-    /// Whether `peer`, at the other end of the socket, has shown what belongs to
-    /// our nonce.
-    fn check(
-        &self,
-        shown: Shown,
-        (peer, socket): (&Name, BorrowedFd<'_>),
-        nonce: Nonce,
-        code: Nonce,
-    ) -> Result<(), Reason> {
-        let process = match self.warrant {
-            Some(_) => peer_process(socket)?,
-            None => 0,
-        };
-        let statement = Statement {
-            shown,
-            nonce,
-            sender: *peer,
-            receiver: self.name,
-            process,
-        };
-        if statement.code(self.warrant.map(|warrant| (warrant, peer)))? == code {
-            return Ok(());
-        }
-        Err(match self.warrant {
-            Some(_) => Reason::Unproven,
-            None => Reason::Nonsense("it has not read our memory"),
         })
     }
 }
 
-/// A handshake under way.
+/// Values that this side sends to the other, besides its connection memory.
+pub(crate) struct LocalSide<'a> {
+    pub(crate) name: PeerName,
+    pub(crate) context: &'a WakePage,
+    pub(crate) ring_bytes: usize,
+    pub(crate) peer_authenticator: Option<&'a dyn PeerAuthenticator>,
+}
+
+impl LocalSide<'_> {
+    /// The proof for `peer`, whose nonce this is.
+    fn proof_for(
+        &self,
+        kind: ProofKind,
+        peer: &PeerName,
+        nonce: Nonce,
+    ) -> Result<Nonce, DisconnectReason> {
+        let statement = ProofStatement {
+            kind,
+            nonce,
+            sender: self.name,
+            receiver: *peer,
+            pid: own_pid(),
+        };
+        statement.proof(
+            self.peer_authenticator
+                .map(|authenticator| (authenticator, peer)),
+        )
+    }
+
+    /// Checks that `peer`, at the other end of the socket, sent the proof that
+    /// belongs to our nonce.
+    fn check(
+        &self,
+        kind: ProofKind,
+        peer: &PeerName,
+        socket: BorrowedFd<'_>,
+        nonce: Nonce,
+        received: Nonce,
+    ) -> Result<(), DisconnectReason> {
+        let process = match self.peer_authenticator {
+            Some(_) => peer_pid(socket)?,
+            None => 0,
+        };
+        let statement = ProofStatement {
+            kind,
+            nonce,
+            sender: *peer,
+            receiver: self.name,
+            pid: process,
+        };
+        if statement.proof(
+            self.peer_authenticator
+                .map(|authenticator| (authenticator, peer)),
+        )? == received
+        {
+            return Ok(());
+        }
+        Err(match self.peer_authenticator {
+            Some(_) => DisconnectReason::Unauthenticated,
+            None => {
+                DisconnectReason::ProtocolViolation("a wrong nonce: it did not read our memory")
+            }
+        })
+    }
+}
+
+/// A handshake in progress.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingHandshake {
     pub(crate) socket: OwnedFd,
-    /// Whom we called, or who says to be calling.
-    pub(crate) peer: Option<Name>,
-    /// When it is given up, and for one not yet connected when it is tried again.
+    /// The peer that this side connects to, or that the incoming hello names.
+    pub(crate) peer: Option<PeerName>,
+    /// When it times out; and, if not connected yet, when the connect is retried.
     pub(crate) deadline: u64,
     pub(crate) retry: Option<u64>,
-    stage: Stage,
+    state: HandshakeState,
     own: OwnMemory,
     own_fd: Option<OwnedFd>,
     nonce: Nonce,
 }
 
 #[derive(Debug)]
-enum Stage {
-    /// The kernel had no room for the connection yet.
+enum HandshakeState {
+    /// The kernel's queue for the connection was full.
     Connecting,
-    /// We called and wait for the answer.
-    Called,
-    /// Somebody called and has yet to say who.
-    Answering,
-    /// We answered and wait for the proof.
-    Answered(Box<Theirs>),
-    Over,
+    /// Hello sent; waits for the reply.
+    HelloSent,
+    /// Accepted; waits for the peer's hello.
+    AwaitingHello,
+    /// Replied; waits for the proof.
+    AwaitingProof(Box<PeerResources>),
+    Finished,
 }
 
-/// What the other side handed over.
+/// The memory and doorbell that the peer handed over.
 #[derive(Debug)]
-pub(crate) struct Theirs {
+pub(crate) struct PeerResources {
     memory: PeerMemory,
     context: PeerMemory,
-    bell: Bell,
+    bell: Doorbell,
 }
 
-/// What a step came to.
+/// Result of polling a handshake.
 #[derive(Debug)]
-pub(crate) enum Step {
-    /// Wait for more.
+pub(crate) enum HandshakeProgress {
+    /// Needs more packets.
     Wait,
-    /// Somebody said who they are; go on with [`Pending::answer`] or refuse.
-    Asked(Name),
-    /// There is a link.
-    Up(Name, Box<Theirs>),
-    /// There will be none.
-    Failed(Reason),
+    /// The peer sent its name: continue with [`PendingHandshake::reply`] or refuse.
+    Requested(PeerName),
+    /// The connection is established.
+    Established(PeerName, Box<PeerResources>),
+    /// The handshake failed.
+    Failed(DisconnectReason),
 }
 
-impl Pending {
-    fn new(socket: OwnedFd, ours: &Ours<'_>, nonce: Nonce, deadline: u64) -> Result<Self, Reason> {
-        let bytes = link_bytes(ours.ring_bytes);
-        let made = OwnMemory::create("pteros-link", bytes);
-        let (own, own_fd) = made.map_err(|_| Reason::System("make a link's memory"))?;
-        own.word(AT_MAGIC).store(LINK_MAGIC, Ordering::Relaxed);
+impl PendingHandshake {
+    fn new(
+        socket: OwnedFd,
+        ours: &LocalSide<'_>,
+        nonce: Nonce,
+        deadline: u64,
+    ) -> Result<Self, DisconnectReason> {
+        let bytes = connection_bytes(ours.ring_bytes);
+        let made = OwnMemory::create("pteros-connection", bytes);
+        let (own, own_fd) =
+            made.map_err(|_| DisconnectReason::SystemCall("create the memory of a connection"))?;
+        own.word(AT_MAGIC)
+            .store(CONNECTION_MAGIC, Ordering::Relaxed);
         own.word(AT_VERSION)
             .store(u64::from(VERSION), Ordering::Relaxed);
         for (word, value) in own.words(AT_NONCE, 2).iter().zip(nonce) {
@@ -196,71 +221,75 @@ impl Pending {
             peer: None,
             deadline,
             retry: None,
-            stage: Stage::Answering,
+            state: HandshakeState::AwaitingHello,
             own,
             own_fd: Some(own_fd),
             nonce,
         })
     }
 
-    /// Begins with somebody who knocked.
+    /// Starts a handshake with a process that connected.
     pub(crate) fn incoming(
         socket: OwnedFd,
-        ours: &Ours<'_>,
+        ours: &LocalSide<'_>,
         nonce: Nonce,
         deadline: u64,
-    ) -> Result<Self, Reason> {
+    ) -> Result<Self, DisconnectReason> {
         Self::new(socket, ours, nonce, deadline)
     }
 
-    /// Knocks at the door of `peer`.
+    /// Connects to `peer` and starts a handshake.
     pub(crate) fn outgoing(
-        peer: Name,
-        ours: &Ours<'_>,
+        peer: PeerName,
+        ours: &LocalSide<'_>,
         nonce: Nonce,
         deadline: u64,
-    ) -> Result<Self, Reason> {
-        let socket = socket().map_err(|_| Reason::System("make a socket"))?;
+    ) -> Result<Self, DisconnectReason> {
+        let socket = socket().map_err(|_| DisconnectReason::SystemCall("create a socket"))?;
         let mut pending = Self::new(socket, ours, nonce, deadline)?;
         pending.peer = Some(peer);
-        pending.stage = Stage::Connecting;
+        pending.state = HandshakeState::Connecting;
         pending.connect(ours)?;
         Ok(pending)
     }
 
-    /// Whether it still has to get through to the other side.
+    /// Whether the socket is not connected yet.
     pub(crate) fn is_connecting(&self) -> bool {
-        matches!(self.stage, Stage::Connecting)
+        matches!(self.state, HandshakeState::Connecting)
     }
 
-    /// Whether we began it.
+    /// Whether this side started it.
     pub(crate) fn is_outgoing(&self) -> bool {
-        matches!(self.stage, Stage::Connecting | Stage::Called)
+        matches!(
+            self.state,
+            HandshakeState::Connecting | HandshakeState::HelloSent
+        )
     }
 
-    /// Tries to get through, and says hello.
-    pub(crate) fn connect(&mut self, ours: &Ours<'_>) -> Result<(), Reason> {
-        let (Stage::Connecting, Some(peer)) = (&self.stage, self.peer) else {
+    /// Tries to connect, then sends the hello.
+    pub(crate) fn connect(&mut self, ours: &LocalSide<'_>) -> Result<(), DisconnectReason> {
+        let (HandshakeState::Connecting, Some(peer)) = (&self.state, self.peer) else {
             return Ok(());
         };
-        let address = address(&peer).map_err(|_| Reason::System("name a socket"))?;
+        let address =
+            address(&peer).map_err(|_| DisconnectReason::SystemCall("build a socket address"))?;
         match rustix::net::connect(&self.socket, &address) {
             Ok(()) => {}
             Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
-            Err(Errno::CONNREFUSED) => return Err(Reason::Unreachable),
-            Err(_) => return Err(Reason::System("connect a socket")),
+            Err(Errno::CONNREFUSED) => return Err(DisconnectReason::Unreachable),
+            Err(_) => return Err(DisconnectReason::SystemCall("connect a socket")),
         }
         same_user(self.socket.as_fd())?;
-        self.hello(ours, [0, 0])?;
+        self.send_hello(ours, [0, 0])?;
         crate::fault!("hello-sent");
-        self.stage = Stage::Called;
+        self.state = HandshakeState::HelloSent;
         self.retry = None;
         Ok(())
     }
 
-    fn hello(&mut self, ours: &Ours<'_>, echo: Nonce) -> Result<(), Reason> {
+    fn send_hello(&mut self, ours: &LocalSide<'_>, echo: Nonce) -> Result<(), DisconnectReason> {
         let Some(own_fd) = self.own_fd.take() else {
-            return Err(Reason::Nonsense("a second hello"));
+            return Err(DisconnectReason::ProtocolViolation("a second hello"));
         };
         let hello = Packet::Hello {
             name: ours.name,
@@ -274,55 +303,64 @@ impl Pending {
             context.bell.as_fd(),
         ];
         packet::send(self.socket.as_fd(), &hello, &descriptors)
-            .map_err(|_| Reason::System("hand over descriptors"))
+            .map_err(|_| DisconnectReason::SystemCall("send descriptors"))
     }
 
-    /// Goes on with what came. Never waits.
-    pub(crate) fn step(&mut self, ours: &Ours<'_>) -> Step {
+    /// Reads packets and advances the handshake. Never waits.
+    pub(crate) fn poll(&mut self, ours: &LocalSide<'_>) -> HandshakeProgress {
         let (packet, descriptors) = match packet::receive(self.socket.as_fd()) {
-            Incoming::Nothing => return Step::Wait,
-            Incoming::End => return Step::Failed(Reason::Ended),
-            Incoming::Nonsense => return Step::Failed(Reason::Nonsense("not a packet")),
+            Incoming::Nothing => return HandshakeProgress::Wait,
+            Incoming::Closed => return HandshakeProgress::Failed(DisconnectReason::ProcessEnded),
+            Incoming::Invalid => {
+                return HandshakeProgress::Failed(DisconnectReason::ProtocolViolation(
+                    "an invalid packet",
+                ));
+            }
             Incoming::Packet(packet, descriptors) => (packet, descriptors),
         };
-        match self.handle(ours, packet, descriptors) {
+        match self.handle_packet(ours, packet, descriptors) {
             Ok(step) => step,
             Err(reason) => {
                 packet::refuse(self.socket.as_fd(), reason);
-                Step::Failed(reason)
+                HandshakeProgress::Failed(reason)
             }
         }
     }
 
-    fn handle(
+    fn handle_packet(
         &mut self,
-        ours: &Ours<'_>,
+        ours: &LocalSide<'_>,
         packet: Packet,
         descriptors: Vec<OwnedFd>,
-    ) -> Result<Step, Reason> {
+    ) -> Result<HandshakeProgress, DisconnectReason> {
         match packet {
-            Packet::Foreign(theirs) => return Err(Reason::OtherVersion { theirs }),
+            Packet::OtherVersion(theirs) => return Err(DisconnectReason::OtherVersion { theirs }),
             Packet::Refuse { code, value } => {
-                return Ok(Step::Failed(Reason::from_wire(code, value)));
+                return Ok(HandshakeProgress::Failed(DisconnectReason::from_wire(
+                    code, value,
+                )));
             }
-            Packet::Bye => return Ok(Step::Failed(Reason::Closed)),
+            Packet::Bye => return Ok(HandshakeProgress::Failed(DisconnectReason::ClosedByPeer)),
             _ => {}
         }
-        match (std::mem::replace(&mut self.stage, Stage::Over), packet) {
+        match (
+            std::mem::replace(&mut self.state, HandshakeState::Finished),
+            packet,
+        ) {
             (
-                Stage::Answering,
+                HandshakeState::AwaitingHello,
                 Packet::Hello {
                     name, ring_bytes, ..
                 },
             ) => {
-                let theirs = Theirs::take(ring_bytes, descriptors)?;
+                let theirs = PeerResources::map(ring_bytes, descriptors)?;
                 self.peer = Some(name);
-                self.stage = Stage::Answered(Box::new(theirs));
+                self.state = HandshakeState::AwaitingProof(Box::new(theirs));
                 crate::fault!("hello-read");
-                Ok(Step::Asked(name))
+                Ok(HandshakeProgress::Requested(name))
             }
             (
-                Stage::Called,
+                HandshakeState::HelloSent,
                 Packet::Hello {
                     name,
                     ring_bytes,
@@ -330,87 +368,111 @@ impl Pending {
                 },
             ) => {
                 if Some(name) != self.peer {
-                    return Err(Reason::Nonsense("another name than the one called"));
+                    return Err(DisconnectReason::ProtocolViolation(
+                        "a name that differs from the one that was connected to",
+                    ));
                 }
-                let peer = (&name, self.socket.as_fd());
-                ours.check(Shown::Echo, peer, self.nonce, echo)?;
-                let theirs = Theirs::take(ring_bytes, descriptors)?;
+                ours.check(
+                    ProofKind::Echo,
+                    &name,
+                    self.socket.as_fd(),
+                    self.nonce,
+                    echo,
+                )?;
+                let theirs = PeerResources::map(ring_bytes, descriptors)?;
                 crate::fault!("answer-read");
-                let proof = ours.shows(Shown::Proof, &name, theirs.nonce())?;
+                let proof = ours.proof_for(ProofKind::Proof, &name, theirs.nonce())?;
                 let proof = Packet::Proof(proof);
                 packet::send(self.socket.as_fd(), &proof, &[])
-                    .map_err(|_| Reason::System("send a proof"))?;
+                    .map_err(|_| DisconnectReason::SystemCall("send a proof"))?;
                 crate::fault!("proof-sent");
-                Ok(Step::Up(name, Box::new(theirs)))
+                Ok(HandshakeProgress::Established(name, Box::new(theirs)))
             }
-            (Stage::Answered(theirs), Packet::Proof(code)) => {
-                let name = self.peer.ok_or(Reason::Nonsense("nobody asked"))?;
-                let peer = (&name, self.socket.as_fd());
-                ours.check(Shown::Proof, peer, self.nonce, code)?;
-                Ok(Step::Up(name, theirs))
+            (HandshakeState::AwaitingProof(theirs), Packet::Proof(code)) => {
+                let name = self.peer.ok_or(DisconnectReason::ProtocolViolation(
+                    "a reply without a request",
+                ))?;
+                ours.check(
+                    ProofKind::Proof,
+                    &name,
+                    self.socket.as_fd(),
+                    self.nonce,
+                    code,
+                )?;
+                Ok(HandshakeProgress::Established(name, theirs))
             }
-            _ => Err(Reason::Nonsense("a packet out of place")),
+            _ => Err(DisconnectReason::ProtocolViolation("an unexpected packet")),
         }
     }
 
-    /// Answers whoever asked: shows our memory and that we read theirs.
-    pub(crate) fn answer(&mut self, ours: &Ours<'_>) -> Result<(), Reason> {
-        let (Stage::Answered(theirs), Some(peer)) = (&self.stage, self.peer) else {
-            return Err(Reason::Nonsense("nobody asked"));
+    /// Replies to the hello: sends our memory and the proof that we read theirs.
+    pub(crate) fn reply(&mut self, ours: &LocalSide<'_>) -> Result<(), DisconnectReason> {
+        let (HandshakeState::AwaitingProof(theirs), Some(peer)) = (&self.state, self.peer) else {
+            return Err(DisconnectReason::ProtocolViolation(
+                "a reply without a request",
+            ));
         };
-        let echo = ours.shows(Shown::Echo, &peer, theirs.nonce())?;
-        self.hello(ours, echo)?;
+        let echo = ours.proof_for(ProofKind::Echo, &peer, theirs.nonce())?;
+        self.send_hello(ours, echo)?;
         crate::fault!("hello-answered");
         Ok(())
     }
 
-    /// What the link stands on, once it is up.
-    pub(crate) fn into_ends(self, theirs: Theirs) -> Arc<Ends> {
-        crate::fault!("link-up");
-        Arc::new(Ends {
+    /// The resources of the connection, once it is established.
+    pub(crate) fn into_resources(self, theirs: PeerResources) -> Arc<ConnectionResources> {
+        crate::fault!("connection-up");
+        Arc::new(ConnectionResources {
             own: self.own,
-            theirs: theirs.memory,
+            peer: theirs.memory,
             context: theirs.context,
             bell: theirs.bell,
-            life: Life::of(self.socket.as_fd()),
+            process: ProcessWatch::of_peer(self.socket.as_fd()),
             socket: self.socket,
         })
     }
 }
 
-impl Theirs {
-    /// Maps what came with a hello, if it is what it should be.
-    fn take(ring_bytes: u64, descriptors: Vec<OwnedFd>) -> Result<Self, Reason> {
+impl PeerResources {
+    /// Maps the memory that came with a hello, after checking it.
+    fn map(ring_bytes: u64, descriptors: Vec<OwnedFd>) -> Result<Self, DisconnectReason> {
         let Ok([context, memory, bell]) = <[OwnedFd; 3]>::try_from(descriptors) else {
-            return Err(Reason::Nonsense("a hello without its descriptors"));
+            return Err(DisconnectReason::ProtocolViolation(
+                "a hello without its descriptors",
+            ));
         };
         let ring_bytes = usize::try_from(ring_bytes).unwrap_or(usize::MAX);
         if !ring_bytes.is_power_of_two() || !(RING_BYTES_MIN..=RING_BYTES_MAX).contains(&ring_bytes)
         {
-            return Err(Reason::Nonsense("a ring of impossible size"));
+            return Err(DisconnectReason::ProtocolViolation(
+                "a ring size out of range",
+            ));
         }
-        let unfit = |unfit: crate::memory::Unfit| Reason::Unfit(unfit.0);
+        let unfit = |unfit: crate::memory::UnusableDescriptor| {
+            DisconnectReason::UnusableDescriptor(unfit.0)
+        };
         let theirs = Self {
-            memory: PeerMemory::map(memory.as_fd(), link_bytes(ring_bytes)).map_err(unfit)?,
+            memory: PeerMemory::map(memory.as_fd(), connection_bytes(ring_bytes)).map_err(unfit)?,
             context: PeerMemory::map(context.as_fd(), CONTEXT_BYTES).map_err(unfit)?,
-            bell: Bell::of_peer(bell).map_err(unfit)?,
+            bell: Doorbell::of_peer(bell).map_err(unfit)?,
         };
         for (memory, magic) in [
-            (&theirs.memory, LINK_MAGIC),
+            (&theirs.memory, CONNECTION_MAGIC),
             (&theirs.context, CONTEXT_MAGIC),
         ] {
-            if load_theirs(memory.word(AT_MAGIC)) != magic
-                || load_theirs(memory.word(AT_VERSION)) != u64::from(VERSION)
+            if load_peer_word(memory.word(AT_MAGIC)) != magic
+                || load_peer_word(memory.word(AT_VERSION)) != u64::from(VERSION)
             {
-                return Err(Reason::Nonsense("memory of another kind"));
+                return Err(DisconnectReason::ProtocolViolation(
+                    "memory with a wrong magic number",
+                ));
             }
         }
         Ok(theirs)
     }
 
-    /// The proof that it is mapped.
+    /// The nonce in the peer's memory, which proves that it is mapped.
     fn nonce(&self) -> Nonce {
         let words = self.memory.words(AT_NONCE, 2);
-        [load_theirs(&words[0]), load_theirs(&words[1])]
+        [load_peer_word(&words[0]), load_peer_word(&words[1])]
     }
 }

@@ -1,9 +1,9 @@
-//! A peer of the same user that writes anything at all into what it may write
-//! cannot crash this process, cannot make it wait, and cannot spoil what goes
-//! between others.
+//! A hostile peer of the same user that writes arbitrary data into the memory that
+//! it may write cannot crash this process, cannot block it, and cannot damage the
+//! messages of others.
 //!
-//! [`Raw`] speaks the protocol by hand, so that it can speak it wrongly; next
-//! to it an honest pair exchanges messages all the time.
+//! [`Raw`] implements the protocol by hand, so that it can violate it. Next to it
+//! an honest pair exchanges messages all the time.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -13,39 +13,43 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::error::hex;
 use crate::layout::{
-    AT_HEAD, AT_MAGIC, AT_NONCE, AT_RETURNED, AT_RING, AT_SLEEPING, AT_STARVED, AT_TAIL,
-    AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, LINK_MAGIC, LOANS_MAX, VERSION, link_bytes,
+    AT_CHUNK_WAIT, AT_HEAD, AT_MAGIC, AT_NONCE, AT_RETURNED, AT_RING, AT_SLEEPING, AT_TAIL,
+    AT_VERSION, CONNECTION_MAGIC, CONTEXT_BYTES, CONTEXT_MAGIC, LOANS_MAX, VERSION,
+    connection_bytes,
 };
 use crate::memory::OwnMemory;
 use crate::packet::{self, Incoming, Packet};
 use crate::sync::Ordering::Relaxed;
-use crate::{Hub, HubOptions, LinkEvent, Name, Reason};
+use crate::{
+    ConnectionEvent, DisconnectReason, PeerName, SharedMemoryTransport,
+    SharedMemoryTransportOptions,
+};
 
 const RING_BYTES: usize = 4096;
 const SECOND: u64 = 1_000_000_000;
 
-fn name(test: u8, number: u8) -> Name {
+fn name(test: u8, number: u8) -> PeerName {
     let mut name = *b"hostile.....";
     name[8..].copy_from_slice(&(std::process::id() << 8 | u32::from(test)).to_le_bytes());
     name[7] = number;
     name
 }
 
-fn hub(test: u8, number: u8) -> Hub {
-    let options = HubOptions {
+fn transport(test: u8, number: u8) -> SharedMemoryTransport {
+    let options = SharedMemoryTransportOptions {
         pending_max: 64,
-        ..HubOptions::default()
+        ..SharedMemoryTransportOptions::default()
     };
-    Hub::open(name(test, number), options).expect("a hub")
+    SharedMemoryTransport::open(name(test, number), options).expect("a transport")
 }
 
-fn turn(hub: &Hub, now: u64) -> Vec<LinkEvent> {
+fn poll(transport: &SharedMemoryTransport, now: u64) -> Vec<ConnectionEvent> {
     let mut events = Vec::new();
-    hub.turn(now, &mut |event| events.push(event));
+    transport.poll(now, &mut |event| events.push(event));
     events
 }
 
-/// Chance from a fixed seed (xorshift64*: Vigna 2016).
+/// Pseudo-random numbers from a fixed seed (xorshift64*: Vigna 2016).
 struct Chance(u64);
 
 impl Chance {
@@ -73,9 +77,9 @@ impl Chance {
     }
 }
 
-/// A peer whose every word is ours to choose.
+/// A peer whose every word the test chooses.
 struct Raw {
-    name: Name,
+    name: PeerName,
     socket: OwnedFd,
     page: OwnMemory,
     memory: OwnMemory,
@@ -83,20 +87,20 @@ struct Raw {
 }
 
 impl Raw {
-    /// Connected to `hub`; nothing said yet.
-    fn new(name: Name, hub: &Hub) -> Self {
+    /// Connected to `transport`, without having sent a packet.
+    fn new(name: PeerName, transport: &SharedMemoryTransport) -> Self {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let kind = SocketType::SEQPACKET;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
         let socket = socket.expect("a socket");
-        let text = format!("pteros-{}", hex(&hub.name()));
+        let text = format!("pteros-{}", hex(&transport.name()));
         let address = SocketAddrUnix::new_abstract_name(text.as_bytes()).expect("a name");
         rustix::net::connect(&socket, &address).expect("somebody listens");
         let (page, page_fd) = OwnMemory::create("hostile", CONTEXT_BYTES).expect("memory");
         page.word(AT_MAGIC).store(CONTEXT_MAGIC, Relaxed);
-        let bytes = link_bytes(RING_BYTES);
+        let bytes = connection_bytes(RING_BYTES);
         let (memory, memory_fd) = OwnMemory::create("hostile", bytes).expect("memory");
-        memory.word(AT_MAGIC).store(LINK_MAGIC, Relaxed);
+        memory.word(AT_MAGIC).store(CONNECTION_MAGIC, Relaxed);
         for at in [&page, &memory] {
             at.word(AT_VERSION).store(u64::from(VERSION), Relaxed);
         }
@@ -128,10 +132,10 @@ impl Raw {
         self.send(&self.hello(), &self.descriptors.each_ref());
     }
 
-    /// Goes through with it, as it should be done; the link's number.
-    fn link(&self, hub: &Hub) -> u32 {
+    /// Goes through with it, as it should be done; the connection's number.
+    fn connection(&self, transport: &SharedMemoryTransport) -> u32 {
         self.say_hello();
-        turn(hub, 0);
+        poll(transport, 0);
         let Incoming::Packet(Packet::Hello { echo, .. }, mut descriptors) =
             packet::receive(self.socket.as_fd())
         else {
@@ -145,16 +149,16 @@ impl Raw {
         let proof = Packet::Proof([nonce[0].load(Relaxed), nonce[1].load(Relaxed)]);
         descriptors.clear();
         self.send(&proof, &[]);
-        match turn(hub, 0)[..] {
-            [LinkEvent::Up { link, .. }] => link,
-            ref other => panic!("no link: {other:?}"),
+        match poll(transport, 0)[..] {
+            [ConnectionEvent::Connected { connection, .. }] => connection,
+            ref other => panic!("no connection: {other:?}"),
         }
     }
 
-    fn refusal(&self) -> Option<Reason> {
+    fn refusal(&self) -> Option<DisconnectReason> {
         match packet::receive(self.socket.as_fd()) {
             Incoming::Packet(Packet::Refuse { code, value }, _) => {
-                Some(Reason::from_wire(code, value))
+                Some(DisconnectReason::from_wire(code, value))
             }
             _ => None,
         }
@@ -170,32 +174,32 @@ impl Raw {
     }
 }
 
-/// Two that only want to talk.
+/// Two correct peers.
 struct Honest {
-    a: Hub,
-    b: Hub,
+    a: SharedMemoryTransport,
+    b: SharedMemoryTransport,
     ab: u32,
     count: u32,
 }
 
 impl Honest {
     fn new(test: u8) -> Self {
-        let (a, b) = (hub(test, 1), hub(test, 2));
+        let (a, b) = (transport(test, 1), transport(test, 2));
         a.connect(b.name(), 0).expect("connect");
         let mut ab = None;
         for _ in 0..4 {
-            turn(&b, 0);
-            for event in turn(&a, 0) {
-                if let LinkEvent::Up { link, .. } = event {
-                    ab = Some(link);
+            poll(&b, 0);
+            for event in poll(&a, 0) {
+                if let ConnectionEvent::Connected { connection, .. } = event {
+                    ab = Some(connection);
                 }
             }
         }
-        let ab = ab.expect("a link");
+        let ab = ab.expect("a connection");
         Self { a, b, ab, count: 0 }
     }
 
-    /// A message goes from a to b, whatever else b is told by others.
+    /// Sends a message from a to b, regardless of what b receives from others.
     fn exchange(&mut self) {
         self.count += 1;
         let head = self.count.to_le_bytes();
@@ -221,23 +225,23 @@ impl Honest {
 }
 
 #[test]
-fn random_words_in_a_peers_memory_close_its_link_and_nothing_else() {
+fn random_words_in_a_peers_memory_close_its_connection_and_nothing_else() {
     let mut honest = Honest::new(1);
     let mut chance = Chance(0x5eed_0001);
     let mut ended = 0;
     for round in 0..400 {
         let raw = Raw::new(name(1, 100), &honest.b);
-        let link = raw.link(&honest.b);
+        let connection = raw.connection(&honest.b);
         // A body of ours is lent to it, so that what it returns matters.
         let body = honest.b.chunk(2000).expect("a chunk").freeze(2000);
-        honest.b.send(link, b"x", &body, b"").expect("sent");
+        honest.b.send(connection, b"x", &body, b"").expect("sent");
         for _ in 0..12 {
             for _ in 0..chance.below(8) {
                 let word = match chance.below(7) {
                     0 => raw.memory.word(AT_TAIL),
                     1 => raw.memory.word(AT_HEAD),
                     2 => raw.page.word(AT_SLEEPING),
-                    3 => raw.page.word(AT_STARVED),
+                    3 => raw.page.word(AT_CHUNK_WAIT),
                     4 => raw
                         .memory
                         .word(AT_RETURNED + 8 * chance.below(LOANS_MAX as u64 / 2) as usize),
@@ -248,26 +252,35 @@ fn random_words_in_a_peers_memory_close_its_link_and_nothing_else() {
                 };
                 word.store(chance.number(), Relaxed);
             }
-            let _ = honest.b.send(link, b"to the broken one", &body, &[1; 300]);
+            let _ = honest
+                .b
+                .send(connection, b"to the broken one", &body, &[1; 300]);
             honest.exchange();
-            turn(&honest.b, round);
+            poll(&honest.b, round);
         }
-        ended += u32::from(!honest.b.is_up(link));
+        ended += u32::from(!honest.b.is_connected(connection));
         drop(raw);
-        turn(&honest.b, round);
-        // What was still to be read of it has been.
+        poll(&honest.b, round);
+        // Its unread records have been read.
         honest.exchange();
-        turn(&honest.b, round);
-        assert!(!honest.b.is_up(link), "round {round}");
+        poll(&honest.b, round);
+        assert!(!honest.b.is_connected(connection), "round {round}");
     }
     assert!(ended > 300, "only {ended} were noticed as broken");
     let counts = honest.b.counts();
-    assert_eq!((counts.links, counts.lingering, counts.loans), (1, 0, 0));
+    assert_eq!(
+        (
+            counts.connections,
+            counts.lingering_connections,
+            counts.loans
+        ),
+        (1, 0, 0)
+    );
     assert_eq!(counts.chunks_used, 0);
 }
 
 #[test]
-fn plausible_records_with_one_wrong_field_are_refused_by_name() {
+fn plausible_records_with_one_wrong_field_are_refused_with_the_reason() {
     // words | inline, head 8 | tail 0, body 0, -, one word of head.
     let good = [5 | 1 << 32, 8, 0, 0, 42];
     let named = |slot: u64, segment: u64, offset: u64, len: u64| {
@@ -282,78 +295,88 @@ fn plausible_records_with_one_wrong_field_are_refused_by_name() {
     let cases: &[([u64; 5], u64, &str)] = &[
         ([5 | 3 << 32, 8, 0, 0, 42], 5, "unknown kind"),
         ([6 | 1 << 32, 8, 0, 0, 42], 5, "beyond the end"),
-        ([5 | 1 << 32, 17, 0, 0, 42], 5, "do not add up"),
-        ([5 | 1 << 32, 8 | 8 << 32, 0, 0, 42], 5, "do not add up"),
+        ([5 | 1 << 32, 17, 0, 0, 42], 5, "inconsistent lengths"),
+        (
+            [5 | 1 << 32, 8 | 8 << 32, 0, 0, 42],
+            5,
+            "inconsistent lengths",
+        ),
         (
             [5 | 1 << 32, 8, u64::from(u32::MAX), 0, 42],
             5,
-            "do not add up",
+            "inconsistent lengths",
         ),
         (good, 3, "without a header"),
         (good, 513, "impossible position"),
         (good, 5 | 2 << 48, "impossible epoch"),
-        (named(1024, 0, 0, 8), 5, "impossible slot"),
-        (named(0, 9, 0, 8), 5, "never handed over"),
-        (named(0, 1, 4090, 8), 5, "beyond its segment"),
+        (named(1024, 0, 0, 8), 5, "out of range"),
+        (named(0, 9, 0, 8), 5, "unknown segment"),
+        (named(0, 1, 4090, 8), 5, "beyond the end of its segment"),
         (
             named(0, 1, 0xffff_ffff, 0xffff_ffff),
             5,
-            "beyond its segment",
+            "beyond the end of its segment",
         ),
     ];
-    let hub = hub(2, 1);
+    let transport = transport(2, 1);
     for (words, tail, expected) in cases {
-        let raw = Raw::new(name(2, 100), &hub);
-        let link = raw.link(&hub);
+        let raw = Raw::new(name(2, 100), &transport);
+        let connection = raw.connection(&transport);
         let (_segment, fd) = OwnMemory::create("hostile", 4096).expect("memory");
         let segment = Packet::Segment {
             number: 1,
             bytes: 4096,
         };
         raw.send(&segment, &[&fd]);
-        turn(&hub, 0);
+        poll(&transport, 0);
         raw.write(words, *tail);
-        assert!(hub.receive(&mut Vec::new()).is_none(), "{expected}");
-        match turn(&hub, 0)[..] {
+        assert!(transport.receive(&mut Vec::new()).is_none(), "{expected}");
+        match poll(&transport, 0)[..] {
             [
-                LinkEvent::Down {
-                    link: down, reason, ..
+                ConnectionEvent::Disconnected {
+                    connection: down,
+                    reason,
+                    ..
                 },
             ] => {
-                assert_eq!(down, link);
+                assert_eq!(down, connection);
                 let text = reason.to_string();
                 assert!(text.contains(expected), "{text}, not {expected}");
             }
             ref other => panic!("{expected}: {other:?}"),
         }
     }
-    assert_eq!(hub.counts().broken, cases.len() as u64);
+    assert_eq!(transport.counts().protocol_violations, cases.len() as u64);
     // The good one, and a named one that is as it should be.
-    let raw = Raw::new(name(2, 100), &hub);
-    let link = raw.link(&hub);
+    let raw = Raw::new(name(2, 100), &transport);
+    let connection = raw.connection(&transport);
     raw.write(&good, 5);
     let mut head = Vec::new();
-    assert!(hub.receive(&mut head).is_some_and(|r| r.link == link));
+    assert!(
+        transport
+            .receive(&mut head)
+            .is_some_and(|r| r.connection == connection)
+    );
     assert_eq!(head, 42_u64.to_ne_bytes());
 }
 
 #[test]
-fn a_reader_that_claims_to_have_read_what_was_not_written_is_cut_off() {
-    let hub = hub(3, 1);
-    let raw = Raw::new(name(3, 100), &hub);
-    let link = raw.link(&hub);
+fn a_reader_with_an_impossible_position_is_disconnected() {
+    let transport = transport(3, 1);
+    let raw = Raw::new(name(3, 100), &transport);
+    let connection = raw.connection(&transport);
     raw.memory.word(AT_HEAD).store(1 << 40, Relaxed);
     let mut sent = 0;
-    while hub.send(link, &[0; 900], b"", b"").is_ok() {
+    while transport.send(connection, &[0; 900], b"", b"").is_ok() {
         sent += 1;
         assert!(sent < 1_000, "the ring is full at last");
     }
-    let events = turn(&hub, 0);
+    let events = poll(&transport, 0);
     assert!(
         matches!(
             events[..],
-            [LinkEvent::Down {
-                reason: Reason::Nonsense(_),
+            [ConnectionEvent::Disconnected {
+                reason: DisconnectReason::ProtocolViolation(_),
                 ..
             }]
         ),
@@ -371,10 +394,10 @@ fn memfd(bytes: u64, seals: SealFlags) -> OwnedFd {
 }
 
 #[test]
-fn descriptors_that_are_not_what_they_should_be_are_refused() {
-    let hub = hub(4, 1);
+fn descriptors_of_the_wrong_kind_are_refused() {
+    let transport = transport(4, 1);
     let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
-    let bytes = link_bytes(RING_BYTES) as u64;
+    let bytes = connection_bytes(RING_BYTES) as u64;
     let null = rustix::fs::open(
         "/dev/null",
         rustix::fs::OFlags::RDWR,
@@ -402,39 +425,42 @@ fn descriptors_that_are_not_what_they_should_be_are_refused() {
     ];
     let count = wrong.len() as u64;
     for (place, fd) in wrong {
-        let mut raw = Raw::new(name(4, 100), &hub);
+        let mut raw = Raw::new(name(4, 100), &transport);
         raw.descriptors[place] = fd;
         raw.say_hello();
-        assert_eq!(turn(&hub, 0), []);
+        assert_eq!(poll(&transport, 0), []);
         assert!(raw.refusal().is_some(), "place {place}");
-        assert_eq!(hub.counts().pending, 0);
+        assert_eq!(transport.counts().pending_handshakes, 0);
     }
     // Too few, too many, and none.
     for some in [0, 1, 2, 4] {
-        let raw = Raw::new(name(4, 100), &hub);
+        let raw = Raw::new(name(4, 100), &transport);
         let extra = memfd(1, all);
         let mut list: Vec<&OwnedFd> = raw.descriptors.iter().collect();
         list.push(&extra);
         raw.send(&raw.hello(), &list[..some]);
-        turn(&hub, 0);
+        poll(&transport, 0);
         assert!(raw.refusal().is_some(), "{some} descriptors");
     }
-    assert_eq!(hub.counts().handshakes_failed, count + 4);
-    // Segments of every wrong kind end the link.
+    assert_eq!(transport.counts().handshakes_failed, count + 4);
+    // Segments of every wrong kind end the connection.
     for (bytes, fd) in [
         (4096, memfd(4096, SealFlags::empty())),
         (8192, memfd(4096, all)),
         (1 << 40, memfd(4096, all)),
         (0, memfd(0, all)),
     ] {
-        let raw = Raw::new(name(4, 100), &hub);
-        raw.link(&hub);
+        let raw = Raw::new(name(4, 100), &transport);
+        raw.connection(&transport);
         raw.send(&Packet::Segment { number: 0, bytes }, &[&fd]);
-        let events = turn(&hub, 0);
-        assert!(matches!(events[..], [LinkEvent::Down { .. }]), "{events:?}");
+        let events = poll(&transport, 0);
+        assert!(
+            matches!(events[..], [ConnectionEvent::Disconnected { .. }]),
+            "{events:?}"
+        );
     }
-    let raw = Raw::new(name(4, 101), &hub);
-    raw.link(&hub);
+    let raw = Raw::new(name(4, 101), &transport);
+    raw.connection(&transport);
 }
 
 #[test]
@@ -451,18 +477,18 @@ fn huge_pages_are_not_taken_for_memory() {
         return;
     }
     let unfit = crate::memory::PeerMemory::map(fd.as_fd(), size as usize).expect_err("unfit");
-    assert_eq!(unfit.0, "is not of ordinary pages");
+    assert_eq!(unfit.0, "is not made of ordinary pages");
 }
 
 #[test]
-fn random_packets_neither_crash_nor_keep_a_hub_busy() {
+fn random_packets_neither_crash_nor_keep_a_transport_busy() {
     let mut honest = Honest::new(5);
     let mut chance = Chance(0x5eed_0005);
     let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
     for round in 0..600_u64 {
         let raw = Raw::new(name(5, 100), &honest.b);
         if chance.below(2) == 0 {
-            raw.link(&honest.b);
+            raw.connection(&honest.b);
         }
         for _ in 0..chance.below(20) {
             let numbers = [chance.number(), chance.number(), chance.number()];
@@ -509,59 +535,69 @@ fn random_packets_neither_crash_nor_keep_a_hub_busy() {
                 let _ = rustix::net::send(&raw.socket, &bytes[..len.max(1)], flags);
             }
             if chance.below(3) == 0 {
-                turn(&honest.b, round * SECOND);
+                poll(&honest.b, round * SECOND);
             }
         }
-        turn(&honest.b, round * SECOND);
+        poll(&honest.b, round * SECOND);
         honest.exchange();
         drop(raw);
-        turn(&honest.b, round * SECOND);
+        poll(&honest.b, round * SECOND);
         honest.exchange();
-        turn(&honest.b, round * SECOND);
+        poll(&honest.b, round * SECOND);
     }
-    turn(&honest.b, 10_000 * SECOND);
+    poll(&honest.b, 10_000 * SECOND);
     let counts = honest.b.counts();
-    assert_eq!((counts.links, counts.pending, counts.lingering), (1, 0, 0));
+    assert_eq!(
+        (
+            counts.connections,
+            counts.pending_handshakes,
+            counts.lingering_connections
+        ),
+        (1, 0, 0)
+    );
 }
 
 #[test]
 fn another_version_is_refused_with_both_numbers() {
-    let hub = hub(6, 1);
-    let raw = Raw::new(name(6, 100), &hub);
+    let transport = transport(6, 1);
+    let raw = Raw::new(name(6, 100), &transport);
     let mut bytes = [0; 48];
     bytes[..8].copy_from_slice(&[b'P', b't', b'S', b'h', 9, 0, 1, 0]);
     let flags = rustix::net::SendFlags::NOSIGNAL;
     rustix::net::send(&raw.socket, &bytes, flags).expect("sent");
-    turn(&hub, 0);
+    poll(&transport, 0);
     let refusal = raw.refusal().expect("a refusal").to_string();
-    let told = format!("version {VERSION}, ours is {VERSION}");
-    assert_eq!(refusal, told, "its version, told to us");
-    let ours = Reason::OtherVersion { theirs: 9 }.to_string();
+    let reported = format!("version {VERSION}, ours is {VERSION}");
+    assert_eq!(refusal, reported, "its version, told to us");
+    let ours = DisconnectReason::OtherVersion { theirs: 9 }.to_string();
     assert_eq!(ours, format!("version 9, ours is {VERSION}"));
 }
 
 #[test]
-fn a_crowd_that_says_nothing_is_turned_away_and_forgotten() {
+fn silent_connections_beyond_the_limit_are_refused_and_time_out() {
     let mut honest = Honest::new(7);
     let crowd: Vec<Raw> = (0..60).map(|_| Raw::new(name(7, 100), &honest.b)).collect();
-    turn(&honest.b, 0);
+    poll(&honest.b, 0);
     let more: Vec<Raw> = (0..30).map(|_| Raw::new(name(7, 100), &honest.b)).collect();
-    turn(&honest.b, 0);
-    assert_eq!(honest.b.counts().pending, 64);
-    assert_eq!(more[29].refusal(), Some(Reason::TooManyLinks));
+    poll(&honest.b, 0);
+    assert_eq!(honest.b.counts().pending_handshakes, 64);
+    assert_eq!(
+        more[29].refusal(),
+        Some(DisconnectReason::TooManyConnections)
+    );
     honest.exchange();
-    assert_eq!(honest.b.turn(SECOND, &mut |_| {}), None);
-    assert_eq!(honest.b.counts().pending, 0);
+    assert_eq!(honest.b.poll(SECOND, &mut |_| {}), None);
+    assert_eq!(honest.b.counts().pending_handshakes, 0);
     drop(crowd);
     let late = Raw::new(name(7, 100), &honest.b);
-    late.link(&honest.b);
+    late.connection(&honest.b);
 }
 
 #[test]
-fn a_doorbell_that_a_peer_has_filled_and_made_blocking_stops_nobody() {
-    let hub = hub(8, 1);
-    let raw = Raw::new(name(8, 100), &hub);
-    let link = raw.link(&hub);
+fn a_full_blocking_doorbell_of_a_peer_does_not_block() {
+    let transport = transport(8, 1);
+    let raw = Raw::new(name(8, 100), &transport);
+    let connection = raw.connection(&transport);
     let bell = &raw.descriptors[2];
     let nearly_all = (u64::MAX - 1).to_ne_bytes();
     rustix::io::write(bell, &nearly_all).expect("filled");
@@ -569,8 +605,8 @@ fn a_doorbell_that_a_peer_has_filled_and_made_blocking_stops_nobody() {
     rustix::fs::fcntl_setfl(bell, flags - rustix::fs::OFlags::NONBLOCK).expect("blocking");
     for sleep in 0..5 {
         raw.page.word(AT_SLEEPING).store(2 * sleep + 1, Relaxed);
-        hub.send(link, b"x", b"", b"").expect("sent");
+        transport.send(connection, b"x", b"", b"").expect("sent");
         rustix::io::write(bell, &(u64::MAX - 2).to_ne_bytes()).expect("filled again");
     }
-    assert_eq!(hub.counts().rung, 5);
+    assert_eq!(transport.counts().doorbells_rung, 5);
 }

@@ -1,21 +1,21 @@
-//! Every order in which two processes can meet in the ring, the loans and the
-//! doorbell, tried by loom: `cargo xtask loom`.
+//! Model checking with loom: all orders in which two processes can access the ring,
+//! the loans and the doorbell: `cargo xtask loom`.
 //!
-//! Threads stand for processes, loom's atomics for shared words. What must not
-//! be touched by both at once is an [`UnsafeCell`] of loom, which notices.
+//! Threads stand for processes, and loom's atomics for shared words. Memory that
+//! must not be accessed by both at once is a loom [`UnsafeCell`], which detects it.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use loom::thread;
 
-use crate::doorbell::{arm, disarm, must_ring, must_tell, starve};
+use crate::doorbell::{arm, begin_chunk_wait, disarm, must_wake_chunk_waiter, must_wake_sleeper};
 use crate::loans::{Loans, give_back};
 use crate::ring::{Consumer, NotPushed, Producer};
 
 /// Words of a ring in which one record of one word fits, and half of another.
 const RING_WORDS: usize = 8;
 
-/// What one direction of a link shares.
+/// Shared state of one direction of a connection.
 struct Shared {
     words: Vec<AtomicU64>,
     tail: AtomicU64,
@@ -56,7 +56,7 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 }
 
 #[test]
-fn records_arrive_whole_and_in_order_while_the_ring_wraps_and_begins_anew() {
+fn records_arrive_whole_and_in_order_while_the_ring_wraps_and_restarts() {
     check(3, || {
         let shared = Shared::new();
         let reader = {
@@ -85,7 +85,7 @@ fn records_arrive_whole_and_in_order_while_the_ring_wraps_and_begins_anew() {
 }
 
 #[test]
-fn nobody_sleeps_while_a_record_waits_and_no_bell_is_rung() {
+fn no_reader_sleeps_with_a_waiting_record_and_no_doorbell() {
     check(4, || {
         let shared = Shared::new();
         let bell = Arc::new(AtomicBool::new(false));
@@ -96,7 +96,7 @@ fn nobody_sleeps_while_a_record_waits_and_no_bell_is_rung() {
                 let mut got = 0;
                 for _ in 0..2 {
                     arm(&shared.sleeping);
-                    if !consumer.waits(&shared.tail) {
+                    if !consumer.has_record(&shared.tail) {
                         // Asleep from here on, unless the bell rings.
                         return (true, got);
                     }
@@ -110,7 +110,7 @@ fn nobody_sleeps_while_a_record_waits_and_no_bell_is_rung() {
         let mut sent = 0;
         for number in 1..=2 {
             sent += u32::from(shared.push(&mut producer, number).is_ok());
-            if must_ring(&shared.sleeping, &mut rung) {
+            if must_wake_sleeper(&shared.sleeping, &mut rung) {
                 bell.store(true, Ordering::Relaxed);
             }
         }
@@ -121,12 +121,12 @@ fn nobody_sleeps_while_a_record_waits_and_no_bell_is_rung() {
 }
 
 #[test]
-fn a_chunk_is_written_again_only_after_it_was_read() {
+fn a_chunk_is_reused_only_after_it_was_returned() {
     check(4, || {
         let returned = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let chunk = Arc::new(loom::cell::UnsafeCell::new(7_u32));
         let mut loans = Loans::with_slots(2);
-        let loan = loans.lend(()).expect("a slot");
+        let loan = loans.loan(()).expect("a slot");
         let reader = {
             let (returned, chunk) = (Arc::clone(&returned), Arc::clone(&chunk));
             thread::spawn(move || {
@@ -142,7 +142,7 @@ fn a_chunk_is_written_again_only_after_it_was_read() {
                 chunk.with_mut(|_| ());
                 assert_eq!(loans.len(), 0);
                 // The slot is used again; the old return does not end it.
-                let again = loans.lend(()).expect("a slot");
+                let again = loans.loan(()).expect("a slot");
                 assert_ne!(again.generation, loan.generation);
                 assert_eq!(loans.reclaim_all(&*returned, |()| ()), 0);
                 break;
@@ -153,20 +153,20 @@ fn a_chunk_is_written_again_only_after_it_was_read() {
 }
 
 #[test]
-fn whoever_waits_for_a_chunk_sees_it_or_hears_the_bell() {
+fn a_chunk_waiter_sees_the_chunk_or_gets_the_doorbell() {
     check(4, || {
         let returned = Arc::new([AtomicU32::new(0)]);
-        let starved = Arc::new(AtomicU64::new(0));
+        let chunk_wait = Arc::new(AtomicU64::new(0));
         let mut loans = Loans::with_slots(1);
-        let loan = loans.lend(()).expect("a slot");
+        let loan = loans.loan(()).expect("a slot");
         let reader = {
-            let (returned, starved) = (Arc::clone(&returned), Arc::clone(&starved));
+            let (returned, chunk_wait) = (Arc::clone(&returned), Arc::clone(&chunk_wait));
             thread::spawn(move || {
                 give_back(&*returned, loan);
-                must_tell(&starved, &AtomicU64::new(0))
+                must_wake_chunk_waiter(&chunk_wait, &AtomicU64::new(0))
             })
         };
-        starve(&starved);
+        begin_chunk_wait(&chunk_wait);
         let seen = loans.reclaim_all(&*returned, |()| ()) == 1;
         let rung = reader.join().expect("the reader");
         assert!(seen || rung);

@@ -1,12 +1,12 @@
-//! Anonymous memory: ours to write, a peer's to read.
+//! Anonymous shared memory: own memory to write, a peer's to read.
 //!
-//! [`OwnMemory`] is a memfd, mapped, then sealed: nobody can shrink or grow it
-//! and nobody who gets the descriptor can map it for writing.
-//! [`PeerMemory`] is what another process handed over, mapped read-only after
-//! it proved to be such memory. What is read of it may change at any time.
+//! [`OwnMemory`] is a memfd, mapped, then sealed: no process can shrink or grow it,
+//! and no receiver of the descriptor can map it for writing. [`PeerMemory`] is
+//! memory that another process handed over. It is mapped read-only after a check of
+//! its seals and type. Its content may change at any time.
 //!
-//! `unsafe` of this crate is here and in `chunk.rs`. No pointer leaves this
-//! file except from [`OwnMemory::pointer`] and [`PeerMemory::pointer`].
+//! `unsafe` of this crate is here and in `chunk.rs`. No pointer leaves this file
+//! except from [`OwnMemory::pointer`] and [`PeerMemory::pointer`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,15 +18,15 @@ use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
 
 use crate::sync::{AtomicU32, AtomicU64};
 
-/// What makes memory safe to map for whoever gets it: its size stays (no
-/// SIGBUS), and only its maker writes it.
+/// Seals that make memory safe to map: its size stays (no SIGBUS), and only its
+/// creator writes it.
 const SEALS: SealFlags = SealFlags::SHRINK
     .union(SealFlags::GROW)
     .union(SealFlags::FUTURE_WRITE)
     .union(SealFlags::SEAL);
 
-/// `f_type` of tmpfs (linux/magic.h), which memfds are of. Those of huge pages
-/// have another: touching them may end in SIGBUS when the pages run out.
+/// `f_type` of tmpfs (linux/magic.h), the file system of memfds. Those of huge
+/// pages have another: touching them may end in SIGBUS when the pages run out.
 const TMPFS_MAGIC: i128 = 0x0102_1994;
 
 /// A mapping, unmapped when dropped.
@@ -48,17 +48,18 @@ impl Mapping {
         // nothing; it lives until drop.
         let start =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) };
-        let start = start.map_err(|e| named("map memory", e))?;
+        let start = start.map_err(|e| io_error("map memory", e))?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { start, len })
     }
 
-    /// Maps more of the same memory, which may then lie elsewhere.
+    /// Extends the mapping. Its address may change.
     fn extend(&mut self, len: usize) -> io::Result<()> {
         let flags = MremapFlags::MAYMOVE;
-        // SAFETY: our own mapping; `&mut` says that nobody has a pointer into it.
+        // SAFETY: our own mapping; `&mut` guarantees that there is no pointer into
+        // it.
         let start = unsafe { rustix::mm::mremap(self.start.as_ptr().cast(), self.len, len, flags) };
-        let start = start.map_err(|e| named("map more memory", e))?;
+        let start = start.map_err(|e| io_error("map more memory", e))?;
         self.start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
         self.len = len;
         Ok(())
@@ -78,14 +79,14 @@ impl Mapping {
     fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
         assert!(offset.is_multiple_of(8), "words are aligned");
         let start = self.pointer(offset, count * 8);
-        // SAFETY: aligned (mappings begin on a page), within the mapping for
-        // its whole life, and initialised by the kernel. Atomics may be shared
-        // with whoever else writes, in this process or another; through a
-        // read-only mapping only relaxed loads are made (`load_theirs`).
+        // SAFETY: aligned (mappings begin on a page), within the mapping for its
+        // whole life, and initialised by the kernel. Other writers, in this process
+        // or another, share the atomics. Through a read-only mapping only relaxed
+        // loads are made (`load_peer_word`).
         unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), count) }
     }
 
-    fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
+    fn words_u32(&self, offset: usize, count: usize) -> &[AtomicU32] {
         assert!(offset.is_multiple_of(4), "words are aligned");
         let start = self.pointer(offset, count * 4);
         // SAFETY: as in `words`.
@@ -95,31 +96,31 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; whoever holds a pointer into it holds an
-        // Arc of its owner too.
+        // SAFETY: our own mapping; a holder of a pointer into it also holds an Arc
+        // of its owner.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
 
-/// Memory that this process made and alone writes.
+/// Memory that this process created and alone writes.
 #[derive(Debug)]
 pub(crate) struct OwnMemory(Mapping);
 
 impl OwnMemory {
-    /// Makes `len` zeroed bytes; the descriptor is for handing over. `label`
-    /// is what /proc shows.
+    /// Creates `len` zeroed bytes. The descriptor is for peers. `label` is the name
+    /// in /proc.
     pub(crate) fn create(label: &str, len: usize) -> io::Result<(Self, OwnedFd)> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let made = |flags| rustix::fs::memfd_create(label, flags);
-        // Kernels from 6.3 on want to be told; older ones do not know the flag.
+        // Kernels from 6.3 on want this flag; older ones reject it.
         let fd = match made(flags | MemfdFlags::NOEXEC_SEAL) {
             Err(Errno::INVAL) => made(flags),
             other => other,
         };
-        let fd = fd.map_err(|e| named("create memory", e))?;
-        rustix::fs::ftruncate(&fd, len as u64).map_err(|e| named("size memory", e))?;
+        let fd = fd.map_err(|e| io_error("create memory", e))?;
+        rustix::fs::ftruncate(&fd, len as u64).map_err(|e| io_error("size memory", e))?;
         let mapping = Mapping::new(fd.as_fd(), len, ProtFlags::READ | ProtFlags::WRITE)?;
-        rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(|e| named("seal memory", e))?;
+        rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(|e| io_error("seal memory", e))?;
         Ok((Self(mapping), fd))
     }
 
@@ -135,11 +136,11 @@ impl OwnMemory {
         self.0.words(offset, count)
     }
 
-    pub(crate) fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
-        self.0.halves(offset, count)
+    pub(crate) fn words_u32(&self, offset: usize, count: usize) -> &[AtomicU32] {
+        self.0.words_u32(offset, count)
     }
 
-    /// Where the bytes lie; panics when they reach beyond the end.
+    /// Address of the bytes. Panics when they reach beyond the end.
     pub(crate) fn pointer(&self, offset: usize, len: usize) -> NonNull<u8> {
         self.0.pointer(offset, len)
     }
@@ -149,8 +150,9 @@ impl OwnMemory {
         self.0.start.as_ptr() as usize
     }
 
-    /// Brings pages in at once, which is a third faster than one by one as
-    /// they are touched. Kernels before 5.14 refuse; then they come as touched.
+    /// Prefaults pages at once, which is a third faster than page faults one by
+    /// one. Kernels before 5.14 refuse; then pages are faulted in when they are
+    /// touched.
     pub(crate) fn populate(&self, offset: usize, len: usize) {
         let page = rustix::param::page_size();
         let from = offset / page * page;
@@ -163,13 +165,14 @@ impl OwnMemory {
     }
 }
 
-/// A file of this process, mapped for writing, as long as it was when mapped:
-/// who cuts it off meanwhile ends the process with the next access (SIGBUS).
+/// A file of this process, mapped for writing with its current length. If a process
+/// truncates it, the next access ends this process (SIGBUS).
 #[derive(Debug)]
 pub(crate) struct FileMemory(Mapping);
 
 impl FileMemory {
-    /// Maps the first `len` bytes, which the file has, and brings their pages in.
+    /// Maps the first `len` bytes of a file, which must have them, and prefaults
+    /// the pages.
     pub(crate) fn map(file: &std::fs::File, len: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let memory = OwnMemory(Mapping::new(file.as_fd(), len, access)?);
@@ -182,43 +185,50 @@ impl FileMemory {
     }
 }
 
-/// Memory that another process made, mapped read-only.
+/// Memory that another process created, mapped read-only.
 #[derive(Debug)]
 pub(crate) struct PeerMemory(Mapping);
 
 impl PeerMemory {
-    /// Maps `fd` if it is what a peer should hand over: a sealed memfd of
-    /// exactly `len` bytes. Says otherwise what is wrong with it.
-    pub(crate) fn map(fd: BorrowedFd<'_>, len: usize) -> Result<Self, Unfit> {
+    /// Maps `fd` if it is a sealed memfd of exactly `len` bytes. The error names
+    /// what is wrong with it.
+    pub(crate) fn map(fd: BorrowedFd<'_>, len: usize) -> Result<Self, UnusableDescriptor> {
         Self::map_start(fd, len, len)
     }
 
-    /// As [`PeerMemory::map`], but only the first `window` bytes, which it may be
-    /// [extended](PeerMemory::extend) from. What is not mapped costs no page
-    /// tables, which the kernel has for every 2 MiB and process.
-    pub(crate) fn map_start(fd: BorrowedFd<'_>, len: usize, window: usize) -> Result<Self, Unfit> {
-        let seals = rustix::fs::fcntl_get_seals(fd).map_err(|_| Unfit("is no sealed memory"))?;
+    /// As [`PeerMemory::map`], but only the first `window` bytes. It can be
+    /// [extended](PeerMemory::extend) later. Unmapped parts cost no page tables,
+    /// which the kernel keeps for every 2 MiB and process.
+    pub(crate) fn map_start(
+        fd: BorrowedFd<'_>,
+        len: usize,
+        window: usize,
+    ) -> Result<Self, UnusableDescriptor> {
+        let seals = rustix::fs::fcntl_get_seals(fd)
+            .map_err(|_| UnusableDescriptor("is not sealed memory"))?;
         if !seals.contains(SEALS) {
-            return Err(Unfit("lacks a seal"));
+            return Err(UnusableDescriptor("lacks a seal"));
         }
-        let system = rustix::fs::fstatfs(fd).map_err(|_| Unfit("cannot be asked its kind"))?;
+        let system = rustix::fs::fstatfs(fd)
+            .map_err(|_| UnusableDescriptor("has an unknown file system type"))?;
         if system.f_type as i128 != TMPFS_MAGIC {
-            return Err(Unfit("is not of ordinary pages"));
+            return Err(UnusableDescriptor("is not made of ordinary pages"));
         }
-        let status = rustix::fs::fstat(fd).map_err(|_| Unfit("cannot be asked its size"))?;
+        let status =
+            rustix::fs::fstat(fd).map_err(|_| UnusableDescriptor("has an unknown size"))?;
         if u64::try_from(status.st_size) != Ok(len as u64) || len == 0 {
-            return Err(Unfit("is not of the size said"));
+            return Err(UnusableDescriptor("has another size than announced"));
         }
         let mapping = Mapping::new(fd, window.min(len), ProtFlags::READ)
-            .map_err(|_| Unfit("cannot be mapped"))?;
+            .map_err(|_| UnusableDescriptor("cannot be mapped"))?;
         Ok(Self(mapping))
     }
 
-    /// Maps the first `window` bytes, not more than there are, which the caller
-    /// knows.
-    pub(crate) fn extend(&mut self, window: usize) -> Result<(), Unfit> {
+    /// Extends the mapping to the first `window` bytes. The caller checks that the
+    /// memory has them.
+    pub(crate) fn extend(&mut self, window: usize) -> Result<(), UnusableDescriptor> {
         let extended = self.0.extend(window);
-        extended.map_err(|_| Unfit("cannot be mapped any further"))
+        extended.map_err(|_| UnusableDescriptor("cannot be mapped any further"))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -233,20 +243,20 @@ impl PeerMemory {
         self.0.words(offset, count)
     }
 
-    pub(crate) fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
-        self.0.halves(offset, count)
+    pub(crate) fn words_u32(&self, offset: usize, count: usize) -> &[AtomicU32] {
+        self.0.words_u32(offset, count)
     }
 
-    /// Where the bytes lie; panics when they reach beyond the end.
+    /// Address of the bytes. Panics when they reach beyond the end.
     pub(crate) fn pointer(&self, offset: usize, len: usize) -> NonNull<u8> {
         self.0.pointer(offset, len)
     }
 }
 
-/// What is wrong with memory that a peer handed over.
+/// The problem with a descriptor that a peer passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unfit(pub(crate) &'static str);
+pub(crate) struct UnusableDescriptor(pub(crate) &'static str);
 
-pub(crate) fn named(action: &str, errno: Errno) -> io::Error {
+pub(crate) fn io_error(action: &str, errno: Errno) -> io::Error {
     io::Error::new(errno.kind(), format!("{action}: {errno}"))
 }

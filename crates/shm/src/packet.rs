@@ -1,16 +1,16 @@
-//! What goes over a link's socket: few, small packets of a fixed layout.
+//! Packets of a connection's socket: few, small, with a fixed layout.
 //!
 //! ```text
 //!            0        4         6      8
 //! every      "PtSh"   version   kind
 //! 1 hello    8 name[12]  24 ring bytes u64  32 echo 2 x u64      + 3 descriptors:
-//!                                   context page, link memory, doorbell
+//!                                   wake page, connection memory, doorbell
 //! 2 proof    8 nonce 2 x u64
 //! 3 segment  8 number u32  16 bytes u64                          + 1 descriptor
 //! 4 refuse   8 code u32  12 value u32
 //! 5 bye
-//! 6 retire   8 number u32: that segment is named no more
-//! 7 board    8 name[12]  24 bytes u64                            + 1 descriptor
+//! 6 retire   8 number u32: the segment is no longer used
+//! 7 log      8 name[12]  24 bytes u64                            + 1 descriptor
 //! 8 more
 //! ```
 //! Little-endian. The first eight bytes are the same in every version.
@@ -25,24 +25,25 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
-use crate::error::{Name, Reason};
+use crate::error::{DisconnectReason, PeerName};
 use crate::layout::VERSION;
 
 const MAGIC: [u8; 4] = *b"PtSh";
 const PACKET_BYTES_MAX: usize = 48;
-/// Descriptors of one packet; more are closed by the kernel.
+/// Descriptors of one packet. The kernel closes more.
 const DESCRIPTORS_MAX: usize = 4;
 
-/// What proves that memory was mapped: read out of it.
+/// Random words in a process's memory. Knowing them proves that the memory was
+/// mapped.
 pub(crate) type Nonce = [u64; 2];
 
-/// One packet, its descriptors aside.
+/// One packet, without its descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
     Hello {
-        name: Name,
+        name: PeerName,
         ring_bytes: u64,
-        /// The nonce of the other's link memory; zero in the first hello.
+        /// The nonce in the peer's connection memory; zero in the first hello.
         echo: Nonce,
     },
     Proof(Nonce),
@@ -56,15 +57,15 @@ pub(crate) enum Packet {
     },
     Bye,
     Retire(u32),
-    /// A board, handed over.
-    Board {
-        name: Name,
+    /// Hands over a discovery log.
+    DiscoveryLog {
+        name: PeerName,
         bytes: u64,
     },
-    /// There is more on the board.
-    More,
-    /// Of another version: only that is known.
-    Foreign(u16),
+    /// The discovery log has new records.
+    MoreRecords,
+    /// A packet of another version, which is all that is known of it.
+    OtherVersion(u16),
 }
 
 impl Packet {
@@ -103,13 +104,13 @@ impl Packet {
                 put(8, &number.to_le_bytes());
                 (6, 12)
             }
-            Self::Board { name, bytes } => {
+            Self::DiscoveryLog { name, bytes } => {
                 put(8, &name);
                 put(24, &bytes.to_le_bytes());
                 (7, 32)
             }
-            Self::More => (8, 8),
-            Self::Foreign(_) => (0, 8),
+            Self::MoreRecords => (8, 8),
+            Self::OtherVersion(_) => (0, 8),
         };
         put(0, &MAGIC);
         put(4, &version.to_le_bytes());
@@ -126,7 +127,7 @@ impl Packet {
         }
         let version = short(4)?;
         if version != VERSION {
-            return Some(Self::Foreign(version));
+            return Some(Self::OtherVersion(version));
         }
         Some(match short(6)? {
             1 => Self::Hello {
@@ -145,18 +146,18 @@ impl Packet {
             },
             5 => Self::Bye,
             6 => Self::Retire(half(8)?),
-            7 => Self::Board {
+            7 => Self::DiscoveryLog {
                 name: *bytes.get(8..)?.first_chunk()?,
                 bytes: word(24)?,
             },
-            8 => Self::More,
+            8 => Self::MoreRecords,
             _ => return None,
         })
     }
 }
 
-/// Sends one packet without waiting. The error is for those who want to try
-/// again; a peer that is gone shows when its socket is read.
+/// Sends one packet without waiting. The error is for callers that retry; a closed
+/// peer is detected when its socket is read.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
     packet: &Packet,
@@ -179,25 +180,25 @@ pub(crate) fn send(
     }
 }
 
-/// Tells the other side why not; whether it hears that does not matter.
-pub(crate) fn refuse(socket: BorrowedFd<'_>, reason: Reason) {
+/// Sends the peer the reason of a refusal. Errors are ignored.
+pub(crate) fn refuse(socket: BorrowedFd<'_>, reason: DisconnectReason) {
     let (code, value) = reason.to_wire();
     let _ = send(socket, &Packet::Refuse { code, value }, &[]);
 }
 
-/// What was found on a socket.
+/// Content of a socket.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Packet(Packet, Vec<OwnedFd>),
-    /// Nothing now.
+    /// No packet now.
     Nothing,
-    /// The other end is gone or has shut its side.
-    End,
-    /// Not a packet of ours.
-    Nonsense,
+    /// The peer is gone or has shut its side down.
+    Closed,
+    /// Not a packet of this protocol.
+    Invalid,
 }
 
-/// Takes one packet without waiting.
+/// Receives one packet without waiting.
 pub(crate) fn receive(socket: BorrowedFd<'_>) -> Incoming {
     let mut bytes = [0; PACKET_BYTES_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
@@ -207,11 +208,12 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Incoming {
     let got = loop {
         match rustix::net::recvmsg(socket, &mut parts, &mut control, flags) {
             Ok(got) => break got,
-            // Reset: it closed with packets of ours unread. That is told once;
-            // then come the packets that it had sent before.
+            // Reset: the peer closed with packets of ours unread. The kernel
+            // reports that once; then follow the packets that the peer had sent
+            // before.
             Err(Errno::INTR | Errno::CONNRESET) => {}
             Err(Errno::AGAIN) => return Incoming::Nothing,
-            Err(_) => return Incoming::End,
+            Err(_) => return Incoming::Closed,
         }
     };
     let mut descriptors = Vec::new();
@@ -221,13 +223,13 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Incoming {
         }
     }
     if got.bytes == 0 {
-        return Incoming::End;
+        return Incoming::Closed;
     }
     if got.flags.contains(ReturnFlags::TRUNC) {
-        return Incoming::Nonsense;
+        return Incoming::Invalid;
     }
     match Packet::decode(&bytes[..got.bytes]) {
         Some(packet) => Incoming::Packet(packet, descriptors),
-        None => Incoming::Nonsense,
+        None => Incoming::Invalid,
     }
 }

@@ -1,4 +1,4 @@
-//! The memory that payloads are written into: segments of equal chunks.
+//! Chunk pool of the loaned messages: segments of equal chunks in shared memory.
 //!
 //! ```text
 //! class   0      1      2    …   16
@@ -6,10 +6,10 @@
 //! segment = memfd of n chunks of one class; the first of a class is small,
 //!           each further one as large as all before it together
 //! ```
-//! A chunk is handed out, last in first out, so that warm memory is used
-//! again; it is brought in once. Who holds a chunk is counted here, in memory
-//! that no other process sees ([`Hold`]). No more than `limit_bytes` of
-//! segments are ever made; then [`Pool::take`] says so and the caller decides.
+//! Chunks are taken last in, first out, so that prefaulted memory is reused. Each
+//! chunk is prefaulted once. The reference counts ([`ChunkHold`]) are in memory
+//! that no other process maps. At most `limit_bytes` of segments are created. At
+//! the limit [`Pool::take`] returns nothing and the caller decides.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,16 +23,15 @@ use crate::memory::OwnMemory;
 
 /// Bytes of a class 0 chunk.
 const CLASS_ZERO_BYTES: usize = 1 << 10;
-/// A segment is at least about this large, so that small chunks do not cost a
-/// descriptor each.
+/// Least size of a segment, so that small chunks do not cost a descriptor each.
 const SEGMENT_BYTES_MIN: usize = 256 << 10;
-/// Slack before a chunk's payload; larger chunks get a page, so that each
-/// begins on one and is brought in without its neighbour.
+/// Slack before a chunk's payload. Larger chunks get a page, so that each begins on
+/// a page and is prefaulted alone.
 const SLACK_BYTES: usize = 64;
 const PAGE: usize = 4096;
 
-/// Which chunks hold `len` bytes: the smallest. The slack counts as well, so that
-/// an image of 4 MiB does not take 8 for its header's sake.
+/// The smallest class whose chunks hold `len` bytes. The slack counts, so that an
+/// image of 4 MiB does not take 8 MiB because of its header.
 fn class_of(len: usize) -> usize {
     let chunk = len.max(CLASS_ZERO_BYTES).next_power_of_two();
     let class = (chunk / CLASS_ZERO_BYTES).trailing_zeros() as usize;
@@ -48,16 +47,17 @@ fn stride_of(class: usize) -> usize {
     bytes + if bytes < 4 * PAGE { SLACK_BYTES } else { PAGE }
 }
 
-/// Memory of several chunks of one size.
+/// A memfd that holds chunks of one size.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    /// Its name on every link; never used again.
+    /// Its number on every connection; never reused.
     pub(crate) number: u32,
     pub(crate) memory: OwnMemory,
     fd: OwnedFd,
     class: usize,
     stride: usize,
-    /// Per chunk: who holds it ([`Hold`]s), and how many bytes were brought in.
+    /// Per chunk: number of holders ([`ChunkHold`]), and how many bytes are
+    /// prefaulted.
     chunks: Vec<(AtomicU32, AtomicUsize)>,
 }
 
@@ -76,35 +76,36 @@ impl Segment {
     }
 }
 
-/// One holder of a chunk. The chunk is free when the last is dropped.
+/// A reference to a chunk. The chunk is free when the last one is dropped.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub(crate) struct ChunkHold {
     pool: Arc<Pool>,
     pub(crate) segment: Arc<Segment>,
     chunk: u32,
 }
 
-impl Hold {
+impl ChunkHold {
     /// Where the payload begins in the segment.
     pub(crate) fn payload_at(&self) -> usize {
         self.segment.payload_at(self.chunk)
     }
 }
 
-impl Drop for Hold {
+impl Drop for ChunkHold {
     fn drop(&mut self) {
         let holders = &self.segment.chunks[self.chunk as usize].0;
-        // Whoever drops last has everybody's reading and writing behind it.
+        // AcqRel: all reads and writes of other holders happen before the last
+        // drop.
         if holders.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.pool.put_back(&self.segment, self.chunk);
         }
     }
 }
 
-/// There is no chunk and no room for another segment.
+/// No chunk is free, and no segment can be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Exhausted {
-    /// Larger than a pool's largest chunk, ever.
+pub enum PoolExhausted {
+    /// Larger than the pool's largest chunk. Retrying does not help.
     #[error(
         "a message of {len} bytes does not fit the largest shared memory chunk of {largest} bytes; \
          raise the largest message"
@@ -115,8 +116,8 @@ pub enum Exhausted {
         /// Bytes of the largest chunk.
         largest: usize,
     },
-    /// All is in use now. Try again when somebody has let go, or give the pool
-    /// more memory.
+    /// All chunks are in use. Try again when one was returned, or raise the pool's
+    /// limit.
     #[error(
         "no chunk for {len} bytes: {used} of the shared memory pool's {limit} bytes are made into \
          segments; raise the pool's limit, or let subscribers hold fewer samples"
@@ -134,29 +135,29 @@ pub enum Exhausted {
     System(io::ErrorKind),
 }
 
-/// Segments, and who has which chunk.
+/// The segments, and the free chunks of each class.
 #[derive(Debug)]
 pub(crate) struct Pool {
     limit_bytes: usize,
     class_max: usize,
     state: Mutex<State>,
-    /// By address, for [`Pool::find`].
+    /// Sorted by address, for [`Pool::find`].
     segments: RwLock<Vec<Arc<Segment>>>,
-    /// Rung when a chunk comes back while somebody waits for one.
-    starved: crate::doorbell::Starved,
+    /// Rings the doorbell when a chunk returns during a chunk wait.
+    chunk_waiters: crate::doorbell::ChunkWaiters,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Per class, the last one put back at the end.
+    /// Free chunks per class. The last one returned is at the end.
     free: Vec<Vec<(Arc<Segment>, u32)>>,
-    /// Per class, chunks in all segments.
+    /// Chunks in all segments, per class.
     chunks: Vec<usize>,
     bytes: usize,
     number: u32,
 }
 
-/// What a pool has, for [`ShmCounts`](crate::ShmCounts).
+/// Sizes of a pool, for [`ShmCounts`](crate::ShmCounts).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PoolCounts {
     pub segments: usize,
@@ -169,7 +170,7 @@ impl Pool {
     pub(crate) fn new(
         limit_bytes: usize,
         largest: usize,
-        starved: crate::doorbell::Starved,
+        starved: crate::doorbell::ChunkWaiters,
     ) -> Arc<Self> {
         let class_max = class_of(largest.clamp(CLASS_ZERO_BYTES, SEGMENT_BYTES_MAX / 2));
         Arc::new(Self {
@@ -182,18 +183,18 @@ impl Pool {
                 number: 0,
             }),
             segments: RwLock::default(),
-            starved,
+            chunk_waiters: starved,
         })
     }
 
-    /// Bytes of segments at most.
+    /// Limit of the total size of segments, bytes.
     pub(crate) fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
 
-    /// A chunk for `len` bytes from what is free. Looks in larger classes too
-    /// when `any` is set.
-    pub(crate) fn take(self: &Arc<Self>, len: usize, any: bool) -> Option<Hold> {
+    /// Takes a free chunk for `len` bytes. Looks in larger classes too when `any`
+    /// is set.
+    pub(crate) fn take(self: &Arc<Self>, len: usize, any: bool) -> Option<ChunkHold> {
         let class = class_of(len);
         let last = if any { self.class_max } else { class };
         let mut state = self.state.lock();
@@ -203,43 +204,46 @@ impl Pool {
         Some(self.hand_out(segment, chunk, len))
     }
 
-    /// The chunk that came back last, if so many bytes of it were used before.
-    pub(crate) fn take_warm(self: &Arc<Self>, len: usize) -> Option<Hold> {
+    /// Takes the chunk that was returned last, if at least `len` bytes of it are
+    /// prefaulted.
+    pub(crate) fn take_prefaulted(self: &Arc<Self>, len: usize) -> Option<ChunkHold> {
         let mut state = self.state.lock();
         let free = state.free.get_mut(class_of(len))?;
         let (segment, chunk) = free.pop_if(|(segment, chunk)| {
-            let (_, warm) = &segment.chunks[*chunk as usize];
-            warm.load(Ordering::Relaxed) >= len
+            let (_, prefaulted) = &segment.chunks[*chunk as usize];
+            prefaulted.load(Ordering::Relaxed) >= len
         })?;
         drop(state);
         Some(self.hand_out(segment, chunk, len))
     }
 
-    fn hand_out(self: &Arc<Self>, segment: Arc<Segment>, chunk: u32, len: usize) -> Hold {
-        let (holders, warm) = &segment.chunks[chunk as usize];
+    fn hand_out(self: &Arc<Self>, segment: Arc<Segment>, chunk: u32, len: usize) -> ChunkHold {
+        let (holders, prefaulted) = &segment.chunks[chunk as usize];
         holders.store(1, Ordering::Relaxed);
-        // Only the holder of a chunk looks at what of it is warm.
-        let cold_from = warm.load(Ordering::Relaxed);
-        if cold_from < len {
+        // Only the holder of a chunk reads its prefaulted length.
+        let missing_from = prefaulted.load(Ordering::Relaxed);
+        if missing_from < len {
             let at = segment.payload_at(chunk);
-            segment.memory.populate(at + cold_from, len - cold_from);
-            warm.store(len, Ordering::Relaxed);
+            segment
+                .memory
+                .populate(at + missing_from, len - missing_from);
+            prefaulted.store(len, Ordering::Relaxed);
         }
-        Hold {
+        ChunkHold {
             pool: Arc::clone(self),
             segment,
             chunk,
         }
     }
 
-    /// Makes another segment of chunks for `len` bytes. If there is no room
-    /// for one, segments of other sizes that nobody uses go first; returns
-    /// their numbers, for those who have mapped them.
-    pub(crate) fn grow(&self, len: usize) -> Result<Vec<u32>, Exhausted> {
+    /// Creates another segment of chunks for `len` bytes. At the limit, unused
+    /// segments of other sizes are retired first. Returns their numbers, for peers
+    /// that have mapped them.
+    pub(crate) fn grow(&self, len: usize) -> Result<Vec<u32>, PoolExhausted> {
         let class = class_of(len);
         if class > self.class_max {
             let largest = stride_of(self.class_max) - CHUNK_OFFSET;
-            return Err(Exhausted::TooLarge { len, largest });
+            return Err(PoolExhausted::TooLarge { len, largest });
         }
         let stride = stride_of(class);
         let mut state = self.state.lock();
@@ -251,7 +255,7 @@ impl Pool {
         let wanted = (SEGMENT_BYTES_MIN / stride).max(state.chunks[class]).max(1);
         let count = wanted.min(room).min(SEGMENT_BYTES_MAX / stride);
         if count == 0 {
-            return Err(Exhausted::Full {
+            return Err(PoolExhausted::Full {
                 len,
                 used: state.bytes,
                 limit: self.limit_bytes,
@@ -259,7 +263,7 @@ impl Pool {
         }
         let bytes = (count * stride).next_multiple_of(PAGE);
         let made = OwnMemory::create("pteros-pool", bytes);
-        let (memory, fd) = made.map_err(|e| Exhausted::System(e.kind()))?;
+        let (memory, fd) = made.map_err(|e| PoolExhausted::System(e.kind()))?;
         let segment = Arc::new(Segment {
             number: state.number,
             memory,
@@ -280,8 +284,8 @@ impl Pool {
         Ok(retired)
     }
 
-    /// Gives up segments of classes other than `class` none of whose chunks is
-    /// used, until there is room for `bytes` more or none is left.
+    /// Retires unused segments of classes other than `class`, until there is room
+    /// for `bytes` more or none is left.
     fn retire(&self, state: &mut State, class: usize, bytes: usize) -> Vec<u32> {
         let mut retired = Vec::new();
         let mut segments = self.segments.write();
@@ -304,9 +308,9 @@ impl Pool {
         retired
     }
 
-    /// The chunk in which `bytes` lie, one more holder of it, and where.
-    /// Whoever lends the slice holds the chunk already.
-    pub(crate) fn find(self: &Arc<Self>, bytes: &[u8]) -> Option<(Hold, usize)> {
+    /// The chunk that holds `bytes`, with one more reference to it, and the offset.
+    /// The owner of the slice holds the chunk already.
+    pub(crate) fn find(self: &Arc<Self>, bytes: &[u8]) -> Option<(ChunkHold, usize)> {
         let address = bytes.as_ptr() as usize;
         let segments = self.segments.read();
         let after = segments.partition_point(|s| s.memory.address() <= address);
@@ -317,7 +321,7 @@ impl Pool {
             return None;
         }
         segment.chunks[chunk].0.fetch_add(1, Ordering::Relaxed);
-        let hold = Hold {
+        let hold = ChunkHold {
             pool: Arc::clone(self),
             segment: Arc::clone(segment),
             chunk: chunk as u32,
@@ -325,19 +329,20 @@ impl Pool {
         Some((hold, offset))
     }
 
-    /// What comes back now rings no bell of ours: its owner is looking.
-    pub(crate) fn hush(&self) {
-        self.starved.hush();
+    /// Suppresses the doorbell for chunks that return now, because the owner checks
+    /// the pool itself.
+    pub(crate) fn suppress_wake(&self) {
+        self.chunk_waiters.suppress_wake();
     }
 
     fn put_back(&self, segment: &Arc<Segment>, chunk: u32) {
         self.state.lock().free[segment.class].push((Arc::clone(segment), chunk));
-        self.starved.tell();
+        self.chunk_waiters.wake();
     }
 
-    /// The error of whoever finds nothing.
-    pub(crate) fn full(&self, len: usize) -> Exhausted {
-        Exhausted::Full {
+    /// The error for a caller that found no chunk.
+    pub(crate) fn full(&self, len: usize) -> PoolExhausted {
+        PoolExhausted::Full {
             len,
             used: self.state.lock().bytes,
             limit: self.limit_bytes,

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use super::*;
 
-/// One direction of a link, in ordinary memory.
-struct Link {
+/// One direction of a connection, in ordinary memory.
+struct Connection {
     words: Vec<AtomicU64>,
     tail: AtomicU64,
     head: AtomicU64,
 }
 
-impl Link {
+impl Connection {
     fn new(words: usize) -> Self {
         Self {
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
@@ -42,7 +42,7 @@ fn bytes(len: usize, seed: usize) -> Vec<u8> {
 
 #[test]
 fn it_is_a_queue_for_records_of_every_length() {
-    let link = Link::new(1024);
+    let connection = Connection::new(1024);
     let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
     let mut model = VecDeque::new();
     let (mut state, mut full) = (12_345_u64, 0);
@@ -54,29 +54,31 @@ fn it_is_a_queue_for_records_of_every_length() {
         if chance.is_multiple_of(2) {
             let parts = [chance % 97, chance % 1301, chance % 13].map(|len| bytes(len, chance));
             let slices = [&parts[0][..], &parts[1], &parts[2]];
-            match link.push(&mut producer, slices) {
+            match connection.push(&mut producer, slices) {
                 Ok(()) => model.push_back(parts.concat()),
                 Err(NotPushed::Full) => full += 1,
                 Err(other) => panic!("{other:?}"),
             }
         } else {
-            assert_eq!(link.take(&mut consumer), model.pop_front());
+            assert_eq!(connection.take(&mut consumer), model.pop_front());
         }
-        assert_eq!(consumer.waits(&link.tail), !model.is_empty());
+        assert_eq!(consumer.has_record(&connection.tail), !model.is_empty());
     }
     assert!(full > 0, "it was full at times");
 }
 
 #[test]
 fn a_ring_whose_records_are_read_at_once_touches_its_first_pages_only() {
-    let link = Link::new(32 * 1024);
+    let connection = Connection::new(32 * 1024);
     let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
     for round in 0..if cfg!(miri) { 50 } else { 5_000 } {
         let sent = bytes(100, round);
-        link.push(&mut producer, [&sent, &[], &[]]).expect("room");
-        assert_eq!(link.take(&mut consumer).expect("there"), sent);
+        connection
+            .push(&mut producer, [&sent, &[], &[]])
+            .expect("room");
+        assert_eq!(connection.take(&mut consumer).expect("there"), sent);
     }
-    let untouched = link.words[1024..].iter();
+    let untouched = connection.words[1024..].iter();
     assert!(
         untouched
             .clone()
@@ -86,30 +88,36 @@ fn a_ring_whose_records_are_read_at_once_touches_its_first_pages_only() {
 
 #[test]
 fn a_record_may_fill_the_ring_to_the_last_word_and_no_more() {
-    let link = Link::new(512);
+    let connection = Connection::new(512);
     let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
     let most = bytes((512 - HEADER_WORDS as usize) * 8, 1);
     for _ in 0..3 {
-        link.push(&mut producer, [&most, &[], &[]]).expect("room");
-        let more = link.push(&mut producer, [&[], &[], &[]]);
+        connection
+            .push(&mut producer, [&most, &[], &[]])
+            .expect("room");
+        let more = connection.push(&mut producer, [&[], &[], &[]]);
         assert_eq!(more, Err(NotPushed::Full));
-        assert_eq!(link.take(&mut consumer).expect("there"), most);
+        assert_eq!(connection.take(&mut consumer).expect("there"), most);
     }
     let more = bytes(most.len() + 1, 1);
-    let more = link.push(&mut producer, [&more, &[], &[]]);
+    let more = connection.push(&mut producer, [&more, &[], &[]]);
     assert_eq!(more, Err(NotPushed::TooLong));
 }
 
 #[test]
 fn epochs_pass_their_end() {
-    let link = Link::new(512);
+    let connection = Connection::new(512);
     let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
     let rounds = if cfg!(miri) { 10 } else { 70_000 };
     let most = bytes((512 - HEADER_WORDS as usize) * 8, 1);
     for _ in 0..rounds {
-        link.push(&mut producer, [&most, &[], &[]]).expect("room");
-        let header = consumer.next(&link.words, &link.tail).expect("sense");
-        consumer.advance(&header.expect("there"), &link.head);
+        connection
+            .push(&mut producer, [&most, &[], &[]])
+            .expect("room");
+        let header = consumer
+            .next(&connection.words, &connection.tail)
+            .expect("sense");
+        consumer.advance(&header.expect("there"), &connection.head);
     }
     assert_eq!(usize::from(producer.tail.epoch), (rounds - 1) % 65_536);
 }
@@ -117,14 +125,14 @@ fn epochs_pass_their_end() {
 #[test]
 fn two_threads_see_every_record_whole_and_in_order() {
     let count = if cfg!(miri) { 200 } else { 200_000_u64 };
-    let link = Arc::new(Link::new(256));
+    let connection = Arc::new(Connection::new(256));
     let writer = {
-        let link = Arc::clone(&link);
+        let connection = Arc::clone(&connection);
         std::thread::spawn(move || {
             let mut producer = Producer::default();
             for number in 0..count {
                 let bytes = number.to_ne_bytes().repeat(1 + number as usize % 9);
-                while link.push(&mut producer, [&bytes, &[], &[]]).is_err() {
+                while connection.push(&mut producer, [&bytes, &[], &[]]).is_err() {
                     std::thread::yield_now();
                 }
             }
@@ -133,7 +141,7 @@ fn two_threads_see_every_record_whole_and_in_order() {
     let mut consumer = Consumer::default();
     for number in 0..count {
         let got = loop {
-            match link.take(&mut consumer) {
+            match connection.take(&mut consumer) {
                 Some(got) => break got,
                 None => std::thread::yield_now(),
             }

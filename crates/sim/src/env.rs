@@ -1,52 +1,58 @@
-//! The simulated machine as the engine sees it: `Env` and `Transport` over the
-//! virtual clock and network.
+//! The simulated platform: `Platform` and `Transport` over the virtual clock and the
+//! simulated network.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
-use pteros_rmw::env::{
-    Core, Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
-};
-use pteros_rmw::error::OpenError;
-use pteros_rmw::links::Links;
-use pteros_rmw::ready::ReadyQueue;
-use pteros_rmw::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Instant, Timestamp};
+use pteros_runtime::error::OpenError;
+use pteros_runtime::platform::{
+    Core, DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
+    multicast_port, unicast_port,
+};
+use pteros_runtime::ready_queue::ReadyQueue;
+use pteros_runtime::shm_transport::ShmTransport;
+use pteros_runtime::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
-use crate::link::Socket;
-use crate::relay::Wake;
-use crate::shared::SimLinks;
-use crate::world::World;
+use crate::network::Socket;
+use crate::scheduler::WakeCondition;
+use crate::shared_memory::SimSharedMemory;
+use crate::world::SimWorld;
 
-/// The wall clock's start: some day in 2026.
+/// Start of the wall clock: a day in 2026.
 const WALL_START: i64 = 1_790_000_000_000_000_000;
 
-/// One process's view of the world.
+/// The platform of one process.
 pub struct SimEnv {
-    /// The world it lives in.
-    pub world: Weak<World>,
-    /// The process's place.
-    pub place: usize,
-    /// Its host, last byte of the address.
+    /// The world of the process.
+    pub world: Weak<SimWorld>,
+    /// Index of the process.
+    pub process: usize,
+    /// Its host, the last byte of the address.
     pub host: u8,
-    /// What makes its GUID unique.
+    /// The unique part of its GUID prefix.
     pub unique: [u8; 10],
-    /// Whether it is opened by others than the world, which then has it for a guest.
-    pub is_guest: bool,
-    /// Where its stores are; else it has none.
-    pub disk: Option<Arc<dyn Env>>,
-    /// Bytes of its receive buffer.
+    /// Whether a caller opens the context. The world then attaches it as an
+    /// external context.
+    pub is_external: bool,
+    /// Platform of its durable stores. Without one it has none.
+    pub disk: Option<Arc<dyn Platform>>,
+    /// Size of its receive buffer.
     pub buffer_bytes: usize,
 }
 
 impl SimEnv {
-    fn links(&self, plan: &SocketPlan, number: usize) -> Result<Arc<dyn Links>, String> {
-        if !plan.shared_memory.on {
+    fn connections(
+        &self,
+        plan: &SocketPlan,
+        number: usize,
+    ) -> Result<Arc<dyn ShmTransport>, String> {
+        if !plan.shared_memory.enabled {
             return Err("switched off here".into());
         }
-        Ok(Arc::new(SimLinks {
+        Ok(Arc::new(SimSharedMemory {
             world: self.world.clone(),
             number,
             host: self.host,
@@ -54,22 +60,22 @@ impl SimEnv {
     }
 }
 
-impl Env for SimEnv {
+impl Platform for SimEnv {
     fn now(&self) -> Instant {
         let world = self.world.upgrade();
         world.map_or(Instant::FAR_FUTURE, |w| Instant::from_nanos(w.now()))
     }
 
-    fn wall(&self) -> Timestamp {
+    fn wall_clock(&self) -> Timestamp {
         let world = self.world.upgrade();
-        world.map_or(Timestamp::default(), |world| wall(&world, self.place))
+        world.map_or(Timestamp::default(), |world| wall(&world, self.process))
     }
 
-    fn unique(&self) -> [u8; 10] {
+    fn guid_seed(&self) -> [u8; 10] {
         self.unique
     }
 
-    fn open(&self, plan: &SocketPlan) -> Result<Opened, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
         let no_port = OpenError::NoFreePort {
             domain_id: plan.domain_id,
             first: unicast_port(plan.domain_id, 0),
@@ -85,29 +91,29 @@ impl Env for SimEnv {
             return Err(no_port);
         };
         let address = address(index);
-        let mut socket = Socket::new(self.place, address, self.buffer_bytes, plan.multicast);
+        let mut socket = Socket::new(self.process, address, self.buffer_bytes, plan.multicast);
         socket.shared.name = plan.prefix.0;
         socket.shared.host = self.host;
         let number = network.open(socket);
         drop(network);
-        let group = Locator::udp_v4(GROUP.octets(), multicast_port(plan.domain_id));
-        world.note_socket(self.place, number);
-        Ok(Opened {
+        let group = Locator::udp_v4(DISCOVERY_GROUP.octets(), multicast_port(plan.domain_id));
+        world.record_socket(self.process, number);
+        Ok(OpenedTransports {
             transport: Box::new(SimTransport {
                 world: Arc::downgrade(&world),
-                place: self.place,
+                process: self.process,
                 number,
-                is_guest: self.is_guest,
+                is_external: self.is_external,
             }),
             participant_index: index,
             unicast: vec![address],
-            own: vec![OwnAddress {
+            own_addresses: vec![OwnAddress {
                 ip,
                 prefix_length: 24,
             }],
             multicast: plan.multicast.then_some(group),
             advice: Vec::new(),
-            links: self.links(plan, number),
+            shm: self.connections(plan, number),
         })
     }
 
@@ -124,39 +130,39 @@ impl Env for SimEnv {
 
     fn spawn(&self, _name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
         match self.world.upgrade() {
-            Some(world) => world.let_run(work),
+            Some(world) => world.spawn_detached(work),
             None => work(),
         }
         Ok(())
     }
 
-    fn looks_after(&self, core: &Weak<Core>) -> bool {
-        let world = self.world.upgrade().filter(|_| self.is_guest);
+    fn drives_undriven(&self, core: &Weak<Core>) -> bool {
+        let world = self.world.upgrade().filter(|_| self.is_external);
         if let Some(world) = world {
-            world.welcome(self.place, core);
+            world.attach_external_context(self.process, core);
         }
         true
     }
 }
 
-/// What a place's wall clock shows.
-pub fn wall(world: &World, place: usize) -> Timestamp {
+/// The wall clock of a process.
+pub fn wall(world: &SimWorld, process: usize) -> Timestamp {
     let now = i64::try_from(world.now()).unwrap_or(i64::MAX);
-    let jumped = world.wall_offset(place);
+    let jumped = world.wall_offset(process);
     Timestamp::from_nanos(WALL_START.saturating_add(now).saturating_add(jumped))
 }
 
 struct SimTransport {
-    world: Weak<World>,
-    place: usize,
+    world: Weak<SimWorld>,
+    process: usize,
     number: usize,
-    is_guest: bool,
+    is_external: bool,
 }
 
 impl Drop for SimTransport {
-    /// The world closes the sockets of its own processes.
+    /// The world closes the sockets of its own processes itself.
     fn drop(&mut self) {
-        if let Some(world) = self.world.upgrade().filter(|_| self.is_guest) {
+        if let Some(world) = self.world.upgrade().filter(|_| self.is_external) {
             let now = world.now();
             world.network().close(now, self.number);
         }
@@ -172,46 +178,47 @@ impl Transport for SimTransport {
         for part in parts {
             bytes.extend_from_slice(part);
         }
-        if world.is_foreign(self.place) {
-            crate::service::disguise(&mut bytes);
+        if world.is_cyclone(self.process) {
+            crate::service::rewrite_vendor_id(&mut bytes);
         }
         let sent = world
             .network()
             .send(world.now(), self.number, bytes.into(), to);
-        match sent {
-            true => Ok(()),
-            false => Err(io::ErrorKind::WouldBlock.into()),
+        if sent {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
         }
     }
 
-    fn receive(&self, buffer: &mut [u8]) -> Option<Received> {
+    fn receive(&self, buffer: &mut [u8]) -> Option<ReceivedDatagram> {
         let world = self.world.upgrade()?;
         let (bytes, from) = world.network().take(self.number)?;
         let into = buffer.get_mut(..bytes.len())?;
         into.copy_from_slice(&bytes);
-        Some(Received {
+        Some(ReceivedDatagram {
             len: bytes.len(),
             from,
         })
     }
 
-    fn look(&self) {}
+    fn check_readable(&self) {}
 
     fn sleep(&self, _now: Instant, until: Instant) {
         if let Some(world) = self.world.upgrade() {
-            if self.is_guest {
-                world.places()[self.place].blocked = true;
+            if self.is_external {
+                world.processes()[self.process].blocked = true;
             }
-            world.wait_for_mail(self.number, until.as_nanos());
-            if self.is_guest {
-                world.places()[self.place].blocked = false;
+            world.wait_for_datagram(self.number, until.as_nanos());
+            if self.is_external {
+                world.processes()[self.process].blocked = false;
             }
         }
     }
 
-    fn rest(&self, queue: &Arc<ReadyQueue>, until: Instant) -> bool {
+    fn sleep_queue(&self, queue: &Arc<ReadyQueue>, until: Instant) -> bool {
         if let Some(world) = self.world.upgrade() {
-            world.wait(&Wake::Queue(queue.clone()), until.as_nanos());
+            world.wait(&WakeCondition::Queue(queue.clone()), until.as_nanos());
         }
         true
     }

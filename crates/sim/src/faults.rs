@@ -1,112 +1,117 @@
-//! The fault points (`fault!` in `pteros-rtps`, `pteros-rmw`, `pteros` and
-//! `pteros-component`) by name: bugs, each of which some seed must notice, and mishaps, with which
-//! correct code must cope. A test compares the lists with the sources.
+//! Fault points (`fault!` in `pteros-rtps`, `pteros-runtime`, `pteros` and
+//! `pteros-container`) by name.
+//!
+//! A mutant is a bug that some seed must detect. A tolerated fault is one that
+//! correct code must survive. A test compares these lists with the sources.
 
-use crate::nodes::Act;
+use crate::nodes::Workload;
 
-/// Bugs that are switched on one by one to test the tester, with what goes
-/// wrong. Most are what other stacks had in the field.
-pub const BUGS: &[(&str, &str)] = &[
-    // The reader's protocol machine.
+/// Mutants of the engine, each with its effect. The simulator switches them on one
+/// by one. Most are bugs that other DDS implementations had in the field.
+pub const MUTANTS: &[(&str, &str)] = &[
+    // RTPS reader.
     (
         "nack-not-rescheduled",
-        "a request that brought nothing is not repeated",
+        "a NACK without result is not repeated",
     ),
     (
-        "nack-leaves-out-the-last",
-        "the highest number announced is never asked for",
+        "nack-omits-the-last",
+        "the highest announced sequence number is never requested",
     ),
     (
         "acknowledges-one-too-many",
-        "acknowledges the first sample that is missing",
+        "acknowledges the first missing sample",
     ),
     (
-        "fragments-not-asked-for",
-        "missing pieces of a sample are not asked for",
+        "fragments-not-requested",
+        "missing fragments are not requested",
     ),
-    ("gap-ignored", "GAPs are not read"),
-    ("gap-one-too-long", "a GAP's run is taken for one longer"),
+    ("gap-ignored", "GAPs are not processed"),
     (
-        "gap-walked-number-by-number",
-        "a GAP costs as much as the range it names",
+        "gap-one-too-long",
+        "the range of a GAP is taken as one longer",
     ),
     (
-        "forgets-where-it-left-off",
+        "gap-processed-number-by-number",
+        "a GAP costs time in proportion to its range",
+    ),
+    (
+        "volatile-reader-restarts",
         "a volatile reader starts over after an interruption",
     ),
-    ("loss-not-told", "lost samples are not reported"),
+    ("loss-not-reported", "lost samples are not reported"),
     (
-        "stalled-for-ever",
-        "what found no room in the queue stays behind",
+        "full-queue-stalls-for-ever",
+        "samples that found the queue full are never delivered",
     ),
     (
-        "reader-deadline-missed-once",
+        "reader-deadline-reported-once",
         "only the first missed deadline is reported",
     ),
     (
-        "liveliness-watched-once",
-        "a writer that lived again is not watched",
+        "liveliness-monitored-once",
+        "a writer that is alive again is not monitored",
     ),
     (
-        "writer-dies-unnoticed",
+        "writer-lease-end-not-reported",
         "no event when a writer's lease ends",
     ),
     (
-        "dropped-sample-stays-known",
-        "what a full reorder buffer dropped counts as received",
+        "dropped-sample-counts-as-received",
+        "a sample dropped by a full reorder buffer counts as received",
     ),
     (
-        "waiting-sample-taken-twice",
-        "a repeat of a waiting sample is delivered too",
+        "buffered-sample-delivered-twice",
+        "a duplicate of a buffered sample is delivered too",
     ),
     (
-        "hole-skipped",
+        "missing-sample-skipped",
         "delivery does not wait for a missing sample",
     ),
     (
         "history-counts-as-lost",
-        "what was written before the match counts as lost",
+        "samples written before the match count as lost",
     ),
     (
-        "best-effort-runs-back",
+        "best-effort-out-of-order",
         "a late best-effort sample is delivered",
     ),
     (
-        "best-effort-loss-not-told",
+        "best-effort-loss-not-reported",
         "best-effort losses are not counted",
     ),
     (
-        "whole-without-its-last-piece",
-        "a sample is delivered without its last piece",
+        "reassembly-without-last-fragment",
+        "a sample is delivered without its last fragment",
     ),
     (
-        "piece-in-the-wrong-place",
-        "a piece is put where its predecessor belongs",
+        "fragment-at-wrong-offset",
+        "a fragment is stored at the offset of its predecessor",
     ),
     (
-        "runs-merge-over-a-hole",
-        "two runs of numbers swallow the one between them",
+        "intervals-merge-over-a-gap",
+        "two intervals of sequence numbers merge over a missing one",
     ),
     (
-        "numbers-without-limit",
-        "runs of numbers grow without limit",
+        "intervals-without-limit",
+        "intervals of sequence numbers grow without limit",
     ),
     (
-        "reordering-without-limit",
+        "reorder-buffer-without-limit",
         "the reorder buffer grows without limit",
     ),
-    // The writer's.
+    // RTPS writer.
     (
         "heartbeat-not-repeated",
-        "a heartbeat without answer is not repeated",
+        "a heartbeat without reply is not repeated",
     ),
     (
-        "heartbeat-pause-not-reset",
-        "new samples do not bring heartbeats back to their pace",
+        "heartbeat-period-not-reset",
+        "new samples do not reset the heartbeat period",
     ),
     (
         "keep-all-overwrites",
-        "KEEP_ALL overwrites what is not acknowledged",
+        "KEEP_ALL overwrites unacknowledged samples",
     ),
     (
         "sample-dropped-too-early",
@@ -114,57 +119,60 @@ pub const BUGS: &[(&str, &str)] = &[
     ),
     (
         "acknowledged-one-too-early",
-        "all counts as acknowledged while one is not",
+        "everything counts as acknowledged while one sample is not",
     ),
     (
-        "best-effort-reader-waited-for",
-        "a writer waits for readers that never acknowledge",
+        "best-effort-reader-awaited",
+        "a writer waits for best-effort readers, which never acknowledge",
     ),
     (
-        "overwritten-not-told",
-        "samples overwritten unsent are declared irrelevant",
+        "overwritten-not-announced",
+        "samples overwritten unsent are not announced as lost",
     ),
     (
         "lifespan-never-ends",
         "expired samples are kept for late joiners",
     ),
     (
-        "writer-deadline-missed-once",
+        "writer-deadline-reported-once",
         "only the first missed deadline is reported",
     ),
     (
-        "own-silence-unnoticed",
+        "own-liveliness-loss-not-reported",
         "a manual writer never loses its liveliness",
     ),
     (
         "final-gap-dropped",
-        "nobody is told that the last numbers will not come",
-    ),
-    ("repair-not-sent", "what was asked for again is not sent"),
-    (
-        "wrong-piece-repaired",
-        "the piece after the one asked for is sent",
+        "no GAP announces that the last numbers will not come",
     ),
     (
-        "resend-begins-anew",
-        "a large sample sent again starts over with every burst",
+        "retransmission-not-sent",
+        "requested samples are not sent again",
     ),
-    ("nack-frag-ignored", "requests for pieces are not read"),
+    (
+        "wrong-fragment-retransmitted",
+        "the fragment after the requested one is sent",
+    ),
+    (
+        "retransmission-restarts",
+        "the retransmission of a large sample starts over with every burst",
+    ),
+    ("nack-frag-ignored", "NACK_FRAGs are not processed"),
     (
         "volatile-reader-gets-history",
-        "a volatile reader is sent what was kept for others",
+        "a volatile reader gets the history of transient-local readers",
     ),
     (
         "late-joiner-gets-no-history",
-        "a late joiner begins with what comes next",
+        "a late joiner starts with the next sample",
     ),
     (
         "late-joiner-gets-too-few",
         "a late joiner gets one sample too few",
     ),
     (
-        "gone-reader-not-forgotten",
-        "a reader that is gone still has to acknowledge",
+        "removed-reader-still-awaited",
+        "a removed reader still has to acknowledge",
     ),
     (
         "gap-covers-the-next",
@@ -172,53 +180,56 @@ pub const BUGS: &[(&str, &str)] = &[
     ),
     (
         "heartbeat-begins-too-high",
-        "heartbeats leave out the oldest sample",
+        "heartbeats omit the oldest sample",
     ),
     (
         "heartbeat-ends-too-low",
-        "heartbeats leave out the newest sample",
+        "heartbeats omit the newest sample",
     ),
     // Discovery.
-    ("lease-never-ends", "the dead are never forgotten"),
-    ("lease-ends-too-early", "half a lease of silence ends it"),
+    ("lease-never-ends", "dead participants are never removed"),
+    (
+        "lease-ends-too-early",
+        "a lease ends after half of its duration",
+    ),
     ("lease-not-renewed", "traffic does not renew leases"),
     ("lease-on-the-wrong-clock", "leases end by the wall clock"),
     (
-        "announced-only-at-birth",
-        "announcements stop after the first burst",
+        "announced-only-at-startup",
+        "announcements stop after the startup burst",
     ),
     (
-        "endings-not-told",
-        "endpoints that are gone are not taken back",
+        "deletions-not-announced",
+        "deleted endpoints are not announced",
     ),
     (
-        "endings-not-held",
-        "endings are forgotten while somebody may come back",
+        "tombstones-not-kept",
+        "tombstones are dropped while a peer may return",
     ),
     (
         "liveliness-not-asserted",
-        "automatic writers do not prove themselves alive",
+        "automatic writers do not assert their liveliness",
     ),
     (
-        "answers-without-limit",
-        "strangers get more bytes than they sent, without limit",
+        "amplification-without-limit",
+        "unvalidated participants get more bytes than they sent",
     ),
-    ("end-of-match-not-told", "a match ends without an event"),
+    ("end-of-match-not-reported", "a match ends without an event"),
     (
         "durability-not-compared",
         "volatile writers match transient-local readers",
     ),
     // The runtime.
     (
-        "local-reader-left-out",
+        "local-reader-omitted",
         "the first of several local readers gets nothing",
     ),
     (
-        "latches-one-too-few",
+        "local-history-one-too-few",
         "local late joiners get one sample too few",
     ),
     (
-        "newest-makes-room",
+        "keep-last-drops-newest",
         "a full KEEP_LAST queue drops the newest",
     ),
     (
@@ -227,59 +238,65 @@ pub const BUGS: &[(&str, &str)] = &[
     ),
     ("queue-without-limit", "KEEP_ALL queues grow without limit"),
     (
-        "held-back-for-ever",
-        "nobody asks for samples held back by a full queue",
+        "blocked-samples-not-requested",
+        "samples held back by a full queue are never requested",
     ),
     (
         "end-of-match-not-counted",
         "the count of matches only grows",
     ),
-    ("misfit-not-told", "incompatible policies are not reported"),
+    (
+        "incompatible-qos-not-reported",
+        "incompatible policies are not reported",
+    ),
     (
         "earlier-deadline-ignored",
         "a timer is never brought forward",
     ),
     (
-        "publishing-proves-no-life",
-        "a publish is no sign of life of the participant",
+        "publish-asserts-no-liveliness",
+        "a publish does not assert the participant's liveliness",
     ),
     (
         "publish-times-out-late",
         "a publish waits longer than max_blocking_time",
     ),
     (
-        "end-of-node-not-told",
-        "a node that is gone stays in the graph",
+        "node-removal-not-announced",
+        "a removed node stays in the graph",
     ),
-    // Links, filters, batches, coherent sets.
+    // Shared-memory connections, filters, batching, coherent sets.
     (
-        "end-of-link-ignored",
-        "a link that has ended is still sent by",
-    ),
-    ("filter-lets-all-pass", "content filters are not applied"),
-    (
-        "held-back-for-a-batch-for-ever",
-        "what a latency budget holds back is not sent when it is over",
+        "connection-end-ignored",
+        "sends continue on an ended shared-memory connection",
     ),
     (
-        "set-seen-before-its-end",
-        "samples of a coherent set are handed on as they come",
+        "content-filter-not-applied",
+        "content filters are not applied",
     ),
     (
-        "hole-in-a-set-overlooked",
-        "a coherent set of which a sample is missing is handed on",
+        "batch-never-sent",
+        "samples of a batch are not sent at the end of the latency budget",
     ),
     (
-        "lost-part-of-a-set-overlooked",
-        "a set of which one writer's part is missing is handed on",
+        "coherent-set-delivered-early",
+        "samples of a coherent set are delivered as they come",
     ),
     (
-        "order-of-a-group-ignored",
-        "samples of a group are handed on as they come",
+        "incomplete-set-delivered",
+        "a coherent set with a missing sample is delivered",
+    ),
+    (
+        "set-without-one-writer-delivered",
+        "a coherent set without one writer's part is delivered",
+    ),
+    (
+        "group-order-ignored",
+        "samples of a group are delivered as they come",
     ),
     // Services.
     (
-        "reply-of-another-taken",
+        "reply-of-other-client-taken",
         "a client takes replies that name another client",
     ),
     (
@@ -287,131 +304,131 @@ pub const BUGS: &[(&str, &str)] = &[
         "a reply names the request before its own",
     ),
     (
-        "forgotten-call-answered",
-        "a call that is over can be answered once more",
+        "finished-call-answered",
+        "a finished call can be answered again",
     ),
     (
-        "lost-servers-waited-for",
+        "call-waits-for-lost-servers",
         "a call goes on though all its servers are gone",
     ),
     (
         "early-reply-dropped",
-        "a reply whose reader is not met yet is dropped",
+        "a reply is dropped if its reader is not matched yet",
     ),
     (
         "early-reply-kept-for-ever",
-        "a reply whose reader has been met is not sent",
+        "a reply is not sent after its reader is matched",
     ),
     (
-        "dialect-not-asked-for",
-        "everybody is spoken to as if it were Pteros",
+        "service-mapping-not-checked",
+        "every peer is treated as if it were Pteros",
     ),
 ];
 
-/// Bugs of what stands above the engine, with the act that must notice them.
-pub const NODE_BUGS: &[(&str, &str, Act)] = &[
+/// Mutants above the engine, each with the workload that must detect it.
+pub const NODE_MUTANTS: &[(&str, &str, Workload)] = &[
     (
-        "result-told-to-nobody",
-        "who waits for a goal's result is not answered",
-        Act::Actions,
+        "result-not-sent-to-waiters",
+        "a waiting client does not get a goal's result",
+        Workload::Actions,
     ),
     (
-        "cancelling-not-noted",
-        "a goal goes on though its cancelling was promised",
-        Act::Actions,
+        "canceling-state-not-recorded",
+        "a goal continues though its cancellation was accepted",
+        Workload::Actions,
     ),
     (
-        "rejected-goal-is-told-accepted",
-        "the client of a rejected goal is told that it was accepted",
-        Act::Actions,
+        "rejected-goal-reported-accepted",
+        "the client of a rejected goal gets an acceptance",
+        Workload::Actions,
     ),
     (
         "parameters-set-in-part",
-        "of parameters set at once only the first is",
-        Act::Parameters,
+        "of parameters set atomically only the first is set",
+        Workload::Parameters,
     ),
     (
-        "parameter-events-not-told",
-        "nobody hears of parameters that were set",
-        Act::Parameters,
+        "parameter-events-not-published",
+        "no parameter event is published",
+        Workload::Parameters,
     ),
     (
-        "transition-not-told",
-        "nobody hears of a managed node's transitions",
-        Act::Lifecycle,
+        "transition-event-not-published",
+        "no transition event is published",
+        Workload::Lifecycle,
     ),
     (
-        "transition-of-any-state-taken",
-        "a transition is taken in states that it does not lead away from",
-        Act::Lifecycle,
+        "illegal-transition-accepted",
+        "a transition is accepted in a state where it is illegal",
+        Workload::Lifecycle,
     ),
     (
         "dependency-not-awaited",
-        "a supervisor brings a node up before what it depends on",
-        Act::Lifecycle,
+        "a supervisor brings a node up before its dependency",
+        Workload::Lifecycle,
     ),
     (
-        "reborn-node-not-noticed",
-        "a supervisor overlooks that one of two nodes of a name has gone",
-        Act::Crashes,
+        "restarted-node-not-detected",
+        "a supervisor does not notice that one of two nodes of a name is gone",
+        Workload::Crashes,
     ),
     (
-        "call-to-the-dead-stays-open",
-        "calls that nobody waits for in a thread do not end with their server",
-        Act::Crashes,
+        "call-to-dead-server-stays-open",
+        "asynchronous calls do not end with their server",
+        Workload::Crashes,
     ),
     (
-        "wait-for-the-dead-goes-on",
-        "who waits for an answer does not hear of its server's end",
-        Act::Crashes,
+        "wait-for-dead-server-goes-on",
+        "a blocking call does not end with its server",
+        Workload::Crashes,
     ),
     (
         "unloaded-component-stays",
         "an unloaded component is not dropped",
-        Act::Components,
+        Workload::Components,
     ),
     (
-        "component-number-given-again",
-        "a component gets the number of the one before",
-        Act::Components,
+        "component-id-reused",
+        "a component gets the id of the previous one",
+        Workload::Components,
     ),
     (
         "timer-skips-a-tick",
         "a timer ticks every other time",
-        Act::Executors,
+        Workload::Executors,
     ),
     (
         "static-period-skipped",
         "a static executor runs every other period",
-        Act::Executors,
+        Workload::Executors,
     ),
 ];
 
-/// What may happen to correct code at any time: refused memory and limits
-/// that are reached early, early wake-ups, hints that get lost.
-pub const MISHAPS: &[&str] = &[
-    "no-room-for-numbers",
-    "no-room-to-reorder",
-    "no-room-for-pieces",
+/// Faults that correct code tolerates: refused memory, limits that are reached
+/// early, spurious wake-ups, lost hints.
+pub const TOLERATED_FAULTS: &[&str] = &[
+    "no-memory-for-intervals",
+    "no-memory-to-reorder",
+    "no-memory-for-fragments",
     "ready-queue-full-early",
     "writer-full-early",
-    "candidates-full-early",
+    "unvalidated-participants-full-early",
     "burst-ends-early",
     "little-memory-for-a-writer",
-    "memory-not-had-again",
-    "place-not-guessed",
-    "no-heartbeat-along",
+    "chunk-not-reused",
+    "index-guess-wrong",
+    "no-piggybacked-heartbeat",
     "heartbeat-not-answered",
-    "acknowledgement-always-asked",
-    "nack-at-once",
-    "renewals-forgotten",
-    "woken-for-nothing",
+    "acknowledgement-always-requested",
+    "nack-without-delay",
+    "lease-renewals-dropped",
+    "spurious-wake-up",
 ];
 
-/// The bug of that name.
-pub fn bug(name: &str) -> Option<&'static str> {
-    let of_nodes = NODE_BUGS.iter().map(|(known, ..)| *known);
-    let mut known = BUGS.iter().map(|(known, _)| *known).chain(of_nodes);
+/// The mutant of that name.
+pub fn mutant_named(name: &str) -> Option<&'static str> {
+    let of_nodes = NODE_MUTANTS.iter().map(|(known, ..)| *known);
+    let mut known = MUTANTS.iter().map(|(known, _)| *known).chain(of_nodes);
     known.find(|known| *known == name)
 }
 
@@ -438,16 +455,16 @@ mod tests {
     fn every_fault_point_of_the_engine_is_listed_and_every_listed_one_exists() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut found = BTreeSet::new();
-        for name in ["rtps", "rmw", "pteros", "component"] {
+        for name in ["rtps", "runtime", "pteros", "container"] {
             collect(&crates.join(name).join("src"), &mut found);
         }
-        let of_nodes = NODE_BUGS.iter().map(|(name, ..)| *name);
-        let bugs = BUGS.iter().map(|(name, _)| *name).chain(of_nodes);
+        let of_nodes = NODE_MUTANTS.iter().map(|(name, ..)| *name);
+        let bugs = MUTANTS.iter().map(|(name, _)| *name).chain(of_nodes);
         let listed: BTreeSet<String> = bugs
-            .chain(MISHAPS.iter().copied())
+            .chain(TOLERATED_FAULTS.iter().copied())
             .map(Into::into)
             .collect();
-        let count = BUGS.len() + NODE_BUGS.len() + MISHAPS.len();
+        let count = MUTANTS.len() + NODE_MUTANTS.len() + TOLERATED_FAULTS.len();
         assert_eq!(listed.len(), count, "a name twice");
         assert_eq!(found, listed);
     }
@@ -456,7 +473,7 @@ mod tests {
     fn normal_builds_have_no_fault_points() {
         assert_eq!(pteros_rtps::fault::COMPILED, cfg!(feature = "faults"));
         if !cfg!(feature = "faults") {
-            assert!(!pteros_rtps::fault::strikes("gap-ignored"));
+            assert!(!pteros_rtps::fault::is_injected("gap-ignored"));
         }
     }
 }

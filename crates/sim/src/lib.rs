@@ -1,43 +1,46 @@
-//! Whole ROS graphs on one thread from one seed.
+//! Deterministic simulation of whole ROS graphs on one thread, from one seed.
 //!
-//! Processes are real contexts of the engine ([`pteros_rmw::Core`]) whose clock,
-//! network and chance are simulated. A run has a phase with faults, then heals,
-//! then must converge. Invariants (named I1 to I17 in reports) are checked
-//! throughout against an oracle simpler than the engine. A seed and a commit
-//! replay a failure.
+//! Processes are real contexts of the engine ([`pteros_runtime::Core`]) with a
+//! simulated clock, network and random source. A run has three phases: fault
+//! injection, healing, and convergence checks. An oracle (`model`) that is
+//! simpler than the engine checks the invariants I1 to I17 throughout. A seed and a
+//! commit reproduce a failure.
+//!
+//! Mutants ([`mutants`]) test the simulator itself: each is a bug that a fault
+//! point of the engine switches on, and some seed must detect it.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-mod act;
-mod cast;
-mod check;
-mod coherence;
-mod describe;
+mod apply;
+mod coherent_sets;
+mod convergence_checks;
+mod datagram_text;
+mod endpoint_checks;
 mod env;
-mod expect;
+mod external_context;
+mod fault_injection;
 pub mod faults;
-mod guest;
-mod link;
+mod generators;
 mod message;
-mod misfortune;
+mod model;
 pub mod mutants;
+mod network;
 pub mod nodes;
 pub mod plan;
-mod reduce;
-mod relay;
 mod run;
 pub mod scenario;
-mod script;
+mod schedule;
+mod scheduler;
 mod service;
-mod shared;
+mod shared_memory;
+mod shrink;
 mod simulation;
 mod trace;
-mod variety;
 mod world;
 
-pub use guest::Runner;
-pub use link::Link;
-pub use reduce::reduce;
-pub use relay::{Companion, Work};
-pub use run::{Outcome, run, run_guarded};
+pub use external_context::Runner;
+pub use network::Link;
+pub use run::{RunOutcome, run, run_guarded};
+pub use scheduler::{SimThread, ThreadBody};
+pub use shrink::shrink;
 pub use simulation::Simulation;

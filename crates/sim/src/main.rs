@@ -1,5 +1,7 @@
-//! `pteros-sim`: runs seeds, replays and reduces the first that fails, and says
-//! how fast it went. Usually called as `cargo xtask sim`.
+//! `pteros-sim`: runs seeds, and replays and shrinks the first that fails.
+//!
+//! Usually called as `cargo xtask sim`. It also tests the mutants (`--mutants`) and
+//! the workloads of whole nodes (`--nodes`), and prints its speed.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -12,20 +14,20 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pteros_rtps::fault::COMPILED;
-use pteros_sim::mutants::{Verdict, bugs_named, hunt};
-use pteros_sim::nodes::{Act, play, replay};
+use pteros_sim::mutants::{MutantResult, mutants_named, search};
+use pteros_sim::nodes::{Workload, replay_command, run as run_workload};
 use pteros_sim::plan::{Fault, Options};
-use pteros_sim::{Outcome, faults, reduce, run_guarded};
+use pteros_sim::{RunOutcome, faults, run_guarded, shrink};
 
 const USAGE: &str = "usage: cargo xtask sim [--seeds N] [--start S] [--minutes M] [--standard] \
                      [--with FAULT,...] [--without FAULT,...] \
-                     [--fault-millis MS] [--bug NAME] [--trace] [--shrink] \
-                     [--hashes]\n       cargo xtask sim --nodes ACT|all [--seeds N] [--start S] [--bug NAME] [--trace]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
+                     [--fault-millis MS] [--mutant NAME] [--trace] [--shrink] \
+                     [--hashes]\n       cargo xtask sim --nodes WORKLOAD|all [--seeds N] [--start S] [--mutant NAME] [--trace]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
 
 /// Lines of a trace that are shown without `--trace`.
 const LINES_SHOWN: usize = 60;
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Request {
     seeds: Option<u64>,
     start: u64,
@@ -35,8 +37,8 @@ struct Request {
     hashes: bool,
     mutants: bool,
     only: String,
-    /// Acts of whole nodes, in place of graphs.
-    acts: Vec<Act>,
+    /// Workloads of whole nodes, instead of random graphs.
+    workloads: Vec<Workload>,
     options: Options,
 }
 
@@ -51,8 +53,8 @@ fn main() -> ExitCode {
     if request.mutants {
         return mutants(&request);
     }
-    if !request.acts.is_empty() {
-        return play_nodes(&request);
+    if !request.workloads.is_empty() {
+        return run_workloads(&request);
     }
     let began = Instant::now();
     let limit = request.minutes.map(|m| Duration::from_secs(60 * m));
@@ -87,48 +89,49 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Runs that may take to notice a bug, unless `--seeds` says otherwise.
-const RUNS_PER_BUG: u64 = 400;
+/// Runs per mutant, unless `--seeds` sets another number.
+const RUNS_PER_MUTANT: u64 = 400;
 
-/// Of a hundred bugs so many must be noticed.
+/// Percentage of mutants that must be detected.
 const CAUGHT_PERCENT_MIN: usize = 95;
 
-/// Tries every bug, on all cores, and says which were noticed.
+/// Tests every mutant, on all cores, and prints which were detected.
 fn mutants(request: &Request) -> ExitCode {
-    let bugs: Vec<_> = bugs_named(&request.only).collect();
-    if bugs.is_empty() {
-        eprintln!("--only {}: no bug is named so", request.only);
+    let mutants: Vec<_> = mutants_named(&request.only).collect();
+    if mutants.is_empty() {
+        eprintln!("--only {}: no mutant has this in its name", request.only);
         return ExitCode::from(2);
     }
-    // Panics are verdicts here, not news.
+    // A panic is a result here and is not printed.
     std::panic::set_hook(Box::new(|_| {}));
     let began = Instant::now();
-    let seeds = request.seeds.unwrap_or(RUNS_PER_BUG);
+    let seeds = request.seeds.unwrap_or(RUNS_PER_MUTANT);
     let next = AtomicUsize::new(0);
-    let verdicts: Mutex<Vec<Verdict>> = Mutex::default();
+    let results: Mutex<Vec<MutantResult>> = Mutex::default();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     std::thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {
-                while let Some(bug) = bugs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let began = Instant::now();
-                    let verdict = hunt(*bug, request.start, seeds, &request.options);
-                    println!("{verdict}, {:.2} s", began.elapsed().as_secs_f64());
-                    verdicts.lock().push(verdict);
+                    let result = search(*mutant, request.start, seeds, &request.options);
+                    println!("{result}, {:.2} s", began.elapsed().as_secs_f64());
+                    results.lock().push(result);
                 }
             });
         }
     });
-    let verdicts = verdicts.into_inner();
-    let caught = verdicts.iter().filter(|v| v.caught.is_some()).count();
+    let results = results.into_inner();
+    let caught = results.iter().filter(|v| v.caught.is_some()).count();
     println!(
-        "{caught} of {} bugs caught in {:.1} s; a bug is replayed with --bug NAME --start SEED --seeds 1",
-        verdicts.len(),
+        "{caught} of {} mutants caught in {:.1} s; replay one with --mutant NAME --start SEED --seeds 1",
+        results.len(),
         began.elapsed().as_secs_f64()
     );
-    match 100 * caught >= CAUGHT_PERCENT_MIN * verdicts.len() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if 100 * caught >= CAUGHT_PERCENT_MIN * results.len() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
@@ -145,7 +148,7 @@ struct Total {
 }
 
 impl Total {
-    fn add(&mut self, outcome: &Outcome) {
+    fn add(&mut self, outcome: &RunOutcome) {
         self.runs += 1;
         self.simulated += outcome.simulated;
         self.published += outcome.messages.0;
@@ -182,7 +185,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
         hashes: false,
         mutants: false,
         only: String::new(),
-        acts: Vec::new(),
+        workloads: Vec::new(),
         options: Options::default(),
     };
     while let Some(word) = words.next() {
@@ -201,13 +204,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             "--trace" => request.trace = true,
             "--hashes" => request.hashes = true,
             "--mutants" => request.mutants = true,
-            "--nodes" => request.acts = acts_named(&words.next().unwrap_or_default())?,
+            "--nodes" => request.workloads = workloads_named(&words.next().unwrap_or_default())?,
             "--only" => request.only = words.next().unwrap_or_default(),
-            "--bug" => {
+            "--mutant" => {
                 let name = words.next().unwrap_or_default();
-                let bug = faults::bug(&name)
-                    .ok_or_else(|| format!("--bug {name}: no such bug; --mutants lists them"))?;
-                request.options.bug = Some(bug);
+                let mutant = faults::mutant_named(&name).ok_or_else(|| {
+                    format!("--mutant {name}: no such mutant; --mutants lists them")
+                })?;
+                request.options.mutant = Some(mutant);
             }
             "--without" | "--with" => {
                 let names = words.next().unwrap_or_default();
@@ -220,55 +224,55 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             _ => return Err(format!("{word}: not an option")),
         }
     }
-    if !COMPILED && (request.mutants || request.options.bug.is_some()) {
+    if !COMPILED && (request.mutants || request.options.mutant.is_some()) {
         return Err("no fault points in this build: build with --features faults".into());
     }
     Ok(request)
 }
 
-/// The acts of that name.
-fn acts_named(name: &str) -> Result<Vec<Act>, String> {
+/// The workloads of that name.
+fn workloads_named(name: &str) -> Result<Vec<Workload>, String> {
     if name == "all" {
-        return Ok(Act::ALL.to_vec());
+        return Ok(Workload::ALL.to_vec());
     }
-    let known = Act::ALL.map(Act::name).join(", ");
-    let act = Act::named(name);
-    Ok(vec![act.ok_or_else(|| {
-        format!("--nodes {name}: no such act; there are {known}, and all")
+    let known = Workload::ALL.map(Workload::name).join(", ");
+    let workload = Workload::named(name);
+    Ok(vec![workload.ok_or_else(|| {
+        format!("--nodes {name}: no such workload; there are {known}, and all")
     })?])
 }
 
-/// Plays seeds of acts, and shows the first that fails.
-fn play_nodes(request: &Request) -> ExitCode {
+/// Runs seeds of workloads, and prints the first that fails.
+fn run_workloads(request: &Request) -> ExitCode {
     let began = Instant::now();
     let seeds = usize::try_from(request.seeds.unwrap_or(20)).unwrap_or(usize::MAX);
-    for act in &request.acts {
+    for workload in &request.workloads {
         let (mut simulated, mut asked, mut done) = (Duration::ZERO, 0, 0);
         for seed in (request.start..).take(seeds) {
-            let played = play(*act, seed, request.options.bug, request.trace);
-            let failed = !played.violations.is_empty();
+            let outcome = run_workload(*workload, seed, request.options.mutant, request.trace);
+            let failed = !outcome.violations.is_empty();
             if request.trace {
-                for line in &played.lines {
+                for line in &outcome.lines {
                     println!("{line}");
                 }
             }
             if failed {
-                println!("\n{act}, seed {seed} at commit {} fails:", commit());
-                for violation in &played.violations {
+                println!("\n{workload}, seed {seed} at commit {} fails:", commit());
+                for violation in &outcome.violations {
                     println!("  {violation}");
                 }
-                println!("replay: {}", replay(*act, seed));
+                println!("replay: {}", replay_command(*workload, seed));
                 return ExitCode::FAILURE;
             }
             if request.hashes {
-                println!("{act} {seed} {:016x}", played.hash);
+                println!("{workload} {seed} {:016x}", outcome.hash);
             }
-            simulated += played.simulated;
-            asked += played.asked.0;
-            done += played.asked.1;
+            simulated += outcome.simulated;
+            asked += outcome.asked.0;
+            done += outcome.asked.1;
         }
         println!(
-            "{act}: {seeds} seeds, {:.0} simulated s, {asked} asked for, {done} done",
+            "{workload}: {seeds} seeds, {:.0} simulated s, {asked} requests, {done} done",
             simulated.as_secs_f64()
         );
     }
@@ -287,21 +291,22 @@ fn faults_named(option: &str, names: &str) -> Result<Vec<Fault>, String> {
     names.split(',').map(fault).collect()
 }
 
-/// What failed, where, and how to see it again.
-fn report(request: &Request, outcome: &Outcome) {
+/// Prints what failed, the trace and the replay command.
+fn report(request: &Request, outcome: &RunOutcome) {
     let mut options = request.options.clone();
     if request.shrink {
         println!("reducing ...");
-        options = reduce(outcome, &options);
+        options = shrink(outcome, &options);
     }
     let readable = Options {
         readable: true,
         ..options.clone()
     };
     let again = run_guarded(outcome.seed, &readable);
-    let skip = match request.trace {
-        true => 0,
-        false => again.lines.len().saturating_sub(LINES_SHOWN),
+    let skip = if request.trace {
+        0
+    } else {
+        again.lines.len().saturating_sub(LINES_SHOWN)
     };
     if skip > 0 {
         println!("... {skip} lines before; --trace shows them");
@@ -313,7 +318,7 @@ fn report(request: &Request, outcome: &Outcome) {
     for violation in &again.violations {
         println!("  {violation}");
     }
-    println!("replay: {}", options.replay(outcome.seed));
+    println!("replay: {}", options.replay_command(outcome.seed));
 }
 
 fn show(request: &Request, seed: u64) {

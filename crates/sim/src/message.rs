@@ -1,5 +1,5 @@
-//! The messages of a simulated graph: content that follows from writer and
-//! number, so that a reader's copy can be checked to the last byte (I3).
+//! Messages of the simulated graphs. Writer and number determine the content, so
+//! every byte of a received copy can be checked (I3).
 
 use std::any::TypeId;
 use std::sync::{Arc, OnceLock};
@@ -8,23 +8,23 @@ use bytes::Bytes;
 use pteros_msg::cdr::Representation;
 use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
-use pteros_msg::key::KeyHash;
-use pteros_rmw::sample::{Body, SharedValue};
-use pteros_rmw::writer::Outgoing;
+use pteros_runtime::instance::InstanceIdentity;
+use pteros_runtime::sample::{SampleBody, SharedValue};
+use pteros_runtime::writer::OutboundMessage;
 
 /// Encapsulation header, writer, number, instance.
 const HEAD_BYTES: usize = 4 + 4 + 4 + 4;
 
-/// Instances of a keyed topic; all its writers write all of them.
+/// Instances of a keyed topic. Every writer writes all of them.
 pub const INSTANCES: u32 = 4;
 
-/// Which instance a message is of.
+/// The instance of a message.
 pub fn instance_of(writer: u32, number: u64) -> u32 {
     let mixed = Stream::new(writer, number).next() >> 33;
     u32::try_from(mixed % u64::from(INSTANCES)).unwrap_or(0)
 }
 
-/// What keys and filters know of messages: all but the ballast.
+/// The message type as keys and content filters see it, without the padding.
 pub fn ty(keyed: bool) -> &'static DynamicType {
     static TYPES: OnceLock<[DynamicType; 2]> = OnceLock::new();
     let [plain, with_key] = TYPES.get_or_init(|| [describe(false), describe(true)]);
@@ -59,16 +59,19 @@ fn describe(keyed: bool) -> DynamicType {
     }
 }
 
-/// The key of an instance alone.
-pub fn key(instance: u32) -> (KeyHash, Bytes) {
+/// The key of an instance.
+pub fn key(instance: u32) -> InstanceIdentity {
     let mut message = DynamicMessage::new(ty(true));
     let set = message.set("instance", instance);
     assert!(set.is_ok(), "a field of the simulator's messages: {set:?}");
     let payload = message.key_payload(Representation::Xcdr1);
-    (message.key_hash(), payload.into())
+    InstanceIdentity {
+        hash: message.key_hash(),
+        key: payload.into(),
+    }
 }
 
-/// One message, as the publisher's own type.
+/// A message, as a Rust type that local readers can share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     payload: Bytes,
@@ -93,23 +96,25 @@ impl Message {
         }
     }
 
-    /// The Rust type that local readers may ask for.
+    /// The Rust type that local readers may request.
     pub fn rust_type() -> TypeId {
         TypeId::of::<Message>()
     }
 
-    /// Which writer and number a received body claims, and its length; an
-    /// error when any byte is not what that writer wrote.
-    pub fn check(body: &Body) -> Result<(u32, u64, usize), String> {
+    /// Returns the writer, the number and the length of a received body.
+    ///
+    /// # Errors
+    /// A byte differs from what that writer wrote.
+    pub fn check(body: &SampleBody) -> Result<(u32, u64, usize), String> {
         let payload = match body {
-            Body::Serialized(payload) => payload.clone(),
-            Body::Shared(shared) => match shared.downcast_ref::<Message>() {
+            SampleBody::Serialized(payload) => payload.clone(),
+            SampleBody::Shared(shared) => match shared.downcast_ref::<Message>() {
                 Some(message) => message.payload.clone(),
                 None => return Err("a value of a foreign type".into()),
             },
         };
         let (Some(writer), Some(number)) = (payload.get(4..8), payload.get(8..12)) else {
-            return Err(format!("{} bytes are too few", payload.len()));
+            return Err(format!("{} bytes are too few for a header", payload.len()));
         };
         let writer = u32::from_le_bytes(writer.try_into().unwrap_or_default());
         let number = u64::from(u32::from_le_bytes(number.try_into().unwrap_or_default()));
@@ -142,7 +147,7 @@ impl SharedValue for Message {
     }
 }
 
-impl Outgoing for Message {
+impl OutboundMessage for Message {
     fn message_type(&self) -> TypeId {
         Self::rust_type()
     }

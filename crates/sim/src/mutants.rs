@@ -1,45 +1,56 @@
-//! Tests the tester: switches on one bug of the engine after the other, and
-//! says which seed noticed it by which invariant. What no seed notices is a
-//! hole in the simulator.
+//! Mutation testing of the simulator.
+//!
+//! It switches on one mutant of the engine after the other, and records which seed
+//! and which invariant detected it. A mutant that no seed detects shows a gap in
+//! the checks.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::faults::{BUGS, NODE_BUGS};
+use crate::faults::{MUTANTS, NODE_MUTANTS};
 use crate::nodes;
 use crate::plan::Options;
-use crate::run::{Outcome, run_guarded};
-use crate::scenario::failing_with;
+use crate::run::{RunOutcome, run_guarded};
+use crate::scenario::scenario_that_fails_with;
 
-/// What became of one bug.
-#[derive(Clone, Debug)]
-pub struct Verdict {
-    /// The bug's name.
+/// A mutant of the engine or of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Mutant {
+    /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its effect.
     pub what: &'static str,
-    /// The run that noticed it, with the number of runs it took.
-    pub caught: Option<(Outcome, u64)>,
+}
+
+/// Result for one mutant.
+#[derive(Clone, Debug)]
+pub struct MutantResult {
+    /// The mutant's name.
+    pub name: &'static str,
+    /// Its effect.
+    pub what: &'static str,
+    /// The run that detected it, and the number of runs until then.
+    pub caught: Option<(RunOutcome, u64)>,
     /// Simulated time until then.
     pub simulated: Duration,
 }
 
-impl Verdict {
-    /// The invariant that noticed it, `I6`.
-    pub fn rule(&self) -> &str {
+impl MutantResult {
+    /// The invariant that detected it, for example `I6`.
+    pub fn invariant(&self) -> &str {
         let violation = self.caught.as_ref().and_then(|(o, _)| o.violations.first());
-        let rule = violation.and_then(|v| v.split([' ', ':']).find(|word| is_rule(word)));
-        rule.unwrap_or("panic")
+        let invariant = violation.and_then(|v| v.split([' ', ':']).find(|word| is_invariant(word)));
+        invariant.unwrap_or("panic")
     }
 }
 
-/// Whether a word names an invariant: a capital letter and a number.
-fn is_rule(word: &str) -> bool {
+/// Whether a word is the name of an invariant: a capital letter and a number.
+fn is_invariant(word: &str) -> bool {
     let digits = word.strip_prefix(|c: char| c.is_ascii_uppercase());
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for MutantResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let simulated = self.simulated.as_secs_f64();
         match &self.caught {
@@ -47,7 +58,7 @@ impl fmt::Display for Verdict {
                 f,
                 "caught  {:<30} by {:<4} at seed {:<4} after {runs:>3} runs, {simulated:>6.0} simulated s",
                 self.name,
-                self.rule(),
+                self.invariant(),
                 outcome.seed,
             ),
             None => write!(
@@ -59,60 +70,62 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Tries one bug with up to `seeds` seeds from `start` on.
-pub fn hunt(bug: (&'static str, &'static str), start: u64, seeds: u64, base: &Options) -> Verdict {
-    let of_nodes = NODE_BUGS.iter().find(|(name, ..)| *name == bug.0);
-    if let Some((.., act)) = of_nodes {
-        let play = |seed, bug| nodes::play(*act, seed, bug, false).into();
-        return hunt_by(bug, start, seeds, play);
+/// Runs one mutant with up to `seeds` seeds from `start` on.
+pub fn search(mutant: Mutant, start: u64, seeds: u64, base: &Options) -> MutantResult {
+    let of_nodes = NODE_MUTANTS.iter().find(|(name, ..)| *name == mutant.name);
+    if let Some((.., workload)) = of_nodes {
+        let run = |seed, mutant| nodes::run(*workload, seed, mutant, false).into();
+        return search_by(mutant, start, seeds, run);
     }
     let options = Options {
-        bug: Some(bug.0),
+        mutant: Some(mutant.name),
         ..base.clone()
     };
-    hunt_by(bug, start, seeds, |seed, bug| match bug {
+    search_by(mutant, start, seeds, |seed, mutant| match mutant {
         Some(_) => run_guarded(seed, &options),
         None => run_guarded(seed, base),
     })
 }
 
-/// Tries a bug with what `play` does of a seed, with the bug and without.
-fn hunt_by(
-    bug: (&'static str, &'static str),
+/// Runs a mutant with `run`, which executes a seed with or without the mutant.
+fn search_by(
+    mutant: Mutant,
     start: u64,
     seeds: u64,
-    play: impl Fn(u64, Option<&'static str>) -> Outcome,
-) -> Verdict {
+    run: impl Fn(u64, Option<&'static str>) -> RunOutcome,
+) -> MutantResult {
     let mut simulated = 0;
     let mut caught = None;
     for seed in (start..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
-        let outcome = play(seed, Some(bug.0));
+        let outcome = run(seed, Some(mutant.name));
         simulated += outcome.simulated;
-        // A seed that fails without the bug too says nothing about it.
-        if !outcome.violations.is_empty() && play(seed, None).violations.is_empty() {
+        // A seed that also fails without the mutant proves nothing.
+        if !outcome.violations.is_empty() && run(seed, None).violations.is_empty() {
             caught = Some((outcome, seed - start + 1));
             break;
         }
     }
     if caught.is_none()
-        && let Some(violation) = failing_with(bug.0)
+        && let Some(violation) = scenario_that_fails_with(mutant.name)
     {
-        let outcome = Outcome::failed(0, violation);
+        let outcome = RunOutcome::failed(0, violation);
         caught = Some((outcome, seeds));
     }
-    Verdict {
-        name: bug.0,
-        what: bug.1,
+    MutantResult {
+        name: mutant.name,
+        what: mutant.what,
         caught,
         simulated: Duration::from_nanos(simulated),
     }
 }
 
-/// The bugs whose name contains `part`.
-pub fn bugs_named(part: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let of_nodes = NODE_BUGS.iter().map(|(name, what, _)| (*name, *what));
-    BUGS.iter()
+/// The mutants whose name contains `part`.
+pub fn mutants_named(part: &str) -> impl Iterator<Item = Mutant> {
+    let of_nodes = NODE_MUTANTS.iter().map(|(name, what, _)| (*name, *what));
+    MUTANTS
+        .iter()
         .copied()
         .chain(of_nodes)
-        .filter(move |(name, _)| name.contains(part))
+        .map(|(name, what)| Mutant { name, what })
+        .filter(move |mutant| mutant.name.contains(part))
 }

@@ -1,99 +1,100 @@
-//! What a seed stands for: how many processes on which hosts, which faults,
-//! how long; and the policies of endpoints. Everything else follows from the
-//! random numbers drawn while it runs.
+//! The plan that a seed stands for: processes, hosts, faults and durations.
+//!
+//! It also draws the QoS policies of endpoints. Everything else follows from the
+//! random numbers drawn during the run.
 
 use fastrand::Rng;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
 use pteros_rtps::time::Duration;
 
-use crate::faults::MISHAPS;
-use crate::link::Link;
+use crate::faults::TOLERATED_FAULTS;
+use crate::network::Link;
 
-/// One kind of fault, which can be left out to find the one that matters.
+/// A kind of fault. Leaving kinds out shows which one matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// Datagrams vanish.
+    /// Datagrams are lost.
     Loss,
-    /// Datagrams come twice.
+    /// Datagrams are duplicated.
     Duplicate,
     /// Datagrams overtake each other.
     Reorder,
-    /// A direction delivers nothing for a while, then all at once.
-    Clog,
+    /// A direction delivers nothing for a while, then everything at once.
+    Stall,
     /// A direction delivers nothing.
     Cut,
-    /// Large datagrams vanish.
+    /// Large datagrams are dropped.
     Mtu,
-    /// Sockets are full, when sending and when receiving.
-    Full,
-    /// Processes die without a word and come back as others.
+    /// Socket buffers are full, when sending and when receiving.
+    SocketFull,
+    /// Processes die without notice and start again.
     Crash,
     /// Nodes and endpoints come and go.
     Churn,
-    /// Processes stand still.
+    /// Processes pause, as those that get no CPU.
     Pause,
     /// The wall clock jumps.
-    Wall,
-    /// Subscriptions are read late.
-    Slow,
-    /// A stranger sends garbage and copies.
+    WallClock,
+    /// Subscriptions read late.
+    SlowReader,
+    /// An attacker sends garbage and modified copies of datagrams.
     Attack,
-    /// Bytes change under way. RTPS has no checksum, so of the rules only those
-    /// hold that garbage cannot break: no panic, no circles, calls return.
+    /// Bytes are corrupted. RTPS has no checksum, so only some invariants hold: no
+    /// panic, no busy loop, calls return.
     Corrupt,
-    /// Fault points inside the engine strike (`faults.rs`): limits reached
-    /// early, lost hints. Needs the cargo feature of that name.
-    Mishap,
-    /// A process comes back with the GUID of the one that died. What is told
-    /// and delivered until that is noticed is not judged, what holds after
-    /// healing is.
-    Return,
-    /// A direction is cut for longer than a lease: one side loses the other,
-    /// which never notices.
-    Deaf,
-    /// Limits so small that they are reached.
-    Tight,
-    /// The attacker can be reached at the address it announces, so that it is
-    /// met and matched like anybody.
-    Insider,
-    /// Processes of one host are linked by shared memory; now and then a link is
-    /// refused, full, or ends.
-    Links,
+    /// Fault points inside the engine strike ([`crate::faults::TOLERATED_FAULTS`]):
+    /// limits are reached early, hints are lost. Needs the cargo feature `faults`.
+    FaultPoints,
+    /// A process returns with the GUID prefix of one that died. Events and
+    /// deliveries before peers detect this are not checked. The state after healing
+    /// is.
+    GuidReuse,
+    /// A direction is cut for longer than a lease: one side loses the other, which
+    /// does not notice.
+    OneWayOutage,
+    /// Limits are so small that they are reached.
+    SmallLimits,
+    /// The attacker is reachable at its announced address, so peers discover and
+    /// match it.
+    MatchedAttacker,
+    /// Processes of one host use shared memory. Connections are refused, are full,
+    /// or end now and then.
+    SharedMemory,
 }
 
 impl Fault {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 20] = [
         Self::Loss,
         Self::Duplicate,
         Self::Reorder,
-        Self::Clog,
+        Self::Stall,
         Self::Cut,
         Self::Mtu,
-        Self::Full,
+        Self::SocketFull,
         Self::Crash,
         Self::Churn,
         Self::Pause,
-        Self::Wall,
-        Self::Slow,
+        Self::WallClock,
+        Self::SlowReader,
         Self::Attack,
         Self::Corrupt,
-        Self::Mishap,
-        Self::Return,
-        Self::Deaf,
-        Self::Tight,
-        Self::Insider,
-        Self::Links,
+        Self::FaultPoints,
+        Self::GuidReuse,
+        Self::OneWayOutage,
+        Self::SmallLimits,
+        Self::MatchedAttacker,
+        Self::SharedMemory,
     ];
 
-    /// Those that came later. They are drawn apart, so that older seeds stay
-    /// what they were but for them.
-    pub const LATER: [Self; 5] = [
-        Self::Mishap,
-        Self::Return,
-        Self::Deaf,
-        Self::Tight,
-        Self::Insider,
+    /// Kinds added later. They have random numbers of their own, so that older
+    /// seeds keep their other faults.
+    pub const ADDED_LATER: [Self; 5] = [
+        Self::FaultPoints,
+        Self::GuidReuse,
+        Self::OneWayOutage,
+        Self::SmallLimits,
+        Self::MatchedAttacker,
     ];
 
     /// Its name on the command line.
@@ -102,23 +103,23 @@ impl Fault {
             Self::Loss => "loss",
             Self::Duplicate => "duplicate",
             Self::Reorder => "reorder",
-            Self::Clog => "clog",
+            Self::Stall => "stall",
             Self::Cut => "cut",
             Self::Mtu => "mtu",
-            Self::Full => "full",
+            Self::SocketFull => "socket-full",
             Self::Crash => "crash",
             Self::Churn => "churn",
             Self::Pause => "pause",
-            Self::Wall => "wall",
-            Self::Slow => "slow",
+            Self::WallClock => "wall-clock",
+            Self::SlowReader => "slow-reader",
             Self::Attack => "attack",
             Self::Corrupt => "corrupt",
-            Self::Mishap => "mishap",
-            Self::Return => "return",
-            Self::Deaf => "deaf",
-            Self::Tight => "tight",
-            Self::Insider => "insider",
-            Self::Links => "links",
+            Self::FaultPoints => "fault-points",
+            Self::GuidReuse => "guid-reuse",
+            Self::OneWayOutage => "one-way-outage",
+            Self::SmallLimits => "small-limits",
+            Self::MatchedAttacker => "matched-attacker",
+            Self::SharedMemory => "shared-memory",
         }
     }
 
@@ -128,27 +129,27 @@ impl Fault {
     }
 }
 
-/// What the caller decides; the rest is the seed's.
+/// Options of the caller. The seed decides everything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Faults left out.
     pub without: Vec<Fault>,
-    /// Faults that the run has whatever the seed says.
+    /// Faults that the run has in any case.
     pub forced: Vec<Fault>,
-    /// Milliseconds of the phase with faults; the seed decides otherwise.
+    /// Length of the fault phase in milliseconds, instead of the seed's.
     pub fault_millis: Option<u64>,
-    /// Five processes, twenty endpoints, fifty messages a second: for
-    /// measuring speed.
+    /// A standard graph to measure speed: five processes, twenty endpoints, fifty
+    /// messages a second.
     pub standard: bool,
-    /// Keep lines to read.
+    /// Records readable trace lines.
     pub readable: bool,
-    /// The bug of the engine that is switched on ([`crate::faults::BUGS`]).
-    pub bug: Option<&'static str>,
+    /// The mutant that is switched on ([`crate::faults::MUTANTS`]).
+    pub mutant: Option<&'static str>,
 }
 
 impl Options {
-    /// The command that runs a seed again as these options did.
-    pub fn replay(&self, seed: u64) -> String {
+    /// The command that runs a seed again with these options.
+    pub fn replay_command(&self, seed: u64) -> String {
         let mut command = format!("cargo xtask sim --seeds 1 --start {seed} --trace");
         if self.standard {
             command += " --standard";
@@ -157,9 +158,9 @@ impl Options {
             command += &format!(" --fault-millis {millis}");
         }
         let mut without = self.without.clone();
-        if !pteros_rtps::fault::COMPILED && !without.contains(&Fault::Mishap) {
-            // The command's build has fault points, this one has none.
-            without.push(Fault::Mishap);
+        if !pteros_rtps::fault::COMPILED && !without.contains(&Fault::FaultPoints) {
+            // The command's build has fault points, unlike this one.
+            without.push(Fault::FaultPoints);
         }
         if !without.is_empty() {
             let names: Vec<_> = without.iter().map(|f| f.name()).collect();
@@ -169,61 +170,61 @@ impl Options {
             let names: Vec<_> = self.forced.iter().map(|f| f.name()).collect();
             command += &format!(" --with {}", names.join(","));
         }
-        if let Some(bug) = self.bug {
-            command += &format!(" --bug {bug}");
+        if let Some(mutant) = self.mutant {
+            command += &format!(" --mutant {mutant}");
         }
         command
     }
 }
 
-/// See the module's description.
+/// Everything that a seed decides: processes, endpoints, QoS policies and faults.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SeedPlan {
     /// Host of each process.
     pub hosts: Vec<u8>,
-    /// The processes' lease.
+    /// Participant lease of the processes.
     pub lease: Duration,
-    /// Nanoseconds of the phase with faults.
+    /// Length of the fault phase in nanoseconds.
     pub fault_span: u64,
     /// Endpoints that each process starts with.
     pub endpoints: usize,
-    /// How many topics there are.
+    /// Number of topics.
     pub topics: usize,
-    /// Nanoseconds between a writer's messages.
+    /// Mean nanoseconds between the messages of a writer.
     pub period: u64,
     /// Faults that this seed has.
     pub faults: Vec<Fault>,
-    /// What is drawn for links.
+    /// Random parameters of the links.
     pub link: Link,
-    /// Fault points that strike, and how often in 10000.
-    pub mishaps: Vec<(&'static str, u32)>,
+    /// Fault points that strike, with their chance in 1/10000.
+    pub tolerated_faults: Vec<(&'static str, u32)>,
     /// Nanoseconds between an attacker's datagrams.
     pub attack_pause: u64,
-    /// Writers prove their liveliness by hand, together.
-    pub manual: bool,
-    /// Writers promise a deadline, and most readers ask for one.
-    pub timed: bool,
-    /// Topics have keys, and instances end.
+    /// Writers are MANUAL_BY_PARTICIPANT.
+    pub manual_liveliness: bool,
+    /// Writers offer a deadline, and most readers request one.
+    pub with_deadlines: bool,
+    /// Topics have keys, and instances are disposed and unregistered.
     pub keyed: bool,
     /// Half of the subscriptions want some of the messages only.
     pub filtered: bool,
     /// Half of the writers leave sending to a flow controller or hold small
     /// messages back.
-    pub paced: bool,
+    pub flow_controlled: bool,
     /// Writers of a process are presented as one whole and write coherent sets.
     pub coherent: bool,
     /// Their sets are of the group and in its order, nothing of them may be lost,
-    /// and nobody is unheard for long.
+    /// and no process stays silent for long.
     pub ordered: bool,
     /// Processes have clients and servers, too.
     pub services: bool,
     /// One process is taken for Cyclone DDS, and has nothing but services.
-    pub foreign: bool,
+    pub cyclone_process: bool,
 }
 
 const MILLI: u64 = 1_000_000;
 
-impl Plan {
+impl SeedPlan {
     /// The plan of a seed.
     pub fn new(random: &mut Rng, options: &Options) -> Self {
         let processes = random.usize(2..=5);
@@ -233,7 +234,7 @@ impl Plan {
         // Each seed has some of the faults, so that each is also seen alone.
         let share = random.u32(1..=4);
         let mut faults: Vec<Fault> = Fault::ALL.to_vec();
-        faults.retain(|fault| !Fault::LATER.contains(fault) && *fault != Fault::Links);
+        faults.retain(|fault| !Fault::ADDED_LATER.contains(fault) && *fault != Fault::SharedMemory);
         faults.retain(|_| random.u32(0..4) < share);
         // Rarely, since little can be checked then.
         let corrupts = random.u32(0..16) == 0;
@@ -247,20 +248,20 @@ impl Plan {
             period: random.u64(20..400) * MILLI,
             link: link(random),
             faults,
-            mishaps: Vec::new(),
+            tolerated_faults: Vec::new(),
             attack_pause: 20 * MILLI,
-            manual: false,
-            timed: false,
+            manual_liveliness: false,
+            with_deadlines: false,
             keyed: false,
             filtered: false,
-            paced: false,
+            flow_controlled: false,
             coherent: false,
             ordered: false,
             services: false,
-            foreign: false,
+            cyclone_process: false,
         };
-        plan.add_later(&mut random.clone().fork());
-        plan.add_policies(random.clone().u64(..));
+        plan.draw_later_faults(&mut random.clone().fork());
+        plan.draw_policies(random.clone().u64(..));
         if options.standard {
             plan.hosts = vec![1, 1, 2, 2, 3];
             plan.endpoints = 4;
@@ -276,12 +277,12 @@ impl Plan {
             }
         }
         plan.faults.retain(|f| !options.without.contains(f));
-        plan.leave_out_of_link();
+        plan.clear_absent_link_faults();
         plan
     }
 
     /// A plan without processes, faults or chance.
-    pub fn quiet() -> Self {
+    pub fn without_faults() -> Self {
         Self {
             hosts: Vec::new(),
             lease: Duration::from_secs(20),
@@ -291,17 +292,17 @@ impl Plan {
             period: 0,
             faults: Vec::new(),
             link: Link::perfect(100_000),
-            mishaps: Vec::new(),
+            tolerated_faults: Vec::new(),
             attack_pause: 0,
-            manual: false,
-            timed: false,
+            manual_liveliness: false,
+            with_deadlines: false,
             keyed: false,
             filtered: false,
-            paced: false,
+            flow_controlled: false,
             coherent: false,
             ordered: false,
             services: false,
-            foreign: false,
+            cyclone_process: false,
         }
     }
 
@@ -310,88 +311,89 @@ impl Plan {
         self.faults.contains(&fault)
     }
 
-    /// Draws the faults of [`Fault::LATER`].
-    fn add_later(&mut self, random: &mut Rng) {
-        for fault in Fault::LATER {
-            // One that comes back is only asked for by name: if the dead said
-            // little and the newcomer says as much, peers cannot tell yet.
+    /// Draws the kinds of [`Fault::ADDED_LATER`].
+    fn draw_later_faults(&mut self, random: &mut Rng) {
+        for fault in Fault::ADDED_LATER {
+            // GUID reuse needs an explicit request. If the dead process and its
+            // successor have sent equally much, peers cannot distinguish them.
             let drawn = random.u32(0..4) == 0;
-            if drawn && fault != Fault::Return {
+            if drawn && fault != Fault::GuidReuse {
                 self.faults.push(fault);
             }
         }
         if random.u32(0..4) == 0 {
             self.attack_pause = 5_000 * MILLI;
         }
-        self.manual = random.u32(0..6) == 0;
-        for name in MISHAPS {
+        self.manual_liveliness = random.u32(0..6) == 0;
+        for name in TOLERATED_FAULTS {
             if random.u32(0..4) == 0 {
-                self.mishaps.push((name, random.u32(1..500)));
+                self.tolerated_faults.push((name, random.u32(1..500)));
             }
         }
-        self.timed = random.u32(0..6) == 0;
+        self.with_deadlines = random.u32(0..6) == 0;
         if random.u32(0..3) == 0 {
-            self.faults.push(Fault::Links);
+            self.faults.push(Fault::SharedMemory);
         }
     }
 
-    /// Draws what came last, apart from everything else. Where deadlines are
-    /// counted exactly, every message has to reach everybody at once.
-    fn add_policies(&mut self, seed: u64) {
-        if self.timed {
+    /// Draws the policies that were added last, from random numbers of their own.
+    /// Exactly counted deadlines need every message to reach every reader at once.
+    fn draw_policies(&mut self, seed: u64) {
+        if self.with_deadlines {
             return;
         }
         let mut random = Rng::with_seed(seed ^ 0x7075_6c73_6172);
         self.keyed = random.u32(0..4) == 0;
         self.filtered = random.u32(0..4) == 0;
-        self.paced = random.u32(0..4) == 0;
-        // How much of each instance fits a set is the engine's affair.
+        self.flow_controlled = random.u32(0..4) == 0;
+        // The engine decides how many samples of each instance fit into a set.
         self.coherent = random.u32(0..3) == 0 && !self.keyed;
         if self.coherent {
-            // Several writers of a process shall meet the same readers.
+            // The writers of a process need common readers.
             self.topics = 1;
         }
         self.ordered = self.coherent && random.u32(0..3) == 0;
         let mut random = Rng::with_seed(seed ^ 0x7365_7276_6963_6573);
         self.services = random.u32(0..3) == 0;
-        self.foreign = self.services && random.u32(0..2) == 0;
+        self.cyclone_process = self.services && random.u32(0..2) == 0;
         if self.ordered {
-            let quiet = [Fault::Cut, Fault::Mtu, Fault::Deaf];
-            self.faults.retain(|fault| !quiet.contains(fault));
+            let excluded = [Fault::Cut, Fault::Mtu, Fault::OneWayOutage];
+            self.faults.retain(|fault| !excluded.contains(fault));
         }
     }
 
-    /// By when after healing readers that nobody lost have everything: three
-    /// heartbeat periods and round trips, and the pauses and thoughts that had
-    /// begun. A sample that is refused memory takes a request more, at worst
-    /// after the longest pause: as many of those as there can be.
+    /// Nanoseconds after healing until readers without a lost match have every
+    /// sample: three heartbeat periods and round trips, plus pauses and read delays
+    /// that had begun. Each sample for which memory is refused takes one more
+    /// request, in the worst case after the longest pause.
     pub fn repair_span(&self) -> u64 {
-        let refusals: u64 = match self.has(Fault::Mishap) {
-            true => self.mishaps.iter().map(refusals_in_10000).sum(),
-            false => 0,
+        let refusals: u64 = if self.has(Fault::FaultPoints) {
+            self.tolerated_faults.iter().map(refusals_in_10000).sum()
+        } else {
+            0
         };
         let backlog = self.fault_span / self.period.max(1);
         1_500 * MILLI + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
     }
 
-    /// Longer than anything is under way or waits to be read.
-    pub fn under_way_max(&self) -> u64 {
+    /// Maximum nanoseconds in flight or waiting to be read.
+    pub fn in_flight_max(&self) -> u64 {
         let spans = [
             (Fault::Reorder, 1_050 * MILLI),
-            (Fault::Clog, 2_250 * MILLI),
+            (Fault::Stall, 2_250 * MILLI),
             (Fault::Pause, 300 * MILLI),
         ];
         let spans = spans.iter().filter(|(fault, _)| self.has(*fault));
         200 * MILLI + spans.map(|(_, span)| span).sum::<u64>()
     }
 
-    /// Whether somebody may not be heard for seconds.
-    pub fn interrupts(&self) -> bool {
-        let faults = [Fault::Cut, Fault::Mtu, Fault::Deaf];
+    /// Whether a process may be unreachable for seconds.
+    pub fn has_long_outages(&self) -> bool {
+        let faults = [Fault::Cut, Fault::Mtu, Fault::OneWayOutage];
         faults.iter().any(|fault| self.has(*fault))
     }
 
-    fn leave_out_of_link(&mut self) {
+    fn clear_absent_link_faults(&mut self) {
         let has = |fault| self.faults.contains(&fault);
         let calm = Link::perfect(self.link.delay);
         let mut link = self.link;
@@ -412,13 +414,14 @@ impl Plan {
     }
 }
 
-/// How often a mishap refuses memory for a sample.
+/// Chance in 1/10000 that a tolerated fault refuses memory for a sample.
 fn refusals_in_10000((name, chance): &(&'static str, u32)) -> u64 {
-    let refuses = name.starts_with("no-room") || *name == "ready-queue-full-early";
+    let refuses = name.starts_with("no-memory") || *name == "ready-queue-full-early";
     if refuses { u64::from(*chance) } else { 0 }
 }
 
-/// Loss to 30 %, duplicates to 50 %, delays to 50 ms, stragglers to a second.
+/// Loss up to 30 %, duplicates up to 50 %, latency up to 50 ms, stragglers up to a
+/// second.
 fn link(random: &mut Rng) -> Link {
     let scale = [1, 10, 100, 1000][random.usize(0..4)];
     Link {
@@ -431,13 +434,13 @@ fn link(random: &mut Rng) -> Link {
     }
 }
 
-/// Policies of a random endpoint. Written so that about half of all pairs fit.
-pub fn qos(random: &mut Rng, is_writer: bool) -> EndpointQos {
+/// Random policies. About half of all pairs are compatible.
+pub fn random_qos(random: &mut Rng, is_writer: bool) -> EndpointQos {
     let mut chance = |percent: u32| random.u32(0..100) < percent;
-    // Writers tend to offer much, readers to ask little.
+    // Writers tend to offer much, and readers to request little.
     let (strong, weak) = if is_writer { (80, 15) } else { (60, 5) };
     let reliable = chance(strong);
-    let latched = chance(if is_writer { 45 } else { 25 });
+    let transient_local = chance(if is_writer { 45 } else { 25 });
     let keep_all = chance(45);
     let limited = chance(30);
     let has_deadline = chance(weak);
@@ -451,26 +454,30 @@ pub fn qos(random: &mut Rng, is_writer: bool) -> EndpointQos {
     };
     let infinite = Duration::INFINITE;
     EndpointQos {
-        reliability: match reliable {
-            true => Reliability::Reliable,
-            false => Reliability::BestEffort,
+        reliability: if reliable {
+            Reliability::Reliable
+        } else {
+            Reliability::BestEffort
         },
-        durability: match latched {
-            true => Durability::TransientLocal,
-            false => Durability::Volatile,
+        durability: if transient_local {
+            Durability::TransientLocal
+        } else {
+            Durability::Volatile
         },
-        history: match keep_all {
-            true => History::KeepAll,
-            false => History::KeepLast(depth),
+        history: if keep_all {
+            History::KeepAll
+        } else {
+            History::KeepLast(depth)
         },
         resource_limits: ResourceLimits {
             max_samples: (keep_all && limited).then(|| random.u32(4..200)),
             ..ResourceLimits::default()
         },
         max_blocking_time: span(random, 1, 100),
-        deadline: match has_deadline {
-            true => span(random, 100, 1500),
-            false => infinite,
+        deadline: if has_deadline {
+            span(random, 100, 1500)
+        } else {
+            infinite
         },
         liveliness: match (by_topic, by_participant) {
             (true, _) => Liveliness::ManualByTopic,
@@ -482,9 +489,10 @@ pub fn qos(random: &mut Rng, is_writer: bool) -> EndpointQos {
             (true, false) => span(random, 1_000, 5_000),
             _ => infinite,
         },
-        lifespan: match expires {
-            true => span(random, 50, 2_000),
-            false => infinite,
+        lifespan: if expires {
+            span(random, 50, 2_000)
+        } else {
+            infinite
         },
         ..EndpointQos::default()
     }

@@ -1,43 +1,42 @@
-//! One run: a phase with faults, then healing, then everything that must be
-//! true afterwards.
+//! One run of a seed: fault injection, healing, convergence checks.
 
 use std::sync::Arc;
 
 use fastrand::Rng;
 
-use crate::plan::{Options, Plan};
+use crate::plan::{Options, SeedPlan};
 use crate::trace::Trace;
-use crate::world::World;
+use crate::world::{SimWorld, WorldSeeds};
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Its seed.
     pub seed: u64,
     /// The hash of its trace.
     pub hash: u64,
-    /// Broken invariants.
+    /// Violated invariants.
     pub violations: Vec<String>,
-    /// Nanoseconds that passed in it.
+    /// Simulated nanoseconds.
     pub simulated: u64,
     /// Messages published and taken.
     pub messages: (u64, u64),
     /// Datagrams delivered.
     pub datagrams: u64,
-    /// Messages sent by links of shared memory.
+    /// Records sent through shared memory.
     pub records: u64,
-    /// Messages of coherent sets taken by readers that asked for sets.
+    /// Messages of coherent sets taken by readers with coherent access.
     pub in_sets: u64,
-    /// Calls of services made and answered.
+    /// Service calls made and answered.
     pub calls: (u64, u64),
-    /// Matches told to writers.
+    /// Matches that writers reported.
     pub matches: u64,
-    /// What happened, if it was asked for.
+    /// Trace lines, if requested.
     pub lines: Vec<String>,
 }
 
-impl Outcome {
-    /// One of which nothing is known but what is wrong.
+impl RunOutcome {
+    /// A result with a violation and nothing else.
     pub(crate) fn failed(seed: u64, violation: String) -> Self {
         Self {
             seed,
@@ -57,43 +56,46 @@ impl Outcome {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Runs a seed. Same seed and options, same outcome.
-pub fn run(seed: u64, options: &Options) -> Outcome {
+/// Runs a seed. The same seed and options give the same outcome.
+pub fn run(seed: u64, options: &Options) -> RunOutcome {
     let mut random = Rng::with_seed(seed);
-    let plan = Plan::new(&mut random, options);
+    let plan = SeedPlan::new(&mut random, options);
     let trace = Trace::new(options.readable);
-    let seeds = (random.u64(..), random.u64(..));
+    let seeds = WorldSeeds {
+        network: random.u64(..),
+        schedule: random.u64(..),
+    };
     arm(seed, &plan, options);
-    let world = World::new(plan, seeds, trace);
+    let world = SimWorld::new(plan, seeds, trace);
     let start = world.now();
     world.open();
     phases(&world);
     disarm();
-    let cast = world.cast.lock();
+    let model = world.model.lock();
     let network = world.network();
-    Outcome {
+    RunOutcome {
         seed,
         hash: network.trace.hash(),
-        violations: cast.violations.clone(),
+        violations: model.violations.clone(),
         simulated: world.now() - start,
-        messages: (cast.writers.iter().map(|w| w.written).sum(), cast.taken),
+        messages: (model.writers.iter().map(|w| w.written).sum(), model.taken),
         datagrams: network.traffic.delivered,
         records: network.traffic.records,
-        in_sets: cast.in_sets,
+        in_sets: model.in_sets,
         calls: world.call_counts(),
-        matches: cast.matches,
+        matches: model.matches,
         lines: network.trace.lines().map(str::to_owned).collect(),
     }
 }
 
-/// Switches on what the seed and the caller want of the engine's fault points.
+/// Switches on the fault points that the seed and the caller select.
 #[cfg(feature = "faults")]
-fn arm(seed: u64, plan: &Plan, options: &Options) {
+fn arm(seed: u64, plan: &SeedPlan, options: &Options) {
     let mut faults = Vec::new();
-    if plan.has(crate::plan::Fault::Mishap) {
-        faults.extend(plan.mishaps.iter().copied());
+    if plan.has(crate::plan::Fault::FaultPoints) {
+        faults.extend(plan.tolerated_faults.iter().copied());
     }
-    faults.extend(options.bug.map(|bug| (bug, 10_000)));
+    faults.extend(options.mutant.map(|mutant| (mutant, 10_000)));
     pteros_rtps::fault::arm(seed, &faults);
 }
 
@@ -102,15 +104,15 @@ fn disarm() {
     pteros_rtps::fault::disarm();
 }
 
-/// Without fault points there is nothing to switch.
+/// This build has no fault points.
 #[cfg(not(feature = "faults"))]
-fn arm(_seed: u64, _plan: &Plan, _options: &Options) {}
+fn arm(_seed: u64, _plan: &SeedPlan, _options: &Options) {}
 
 #[cfg(not(feature = "faults"))]
 fn disarm() {}
 
-/// As [`run`]; a panic is a violation too, told with its message.
-pub fn run_guarded(seed: u64, options: &Options) -> Outcome {
+/// As [`run`], with a panic reported as a violation.
+pub fn run_guarded(seed: u64, options: &Options) -> RunOutcome {
     let caught = std::panic::catch_unwind(|| run(seed, options));
     disarm();
     caught.unwrap_or_else(|panic| {
@@ -118,26 +120,26 @@ pub fn run_guarded(seed: u64, options: &Options) -> Outcome {
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
-        Outcome::failed(
+        RunOutcome::failed(
             seed,
             format!("panic: {}", text.unwrap_or("without a message")),
         )
     })
 }
 
-fn phases(world: &Arc<World>) {
+fn phases(world: &Arc<SimWorld>) {
     let lease = u64::try_from(world.plan.lease.as_nanos()).unwrap_or(u64::MAX);
     world.run_until(world.now() + world.plan.fault_span);
     world.heal();
     world.run_until(world.now() + world.plan.repair_span());
     world.check_repaired();
-    // Announcements come every quarter of a lease, at most every 3 s.
+    // Announcements are sent every quarter of a lease, at most every 3 s.
     let announce = (lease / 4).min(3 * SECOND);
     world.run_until(world.now() + 2 * announce + 2 * SECOND);
     world.check_amplification();
-    world.check_met();
+    world.check_discovery();
     world.run_until(world.now() + lease + SECOND);
-    world.check_rest();
+    world.check_settled_state();
     world.check_sets();
     world.check_services();
     world.check_expectations();

@@ -1,35 +1,40 @@
-//! A simulated clock and network for contexts that somebody else opens: stories
-//! and whole graphs of `pteros` in simulated time.
+//! Simulated clock and network for contexts that a caller opens: test cases and
+//! whole graphs of `pteros` in simulated time.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use pteros_rmw::env::Env;
 use pteros_rtps::time::Duration as Span;
+use pteros_runtime::platform::Platform;
 
-use crate::guest::Runner;
-use crate::link::Link;
-use crate::plan::Plan;
-use crate::relay::{Companion, Wake, Work};
+use crate::external_context::Runner;
+use crate::network::Link;
+use crate::plan::SeedPlan;
+use crate::scheduler::{SimThread, ThreadBody, WakeCondition};
 use crate::trace::Trace;
-use crate::world::World;
+use crate::world::{SimWorld, WorldSeeds};
 
-/// See the module's description. Time passes only while somebody waits, in a call
-/// of a context or in [`Simulation::pass`].
+/// A simulation. Time advances only while a thread waits, in a call of a context or
+/// in [`Simulation::advance`].
 pub struct Simulation {
-    world: Arc<World>,
+    world: Arc<SimWorld>,
     start: u64,
 }
 
 impl Simulation {
-    /// A network of places, each on the host of that number, whose links take 100 µs
-    /// and keep everything. The seed decides what links do that are worse.
+    /// A network of processes, one per entry of `hosts`, which holds the host
+    /// number. Links have a latency of 100 µs and no loss. The seed drives link
+    /// faults.
     pub fn new(hosts: &[u8], seed: u64) -> Self {
-        let plan = Plan {
+        let plan = SeedPlan {
             hosts: hosts.to_vec(),
-            ..Plan::quiet()
+            ..SeedPlan::without_faults()
         };
-        let world = World::new(plan, (seed, seed), Trace::new(false));
+        let seeds = WorldSeeds {
+            network: seed,
+            schedule: seed,
+        };
+        let world = SimWorld::new(plan, seeds, Trace::new(false));
         world.network().in_order = true;
         world.enter();
         Self {
@@ -38,8 +43,8 @@ impl Simulation {
         }
     }
 
-    /// Makes all links alike. Unless they are perfect, what arrives at one instant
-    /// comes in any order from now on.
+    /// Sets all links. With faults, datagrams that arrive at one instant come in
+    /// any order from now on.
     pub fn set_links(&self, like: Link) {
         let mut network = self.world.network();
         network.in_order = like == Link::perfect(like.delay);
@@ -48,76 +53,77 @@ impl Simulation {
         }
     }
 
-    /// The link from one place to another.
+    /// The link from one process to another.
     pub fn set_link(&self, from: usize, to: usize, like: Link) {
         *self.world.network().link_mut(from, to) = like;
     }
 
-    /// The links between two places, in both directions.
+    /// Sets the links between two processes, in both directions.
     pub fn set_links_between(&self, one: usize, other: usize, like: Link) {
         let mut network = self.world.network();
         *network.link_mut(one, other) = like;
         *network.link_mut(other, one) = like;
     }
 
-    /// Clock and network of a place, for one context: its next process. With a
-    /// disk, its stores are there and its wall clock begins with that one's: what is
-    /// stored has a date.
-    pub fn env(&self, place: usize, disk: Option<Arc<dyn Env>>) -> Arc<dyn Env> {
-        let mut env = self.world.guest_env(place);
+    /// The platform of a process's next context. With a disk, durable stores use
+    /// it, and the wall clock starts at the disk's time, because stored samples
+    /// have timestamps.
+    pub fn env(&self, process: usize, disk: Option<Arc<dyn Platform>>) -> Arc<dyn Platform> {
+        let mut env = self.world.external_env(process);
         if let Some(disk) = &disk {
             let stamp = |stamp: pteros_rtps::time::Timestamp| stamp.as_nanos();
-            let shown = stamp(crate::env::wall(&self.world, place));
-            let offset = self.world.wall_offset(place) + stamp(disk.wall()) - shown;
-            self.world.set_wall_offset(place, offset);
+            let shown = stamp(crate::env::wall(&self.world, process));
+            let offset = self.world.wall_offset(process) + stamp(disk.wall_clock()) - shown;
+            self.world.set_wall_offset(process, offset);
         }
         env.disk = disk;
         Arc::new(env)
     }
 
-    /// Who runs the callbacks of the context at a place whenever there is something
-    /// to run, until it is taken away by `None` or the next context comes there.
-    pub fn set_runner(&self, place: usize, runner: Option<Box<dyn Runner>>) {
-        self.world.set_runner(place, runner);
+    /// Sets the runner of a process's callbacks. It runs whenever there is
+    /// something to run, until it is removed with `None` or the next context is
+    /// opened.
+    pub fn set_runner(&self, process: usize, runner: Option<Box<dyn Runner>>) {
+        self.world.set_runner(process, runner);
     }
 
-    /// Cuts a place's process off for good: whatever it sends from now on, its
-    /// goodbye included, reaches nobody. What it still holds is to be dropped.
-    pub fn crash(&self, place: usize) {
-        self.world.set_runner(place, None);
-        let socket = self.world.places()[place].socket.take();
+    /// Disconnects a process for good. Nothing that it sends from now on arrives,
+    /// including its departure. The caller drops the rest.
+    pub fn crash(&self, process: usize) {
+        self.world.set_runner(process, None);
+        let socket = self.world.processes()[process].socket.take();
         if let Some(socket) = socket {
             let now = self.world.now();
             self.world.network().close(now, socket);
         }
     }
 
-    /// Lets a place stand still for so long, as a process that gets no CPU.
-    pub fn pause(&self, place: usize, span: Duration) {
+    /// Pauses a process, as one that gets no CPU.
+    pub fn pause(&self, process: usize, span: Duration) {
         let until = self.world.now().saturating_add(nanos(span));
-        self.world.places()[place].paused_until = until;
+        self.world.processes()[process].paused_until = until;
     }
 
-    /// How long it has gone on.
+    /// Simulated time since the start.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.world.now() - self.start)
     }
 
-    /// What a place's wall clock shows.
-    pub fn wall(&self, place: usize) -> SystemTime {
-        let stamp = crate::env::wall(&self.world, place).as_nanos();
+    /// The wall clock of a process.
+    pub fn wall(&self, process: usize) -> SystemTime {
+        let stamp = crate::env::wall(&self.world, process).as_nanos();
         SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp).unwrap_or(0))
     }
 
-    /// Lets time pass.
-    pub fn pass(&self, span: Duration) {
+    /// Advances the time.
+    pub fn advance(&self, span: Duration) {
         let until = self.world.now().saturating_add(nanos(span));
-        self.world.wait(&Wake::Never, until);
+        self.world.wait(&WakeCondition::Never, until);
     }
 
-    /// Lets time pass until something is so, asked whenever something has happened;
-    /// false if it is not within `span`.
-    pub fn pass_until(&self, span: Duration, mut done: impl FnMut() -> bool) -> bool {
+    /// Advances the time until `done` returns true, which is called after each
+    /// event. False if that does not happen within `span`.
+    pub fn advance_until(&self, span: Duration, mut done: impl FnMut() -> bool) -> bool {
         let until = self.world.now().saturating_add(nanos(span));
         loop {
             if done() {
@@ -132,48 +138,51 @@ impl Simulation {
         }
     }
 
-    /// Plans a deed. It is done within somebody's wait, so it may not wait for the
-    /// context of who waits.
-    pub fn after(&self, span: Duration, deed: impl FnOnce() + Send + 'static) {
+    /// Schedules an action. It runs inside another thread's wait, so it must not
+    /// block on the context of that thread.
+    pub fn schedule_after(&self, span: Duration, action: impl FnOnce() + Send + 'static) {
         let at = self.world.now().saturating_add(nanos(span));
-        self.world.deeds.lock().plan(at, Box::new(deed));
+        self.world
+            .scheduled_actions
+            .lock()
+            .add(at, Box::new(action));
     }
 
-    /// Runs `body` here and `others` on threads beside it, all in simulated time and
-    /// one at a time; returns when all are done.
-    pub fn beside<R>(&self, others: Vec<Work<'_>>, body: impl FnOnce() -> R) -> R {
-        self.world.beside(others, body)
+    /// Runs `body` here and `others` on threads of their own, in simulated time and
+    /// one at a time. Returns when all have ended.
+    pub fn run_concurrently<R>(&self, others: Vec<ThreadBody<'_>>, body: impl FnOnce() -> R) -> R {
+        self.world.run_concurrently(others, body)
     }
 
-    /// Runs `work` on a thread beside what goes on here, likewise.
-    pub fn companion(&self, work: Work<'static>) -> Companion {
-        self.world.companion(work)
+    /// Runs `work` on a thread of its own, in the same way.
+    pub fn spawn(&self, work: ThreadBody<'static>) -> SimThread {
+        self.world.spawn(work)
     }
 
-    /// What is broken of the invariants that are watched in every process: bounded
-    /// memory, no timer that goes in circles.
+    /// Violations of the invariants that hold in every process: bounded memory (I8)
+    /// and no busy loop (I7).
     pub fn violations(&self) -> Vec<String> {
-        self.world.cast.lock().violations.clone()
+        self.world.model.lock().violations.clone()
     }
 
-    /// Keeps lines to read from now on, of every datagram.
-    pub fn keep_lines(&self) {
+    /// Records a readable trace from now on, with every datagram.
+    pub fn record_trace(&self) {
         self.world.network().trace = Trace::new(true);
     }
 
-    /// The lines that were kept.
-    pub fn lines(&self) -> Vec<String> {
+    /// The recorded trace.
+    pub fn trace_lines(&self) -> Vec<String> {
         let network = self.world.network();
         network.trace.lines().map(str::to_owned).collect()
     }
 
-    /// Adds a line to those that are kept.
-    pub fn say(&self, line: std::fmt::Arguments<'_>) {
-        self.world.say(line);
+    /// Adds a line to the trace.
+    pub fn trace_line(&self, line: std::fmt::Arguments<'_>) {
+        self.world.trace_line(line);
     }
 
-    /// The hash of all that was sent.
-    pub fn hash(&self) -> u64 {
+    /// Hash of everything that was sent.
+    pub fn trace_hash(&self) -> u64 {
         self.world.network().trace.hash()
     }
 }

@@ -1,12 +1,12 @@
-//! What happened, in order: always as a hash, on request as lines to read.
+//! Trace of a run: always as a hash, on request as readable lines.
 //!
-//! Two runs of one seed have the same hash (invariant I16). The hash covers
-//! every datagram's bytes, every step and every sample.
+//! Two runs of one seed have the same hash (I16). The hash covers the bytes of
+//! every datagram, every event and every sample.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Lines kept when lines are wanted; the oldest go.
+/// Maximum lines. The oldest are dropped.
 const LINES_MAX: usize = 200_000;
 
 /// The trace of one run.
@@ -17,7 +17,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An empty trace that keeps lines if `readable`.
+    /// An empty trace that records lines if `readable`.
     pub fn new(readable: bool) -> Self {
         Self {
             hash: 0x9e37_79b9_7f4a_7c15,
@@ -25,22 +25,22 @@ impl Trace {
         }
     }
 
-    /// The hash of everything so far.
+    /// The hash so far.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Whether lines are kept.
+    /// Whether lines are recorded.
     pub fn is_readable(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// Takes a number in.
+    /// Adds a number to the hash.
     pub fn number(&mut self, number: u64) {
         self.hash = mix(self.hash ^ number);
     }
 
-    /// Takes bytes in.
+    /// Adds bytes to the hash.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let mut hash = self.hash ^ bytes.len() as u64;
         let (words, rest) = bytes.as_chunks::<8>();
@@ -52,7 +52,7 @@ impl Trace {
         self.hash = mix(hash ^ u64::from_le_bytes(last));
     }
 
-    /// Adds a line, if lines are kept.
+    /// Adds a line, if lines are recorded.
     pub fn line(&mut self, at: u64, line: fmt::Arguments<'_>) {
         let Some(lines) = &mut self.lines else {
             return;
@@ -64,7 +64,7 @@ impl Trace {
         lines.push_back(format!("{secs:>4}.{micros:06} {line}"));
     }
 
-    /// The lines kept.
+    /// The recorded lines.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().flatten().map(String::as_str)
     }

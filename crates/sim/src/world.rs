@@ -1,37 +1,39 @@
-//! The world: a virtual clock, processes that are real contexts of the engine,
-//! and the loop that lets the next thing happen. One thread; a publish that
-//! waits for room lets the world go on inside [`World::wait_for_mail`].
+//! The simulated world: virtual clock, processes and the event loop.
 //!
-//! No lock of the world is held while the engine runs, except the network's
-//! for a single datagram.
+//! Processes are real contexts of the engine. Everything runs on one thread. A
+//! publish that blocks continues the event loop inside
+//! [`SimWorld::wait_for_datagram`].
+//!
+//! Lock order: no lock of the world is held while the engine runs, except the
+//! network's lock for a single datagram.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::ready::ReadyQueue;
-use pteros_rmw::{Core, CoreOptions, DriverState};
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::ready_queue::ReadyQueue;
+use pteros_runtime::{Core, CoreOptions, DriverState};
 
-use crate::cast::{Cast, Ready};
 use crate::env::SimEnv;
-use crate::guest::{Deeds, Guest};
-use crate::link::Network;
-use crate::plan::Plan;
-use crate::relay::{Relay, Wake};
-use crate::script::Script;
+use crate::external_context::{ExternalContext, ScheduledActions};
+use crate::model::{Model, ReadySource};
+use crate::network::Network;
+use crate::plan::SeedPlan;
+use crate::schedule::Schedule;
+use crate::scheduler::{ThreadScheduler, WakeCondition};
 use crate::service::Services;
 use crate::trace::Trace;
 
-/// Timers of one process at one instant; more is going in circles.
+/// Maximum timer wake-ups of one process at one instant. More is a busy loop.
 const TIMERS_PER_INSTANT_MAX: u32 = 50;
 
-/// Steps of work for one datagram. A datagram carries some submessages, each
-/// of which names at most 256 numbers and may have as many samples sent again,
-/// the largest of them in 75 pieces of two steps each.
+/// Maximum work steps for one datagram. A datagram has several submessages. Each
+/// names at most 256 sequence numbers and may cause as many retransmissions, the
+/// largest of 75 fragments at two steps each.
 const STEPS_PER_DATAGRAM_MAX: u64 = 40_000;
 
-/// Steps of work since the last look; none in builds that do not count.
+/// Work steps since the last call. Always 0 in builds without fault points.
 fn take_steps() -> u64 {
     #[cfg(feature = "faults")]
     return pteros_rtps::fault::take_steps();
@@ -39,128 +41,137 @@ fn take_steps() -> u64 {
     0
 }
 
-/// Chance in 1/10000 that a link is refused, full or ends, with each use.
-const LINK_FAULTS: u32 = 20;
+/// Chance in 1/10000, at each use, that a shared-memory connection is refused, is
+/// full, or ends.
+const CONNECTION_FAULT_RATE: u32 = 20;
 
-/// Datagrams and messages of links that a context has received.
+/// Datagrams and shared-memory records that a context has received.
 fn received(core: &Core) -> u64 {
-    let linked = core.link_counts().map_or(0, |counts| counts.received);
+    let linked = core.connection_counts().map_or(0, |counts| counts.received);
     core.counts().datagrams_received + linked
 }
 
-/// A process that lives.
-pub struct Life {
+/// A running process.
+pub struct RunningProcess {
     /// Its context.
     pub core: Arc<Core>,
     state: Option<DriverState>,
-    /// Where its endpoints report.
+    /// The ready queue of its endpoints.
     pub queue: Arc<ReadyQueue>,
     /// Its nodes.
     pub nodes: Vec<(NodeKey, String)>,
 }
 
-/// A place for a process: it may die and be started again.
+/// A process of the plan. It may die and start again as another incarnation.
 #[derive(Default)]
-pub struct Place {
-    /// Its host.
+pub struct SimProcess {
+    /// Its host, the last byte of its IP address.
     pub host: u8,
-    /// Who lives there.
-    pub life: Option<Life>,
-    /// Who lives there in its stead, opened by others.
-    pub guest: Option<Guest>,
-    /// How many have.
-    pub lives: u32,
-    /// The first life that had the present GUID.
+    /// The running process, if any.
+    pub running: Option<RunningProcess>,
+    /// A context that a caller opened instead, if any.
+    pub external: Option<ExternalContext>,
+    /// Number of starts so far.
+    pub incarnations: u32,
+    /// The incarnation that first used the current GUID prefix.
     identity: u32,
-    /// It stands still until then.
+    /// Paused until this time.
     pub paused_until: u64,
-    /// Its thread waits inside a publish.
+    /// Its thread blocks in a publish.
     pub blocked: bool,
-    /// It has stood still, so its events may have come late.
+    /// It was paused, so its events may have come late.
     pub was_paused: bool,
-    /// Its present socket.
+    /// Its open socket.
     pub socket: Option<usize>,
-    /// Timers fired at the present instant.
+    /// Time and number of the timer wake-ups at the present instant.
     timers: (u64, u32),
-    /// Turns in all.
-    pub turns_total: u64,
+    /// Polls of its driver in all.
+    pub polls_total: u64,
 }
 
-/// See the module's description.
-pub struct World {
+/// A simulated world: its processes, network, clock and schedule of events.
+pub struct SimWorld {
     now: AtomicU64,
     failed: AtomicBool,
-    /// What the seed stands for.
-    pub plan: Plan,
+    /// The plan of this seed.
+    pub plan: SeedPlan,
     network: Mutex<Network>,
-    places: Mutex<Vec<Place>>,
-    /// What happens when.
-    pub script: Mutex<Script>,
-    /// Who plays.
-    pub cast: Mutex<Cast>,
-    /// Who asks and answers.
+    processes: Mutex<Vec<SimProcess>>,
+    /// Scheduled events.
+    pub schedule: Mutex<Schedule>,
+    /// The oracle.
+    pub model: Mutex<Model>,
+    /// Service clients and servers.
     pub(crate) services: Mutex<Services>,
-    /// What became ready during the last call into the engine.
-    pub marks: Arc<Mutex<Vec<Ready>>>,
+    /// Endpoints that became ready during the last call into the engine.
+    pub ready_sources: Arc<Mutex<Vec<ReadySource>>>,
     wall_offsets: Vec<AtomicI64>,
-    /// Whose turn it is, where several threads wait in simulated time.
-    pub(crate) relay: Relay,
-    /// What is done when, on behalf of no process.
-    pub(crate) deeds: Mutex<Deeds>,
-    me: Weak<World>,
+    /// Switches between threads that wait in simulated time.
+    pub(crate) scheduler: ThreadScheduler,
+    /// Scheduled actions that belong to no process.
+    pub(crate) scheduled_actions: Mutex<ScheduledActions>,
+    weak_self: Weak<SimWorld>,
 }
 
-/// What tells a process from all others, at either end of its name: clients of
-/// services are known by a part of it.
-pub(crate) fn unique(place: usize, life: u32) -> [u8; 10] {
-    let [a, b, c, d] = life.to_le_bytes();
-    let place = place as u8 + 1;
-    [place, a, b, c, d, place, a, b, c, d]
+/// The unique part of a process's GUID. It stands at both ends of the prefix,
+/// because service clients are identified by a part of it.
+pub(crate) fn unique(process: usize, incarnation: u32) -> [u8; 10] {
+    let [a, b, c, d] = incarnation.to_le_bytes();
+    let process = process as u8 + 1;
+    [process, a, b, c, d, process, a, b, c, d]
 }
 
-/// What happens next.
-enum Next {
-    Mail,
-    Deed,
-    Turn(usize),
-    Step,
+/// Next event of the loop.
+enum NextEvent {
+    Datagram,
+    ScheduledAction,
+    Poll(usize),
+    ScheduleEvent,
 }
 
-/// Runs of numbers that a reader may remember where limits are tight.
+/// Gap intervals that a reader may store where limits are small.
 const GAP_INTERVALS_TIGHT: usize = 3;
 
-impl World {
-    /// A world without processes.
-    pub fn new(plan: Plan, seeds: (u64, u64), trace: Trace) -> Arc<Self> {
+/// Seeds of the random numbers of a world.
+#[derive(Clone, Copy, Debug)]
+pub struct WorldSeeds {
+    /// Of the network.
+    pub network: u64,
+    /// Of the schedule.
+    pub schedule: u64,
+}
+
+impl SimWorld {
+    /// A world in which no process runs yet.
+    pub fn new(plan: SeedPlan, seeds: WorldSeeds, trace: Trace) -> Arc<Self> {
         let count = plan.hosts.len();
-        let place = |host: &u8| Place {
+        let process = |host: &u8| SimProcess {
             host: *host,
-            ..Place::default()
+            ..SimProcess::default()
         };
-        Arc::new_cyclic(|me| Self {
-            // Not zero: an engine that takes zero for "never" shall not
-            // profit.
+        Arc::new_cyclic(|weak_self| Self {
+            // Not 0, so that an engine that takes 0 for "never" fails.
             now: AtomicU64::new(1_000_000_000),
             failed: AtomicBool::new(false),
-            network: Mutex::new(Network::new(seeds.0, count, trace)),
-            places: Mutex::new(plan.hosts.iter().map(place).collect()),
-            script: Mutex::new(Script::new(seeds.1)),
-            cast: Mutex::new(Cast {
+            network: Mutex::new(Network::new(seeds.network, count, trace)),
+            processes: Mutex::new(plan.hosts.iter().map(process).collect()),
+            schedule: Mutex::new(Schedule::new(seeds.schedule)),
+            model: Mutex::new(Model {
                 lenient: plan.has(crate::plan::Fault::Corrupt),
-                blurred: plan.has(crate::plan::Fault::Return),
-                ..Cast::default()
+                guid_reused: plan.has(crate::plan::Fault::GuidReuse),
+                ..Model::default()
             }),
             services: Mutex::default(),
-            marks: Arc::default(),
+            ready_sources: Arc::default(),
             wall_offsets: (0..count).map(|_| AtomicI64::new(0)).collect(),
-            relay: Relay::default(),
-            deeds: Mutex::default(),
-            me: me.clone(),
+            scheduler: ThreadScheduler::default(),
+            scheduled_actions: Mutex::default(),
+            weak_self: weak_self.clone(),
             plan,
         })
     }
 
-    /// The virtual clock, nanoseconds.
+    /// The virtual clock in nanoseconds.
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
     }
@@ -169,127 +180,130 @@ impl World {
         self.now.fetch_max(at, Ordering::Relaxed);
     }
 
-    /// The network.
+    /// Locks the network.
     pub fn network(&self) -> MutexGuard<'_, Network> {
         self.network.lock()
     }
 
-    /// The places.
-    pub fn places(&self) -> MutexGuard<'_, Vec<Place>> {
-        self.places.lock()
+    /// Locks the processes.
+    pub fn processes(&self) -> MutexGuard<'_, Vec<SimProcess>> {
+        self.processes.lock()
     }
 
-    /// How far a place's wall clock has jumped, nanoseconds.
-    pub fn wall_offset(&self, place: usize) -> i64 {
-        self.wall_offsets[place].load(Ordering::Relaxed)
+    /// The offset of a process's wall clock in nanoseconds.
+    pub fn wall_offset(&self, process: usize) -> i64 {
+        self.wall_offsets[process].load(Ordering::Relaxed)
     }
 
-    /// Lets a place's wall clock jump.
-    pub fn set_wall_offset(&self, place: usize, offset: i64) {
-        self.wall_offsets[place].store(offset, Ordering::Relaxed);
+    /// Sets the offset of a process's wall clock.
+    pub fn set_wall_offset(&self, process: usize, offset: i64) {
+        self.wall_offsets[process].store(offset, Ordering::Relaxed);
     }
 
-    /// Notes a broken invariant; the run ends.
+    /// Records a violated invariant. The run ends.
     pub fn fail(&self, text: String) {
-        self.cast.lock().fail(text);
+        self.model.lock().fail(text);
     }
 
     /// Adds a line to a readable trace.
-    pub fn say(&self, line: std::fmt::Arguments<'_>) {
+    pub fn trace_line(&self, line: std::fmt::Arguments<'_>) {
         let now = self.now();
         self.network().trace.line(now, line);
     }
 
-    /// Remembers which socket a process has opened.
-    pub fn note_socket(&self, place: usize, number: usize) {
-        self.places.lock()[place].socket = Some(number);
+    /// Records which socket a process has opened.
+    pub fn record_socket(&self, process: usize, number: usize) {
+        self.processes.lock()[process].socket = Some(number);
     }
 
-    /// The context at a place.
-    pub fn core(&self, place: usize) -> Option<Arc<Core>> {
-        let places = self.places.lock();
-        Some(places[place].life.as_ref()?.core.clone())
+    /// The context of a process, if it runs.
+    pub fn core(&self, process: usize) -> Option<Arc<Core>> {
+        let processes = self.processes.lock();
+        Some(processes[process].running.as_ref()?.core.clone())
     }
 
-    /// Starts a process; the number of its life.
-    pub fn start(&self, place: usize) -> u32 {
-        let returns = self.plan.has(crate::plan::Fault::Return)
-            && self.places.lock()[place].lives > 0
-            && self.script.lock().random.bool();
-        let (host, lives, identity) = {
-            let mut places = self.places.lock();
-            let here = &mut places[place];
-            here.lives += 1;
+    /// Starts a process and returns the number of its incarnation.
+    pub fn start(&self, process: usize) -> u32 {
+        let returns = self.plan.has(crate::plan::Fault::GuidReuse)
+            && self.processes.lock()[process].incarnations > 0
+            && self.schedule.lock().random.bool();
+        let (host, incarnations, identity) = {
+            let mut processes = self.processes.lock();
+            let entry = &mut processes[process];
+            entry.incarnations += 1;
             if !returns {
-                here.identity = here.lives;
+                entry.identity = entry.incarnations;
             }
-            (here.host, here.lives, here.identity)
+            (entry.host, entry.incarnations, entry.identity)
         };
-        let unique = unique(place, identity);
+        let unique = unique(process, identity);
         let mut options = CoreOptions {
             lease: self.plan.lease,
             ..CoreOptions::default()
         };
-        options.shared_memory.on =
-            self.plan.has(crate::plan::Fault::Links) && !self.is_foreign(place);
-        if options.shared_memory.on && !self.script.lock().healed {
-            self.network().link_faults = LINK_FAULTS;
+        options.shared_memory.enabled =
+            self.plan.has(crate::plan::Fault::SharedMemory) && !self.is_cyclone(process);
+        if options.shared_memory.enabled && !self.schedule.lock().healed {
+            self.network().connection_fault_rate = CONNECTION_FAULT_RATE;
         }
-        if self.plan.paced {
-            options.flow_controllers = vec![crate::variety::flow()];
+        if self.plan.flow_controlled {
+            options.flow_controllers = vec![crate::generators::flow()];
         }
-        if self.plan.has(crate::plan::Fault::Tight) {
+        if self.plan.has(crate::plan::Fault::SmallLimits) {
             options.limits.gap_intervals = GAP_INTERVALS_TIGHT;
         }
-        self.open_core(place, (host, unique), options);
-        lives
+        self.open_core(process, (host, unique), options);
+        incarnations
     }
 
-    /// Starts a process with options of the caller's.
-    pub fn start_with(&self, place: usize, options: CoreOptions) {
-        let (host, lives) = {
-            let mut places = self.places.lock();
-            places[place].lives += 1;
-            (places[place].host, places[place].lives)
+    /// Starts a process with the caller's options.
+    pub fn start_with(&self, process: usize, options: CoreOptions) {
+        let (host, incarnations) = {
+            let mut processes = self.processes.lock();
+            processes[process].incarnations += 1;
+            (processes[process].host, processes[process].incarnations)
         };
-        let unique = unique(place, lives);
-        self.open_core(place, (host, unique), options);
+        let unique = unique(process, incarnations);
+        self.open_core(process, (host, unique), options);
     }
 
-    fn open_core(&self, place: usize, (host, unique): (u8, [u8; 10]), options: CoreOptions) {
-        let full = self.plan.has(crate::plan::Fault::Full);
+    fn open_core(&self, process: usize, (host, unique): (u8, [u8; 10]), options: CoreOptions) {
+        let full = self.plan.has(crate::plan::Fault::SocketFull);
         let env = Arc::new(SimEnv {
-            world: self.me.clone(),
-            place,
+            world: self.weak_self.clone(),
+            process,
             host,
             unique,
-            is_guest: false,
+            is_external: false,
             disk: None,
             buffer_bytes: if full { 64 << 10 } else { 8 << 20 },
         });
         match Core::open(env, options) {
             Ok(core) => {
                 let queue = core.ready_queue();
-                self.places.lock()[place].life = Some(Life {
+                self.processes.lock()[process].running = Some(RunningProcess {
                     core,
                     state: Some(DriverState::default()),
                     queue,
                     nodes: Vec::new(),
                 });
             }
-            Err(error) => self.fail(format!("I11 p{place}: cannot start: {error}")),
+            Err(error) => self.fail(format!("I11 p{process}: cannot start: {error}")),
         }
     }
 
-    /// Ends a process; `politely` with a goodbye.
-    pub fn end(&self, place: usize, politely: bool) {
-        let (life, socket) = {
-            let mut places = self.places.lock();
-            (places[place].life.take(), places[place].socket.take())
+    /// Stops a process. `gracefully` announces the departure to peers.
+    pub fn end(&self, process: usize, gracefully: bool) {
+        let (running, socket) = {
+            let mut processes = self.processes.lock();
+            (
+                processes[process].running.take(),
+                processes[process].socket.take(),
+            )
         };
-        let Some(life) = life else { return };
-        if politely {
-            life.core.close();
+        let Some(running) = running else { return };
+        if gracefully {
+            running.core.close();
         }
         if let Some(socket) = socket {
             let now = self.now();
@@ -297,20 +311,20 @@ impl World {
         }
     }
 
-    /// Lets everything happen that is due until `limit`.
+    /// Runs all events that are due until `limit`.
     pub fn run_until(&self, limit: u64) {
         while !self.has_failed() && self.step(limit) {}
         self.set_now(limit);
     }
 
-    /// Whether an invariant is broken.
+    /// Whether an invariant is violated.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Ends the run if an invariant is broken.
-    pub fn note_failure(&self, cast: &Cast) {
-        if !cast.violations.is_empty() {
+    /// Ends the run if an invariant is violated.
+    pub fn record_failure(&self, model: &Model) {
+        if !model.violations.is_empty() {
             self.failed.store(true, Ordering::Relaxed);
         }
     }
@@ -321,34 +335,34 @@ impl World {
         };
         self.set_now(at);
         match next {
-            Next::Mail => {
+            NextEvent::Datagram => {
                 let now = self.now();
-                let socket = self.network().arrive(now);
+                let socket = self.network().deliver_next(now);
                 if let Some(socket) = socket {
-                    let place = self.network().sockets[socket].place;
-                    self.turn(place);
+                    let process = self.network().sockets[socket].process;
+                    self.poll_process(process);
                 }
             }
-            Next::Deed => self.do_deed(),
-            Next::Turn(place) => {
-                self.count_timer(place);
-                self.turn(place);
+            NextEvent::ScheduledAction => self.run_scheduled_action(),
+            NextEvent::Poll(process) => {
+                self.count_timer(process);
+                self.poll_process(process);
             }
-            Next::Step => {
-                let step = self.script.lock().next();
-                if let Some(step) = step {
-                    self.act(step);
+            NextEvent::ScheduleEvent => {
+                let event = self.schedule.lock().next();
+                if let Some(event) = event {
+                    self.apply(event);
                 }
             }
         }
-        self.note_failure(&self.cast.lock());
+        self.record_failure(&self.model.lock());
         true
     }
 
-    fn next(&self) -> Option<(u64, Next)> {
+    fn next(&self) -> Option<(u64, NextEvent)> {
         let now = self.now();
         let mut best = None;
-        let mut offer = |at: Option<u64>, next: Next| {
+        let mut offer = |at: Option<u64>, next: NextEvent| {
             if let Some(at) = at {
                 let at = at.max(now);
                 if best.as_ref().is_none_or(|(earliest, _)| at < *earliest) {
@@ -356,138 +370,143 @@ impl World {
                 }
             }
         };
-        for (index, place) in self.places.lock().iter().enumerate() {
-            if let Some(life) = place.life.as_ref().filter(|_| !place.blocked) {
-                let at = life.core.next_deadline().as_nanos();
-                let at = at.max(place.paused_until);
-                offer((at < u64::MAX).then_some(at), Next::Turn(index));
+        for (index, process) in self.processes.lock().iter().enumerate() {
+            if let Some(running) = process.running.as_ref().filter(|_| !process.blocked) {
+                let at = running.core.next_deadline().as_nanos();
+                let at = at.max(process.paused_until);
+                offer((at < u64::MAX).then_some(at), NextEvent::Poll(index));
             }
-            offer(place.guest_due(now), Next::Turn(index));
+            offer(process.external_due(now), NextEvent::Poll(index));
         }
-        offer(self.deeds.lock().next_at(), Next::Deed);
-        offer(self.network().next_at(), Next::Mail);
-        offer(self.script.lock().next_at(), Next::Step);
+        offer(
+            self.scheduled_actions.lock().next_at(),
+            NextEvent::ScheduledAction,
+        );
+        offer(self.network().next_at(), NextEvent::Datagram);
+        offer(self.schedule.lock().next_at(), NextEvent::ScheduleEvent);
         best
     }
 
-    /// I7: no timer fires over and over at one instant.
-    fn count_timer(&self, place: usize) {
+    /// I7: no process wakes up repeatedly without progress of time.
+    fn count_timer(&self, process: usize) {
         let now = self.now();
-        let mut places = self.places.lock();
-        let here = &mut places[place];
-        here.timers = match here.timers {
+        let mut processes = self.processes.lock();
+        let entry = &mut processes[process];
+        entry.timers = match entry.timers {
             (at, count) if at == now => (at, count + 1),
             _ => (now, 1),
         };
-        let most = match here.guest {
-            // Its callbacks' turns count, too.
+        let most = match entry.external {
+            // The polls of its callbacks count as well.
             Some(_) => 20 * TIMERS_PER_INSTANT_MAX,
             None => TIMERS_PER_INSTANT_MAX,
         };
-        if here.timers.1 > most {
-            drop(places);
-            self.fail(format!("I7 p{place}: its timers go in circles"));
+        if entry.timers.1 > most {
+            drop(processes);
+            self.fail(format!("I7 p{process}: its timers fire in a busy loop"));
         }
     }
 
-    /// Lets a process do what it has to do, unless it cannot.
-    pub fn turn(&self, place: usize) {
-        if self.turn_guest(place) {
+    /// Polls a process until it has no more input, unless it is blocked or paused.
+    pub fn poll_process(&self, process: usize) {
+        if self.poll_external(process) {
             return;
         }
         let now = self.now();
         loop {
             let (core, mut state) = {
-                let mut places = self.places.lock();
-                let here = &mut places[place];
-                if here.blocked || here.paused_until > now {
+                let mut processes = self.processes.lock();
+                let entry = &mut processes[process];
+                if entry.blocked || entry.paused_until > now {
                     return;
                 }
-                here.turns_total += 1;
-                let Some(life) = &mut here.life else { return };
-                let Some(state) = life.state.take() else {
+                entry.polls_total += 1;
+                let Some(running) = &mut entry.running else {
                     return;
                 };
-                (life.core.clone(), state)
+                let Some(state) = running.state.take() else {
+                    return;
+                };
+                (running.core.clone(), state)
             };
-            self.turn_watched(place, &core, &mut state);
+            self.poll_within_budget(process, &core, &mut state);
             let socket = {
-                let mut places = self.places.lock();
-                if let Some(life) = &mut places[place].life {
-                    life.state = Some(state);
+                let mut processes = self.processes.lock();
+                if let Some(running) = &mut processes[process].running {
+                    running.state = Some(state);
                 }
-                places[place].socket
+                processes[process].socket
             };
-            self.settle(place);
-            let has_mail = socket.is_some_and(|s| self.network().has_mail(s));
-            if !has_mail || self.has_failed() {
+            self.drain_ready(process);
+            let has_input = socket.is_some_and(|s| self.network().has_input(s));
+            if !has_input || self.has_failed() {
                 return;
             }
         }
     }
 
-    /// I8 and I10: one turn of the engine costs no more than what came in is
-    /// worth, and leaves every queue within its limit.
-    fn turn_watched(&self, place: usize, core: &Core, state: &mut DriverState) {
+    /// I8 and I10: the work of one poll is bounded by the number of received
+    /// datagrams, and every queue stays within its limit.
+    fn poll_within_budget(&self, process: usize, core: &Core, state: &mut DriverState) {
         let before = received(core);
         take_steps();
-        core.turn_now(state);
+        core.poll_now(state);
         let steps = take_steps();
         let datagrams = received(core) - before;
         let bound = STEPS_PER_DATAGRAM_MAX * (datagrams + 1);
         if steps > bound {
             self.fail(format!(
-                "I10 p{place}: {steps} steps of work for {datagrams} datagrams, bound {bound}"
+                "I10 p{process}: {steps} steps of work for {datagrams} datagrams, bound {bound}"
             ));
         }
-        self.check_memory(place, core);
+        self.check_memory(process, core);
     }
 
-    /// I8: no queue or table is beyond its limit.
-    pub fn check_memory(&self, place: usize, core: &Core) {
+    /// I8: no queue or table exceeds its limit.
+    pub fn check_memory(&self, process: usize, core: &Core) {
         if let Some(exceeded) = core.exceeded_limit() {
-            self.fail(format!("I8 p{place}: {exceeded}"));
+            self.fail(format!("I8 p{process}: {exceeded}"));
         }
         let (held, most) = (core.memory_bytes(), core.worst_case_bytes());
         if held > most {
-            self.fail(format!("I8 p{place}: {held} bytes held, at most {most}"));
+            self.fail(format!("I8 p{process}: {held} bytes held, at most {most}"));
         }
     }
 
-    /// After a call into a process's context: takes in what it reported.
-    pub fn settle(&self, place: usize) {
+    /// Drains the ready queue of a process after a call into its context.
+    pub fn drain_ready(&self, process: usize) {
         let queue = {
-            let places = self.places.lock();
-            let Some(life) = &places[place].life else {
+            let processes = self.processes.lock();
+            let Some(running) = &processes[process].running else {
                 return;
             };
-            life.queue.clone()
+            running.queue.clone()
         };
         while let Some(task) = queue.pop() {
             task.run();
         }
-        let marks = std::mem::take(&mut *self.marks.lock());
-        for mark in marks {
-            self.take_in(mark);
+        let ready_sources = std::mem::take(&mut *self.ready_sources.lock());
+        for source in ready_sources {
+            self.handle_ready(source);
         }
-        self.note_stirs(place);
+        self.record_reader_activity(process);
     }
 
-    /// What a call brought the readers whose deadlines are counted.
-    fn note_stirs(&self, place: usize) {
+    /// Records new samples of readers whose deadlines are counted.
+    fn record_reader_activity(&self, process: usize) {
         let now = self.now();
-        let mut cast = self.cast.lock();
-        for reader in cast.readers.iter_mut() {
-            if reader.home.place == place && reader.is_watched() {
-                reader.note_stir(now);
+        let mut model = self.model.lock();
+        for reader in model.readers.iter_mut() {
+            if reader.location.process == process && reader.is_watched() {
+                reader.record_activity(now);
             }
         }
     }
 
-    /// A thread of the engine waits for a datagram: the world goes on without
-    /// it.
-    pub fn wait_for_mail(&self, socket: usize, until: u64) {
-        self.wait(&Wake::Mail(socket), until);
+    /// Blocks a thread of the engine until a datagram arrives. The event loop runs
+    /// on meanwhile.
+    pub fn wait_for_datagram(&self, socket: usize, until: u64) {
+        self.wait(&WakeCondition::Datagram(socket), until);
         self.network().sockets[socket].woken = false;
     }
 }

@@ -1,84 +1,92 @@
-//! The simulator notices bugs: a short hunt for the plain ones, few seeds long.
-//! `cargo xtask sim --mutants` is the long one. Only where fault points are
-//! compiled in (`--features faults`).
+//! Mutation testing of the simulator, with few seeds and simple mutants.
+//! `cargo xtask sim --mutants` tests all of them. Needs the feature `faults`.
 #![cfg(feature = "faults")]
 
-use pteros_sim::faults::{BUGS, NODE_BUGS};
-use pteros_sim::mutants::hunt;
+use pteros_sim::faults::{MUTANTS, NODE_MUTANTS};
+use pteros_sim::mutants::{Mutant, search};
 use pteros_sim::plan::{Fault, Options};
 use pteros_sim::run_guarded;
-use pteros_sim::scenario::failing_with;
+use pteros_sim::scenario::scenario_that_fails_with;
 
-/// Seeds of the short hunt.
+/// Seeds per mutant.
 const SEEDS: u64 = 24;
 
-/// Bugs that nearly every seed notices, of all parts of the engine; most within
-/// one run, so that they go on being noticed when seeds come to mean other
-/// graphs.
-const PLAIN: &[&str] = &[
+/// Mutants of all parts of the engine that nearly every seed detects. Most need one
+/// run, so that they are still detected when seeds stand for other graphs.
+const SIMPLE_MUTANTS: &[&str] = &[
     "acknowledged-one-too-early",
     "acknowledges-one-too-many",
-    "announced-only-at-birth",
-    "best-effort-runs-back",
+    "announced-only-at-startup",
+    "best-effort-out-of-order",
     "durability-not-compared",
     "end-of-match-not-counted",
-    "end-of-match-not-told",
-    "endings-not-told",
+    "end-of-match-not-reported",
+    "deletions-not-announced",
     "final-gap-dropped",
     "gap-ignored",
     "gap-one-too-long",
-    "gone-reader-not-forgotten",
+    "removed-reader-still-awaited",
     "heartbeat-begins-too-high",
     "heartbeat-ends-too-low",
-    "hole-skipped",
+    "missing-sample-skipped",
     "late-joiner-gets-no-history",
     "lease-never-ends",
     "lease-not-renewed",
     "lease-on-the-wrong-clock",
     "liveliness-not-asserted",
-    "misfit-not-told",
-    "nack-leaves-out-the-last",
+    "incompatible-qos-not-reported",
+    "nack-omits-the-last",
     "overwritten-not-counted",
-    "piece-in-the-wrong-place",
-    "repair-not-sent",
-    "runs-merge-over-a-hole",
+    "fragment-at-wrong-offset",
+    "retransmission-not-sent",
+    "intervals-merge-over-a-gap",
     "sample-dropped-too-early",
-    "whole-without-its-last-piece",
-    "writer-dies-unnoticed",
+    "reassembly-without-last-fragment",
+    "writer-lease-end-not-reported",
 ];
 
 #[test]
-fn plain_bugs_are_noticed_within_two_dozen_seeds() {
-    let hunted = BUGS.iter().filter(|(name, _)| PLAIN.contains(name));
-    let verdicts: Vec<_> = hunted
-        .map(|bug| hunt(*bug, 1, SEEDS, &Options::default()))
+fn simple_mutants_are_detected_within_two_dozen_seeds() {
+    let searched = MUTANTS
+        .iter()
+        .filter(|(name, _)| SIMPLE_MUTANTS.contains(name));
+    let results: Vec<_> = searched
+        .map(|(name, what)| search(Mutant { name, what }, 1, SEEDS, &Options::default()))
         .collect();
-    assert_eq!(verdicts.len(), PLAIN.len(), "a name that is no bug");
-    let missed: Vec<_> = verdicts.iter().filter(|v| v.caught.is_none()).collect();
+    assert_eq!(
+        results.len(),
+        SIMPLE_MUTANTS.len(),
+        "a name that is no mutant"
+    );
+    let missed: Vec<_> = results.iter().filter(|v| v.caught.is_none()).collect();
     let missed: Vec<_> = missed.iter().map(|v| v.name).collect();
     assert!(missed.is_empty(), "missed {missed:?}");
 }
 
 #[test]
-fn bugs_that_graphs_seldom_meet_are_noticed_by_scenarios() {
-    for bug in [
-        "forgets-where-it-left-off",
-        // Seen only by who looks soon after an outage: since slow writers ask with each
-        // message, no heartbeat's pause matters otherwise.
-        "heartbeat-pause-not-reset",
+fn mutants_that_graphs_seldom_reach_are_detected_by_scenarios() {
+    for mutant in [
+        "volatile-reader-restarts",
+        // Visible only right after an outage. Slow writers request an
+        // acknowledgement with each message, so no heartbeat period matters
+        // otherwise.
+        "heartbeat-period-not-reset",
         "history-counts-as-lost",
-        "publishing-proves-no-life",
+        "publish-asserts-no-liveliness",
     ] {
-        assert!(failing_with(bug).is_some(), "missed {bug}");
+        assert!(
+            scenario_that_fails_with(mutant).is_some(),
+            "missed {mutant}"
+        );
     }
 }
 
 #[test]
-fn bugs_of_whole_nodes_are_noticed_within_a_dozen_seeds() {
+fn mutants_of_whole_nodes_are_detected_within_a_dozen_seeds() {
     let mut missed = Vec::new();
-    for (name, what, _) in NODE_BUGS {
-        let verdict = hunt((*name, *what), 1, 12, &Options::default());
-        if verdict.caught.is_none() {
+    for (name, what, _) in NODE_MUTANTS {
+        let result = search(Mutant { name, what }, 1, 12, &Options::default());
+        if result.caught.is_none() {
             missed.push(*name);
         }
     }
@@ -86,30 +94,37 @@ fn bugs_of_whole_nodes_are_noticed_within_a_dozen_seeds() {
 }
 
 #[test]
-fn a_caught_bug_is_replayed_and_reduced() {
-    let verdict = hunt(("repair-not-sent", ""), 1, SEEDS, &Options::default());
-    let (outcome, _) = verdict.caught.expect("a bug that nobody can miss");
+fn a_detected_mutant_is_replayed_and_shrunk() {
+    let mutant = Mutant {
+        name: "retransmission-not-sent",
+        what: "",
+    };
+    let result = search(mutant, 1, SEEDS, &Options::default());
+    let (outcome, _) = result.caught.expect("a mutant that every run detects");
     let options = Options {
-        bug: Some("repair-not-sent"),
+        mutant: Some("retransmission-not-sent"),
         readable: true,
         ..Options::default()
     };
     let again = run_guarded(outcome.seed, &options);
     assert_eq!(again.violations, outcome.violations);
     assert_eq!(again.hash, outcome.hash);
-    let reduced = pteros_sim::reduce(&outcome, &options);
+    let reduced = pteros_sim::shrink(&outcome, &options);
     assert!(!reduced.without.is_empty());
     let smaller = run_guarded(outcome.seed, &reduced);
     assert!(!smaller.violations.is_empty(), "reduced too far");
-    let command = reduced.replay(outcome.seed);
-    assert!(command.contains("--bug repair-not-sent --") || command.ends_with("repair-not-sent"));
+    let command = reduced.replay_command(outcome.seed);
+    assert!(
+        command.contains("--mutant retransmission-not-sent --")
+            || command.ends_with("retransmission-not-sent")
+    );
 }
 
 #[test]
-fn seeds_with_mishaps_are_sound() {
+fn seeds_with_tolerated_faults_keep_all_invariants() {
     for seed in 1..31 {
         let options = Options {
-            forced: vec![Fault::Mishap],
+            forced: vec![Fault::FaultPoints],
             ..Options::default()
         };
         let outcome = run_guarded(seed, &options);
@@ -117,7 +132,7 @@ fn seeds_with_mishaps_are_sound() {
             outcome.violations.is_empty(),
             "{:#?}\nreplay: {}",
             outcome.violations,
-            options.replay(seed)
+            options.replay_command(seed)
         );
     }
 }

@@ -1,21 +1,21 @@
-//! The seeds that every test run tries: whole graphs under random faults, which
-//! must keep every invariant and converge after healing.
+//! Seeds of every test run: whole graphs under random faults, which must keep all
+//! invariants and converge after healing.
 
 use pteros_sim::plan::{Fault, Options};
-use pteros_sim::{Outcome, run, run_guarded};
+use pteros_sim::{RunOutcome, run, run_guarded};
 
-fn assert_sound(outcome: &Outcome) {
+fn assert_sound(outcome: &RunOutcome) {
     let seed = outcome.seed;
     assert!(
         outcome.violations.is_empty(),
         "{:#?}\nreplay: {}",
         outcome.violations,
-        Options::default().replay(seed)
+        Options::default().replay_command(seed)
     );
 }
 
-/// Seeds in which processes come back.
-const RETURNS: std::ops::Range<u64> = 1..21;
+/// Seeds with GUID reuse.
+const GUID_REUSE_SEEDS: std::ops::Range<u64> = 1..21;
 
 fn assert_all_sound(seeds: std::ops::Range<u64>) {
     for seed in seeds {
@@ -23,7 +23,7 @@ fn assert_all_sound(seeds: std::ops::Range<u64>) {
     }
 }
 
-// Four parts, so that the test runner shares them out to its threads.
+// Four parts, so that the test runner can use several threads.
 
 #[test]
 fn graphs_survive_their_faults_1_to_50() {
@@ -45,56 +45,59 @@ fn graphs_survive_their_faults_151_to_200() {
     assert_all_sound(151..201);
 }
 
-/// A sample in pieces whose lifespan ended at the writer was asked for without
-/// end: requests for fragments of what is gone went unanswered.
+/// A fragmented sample whose lifespan ended at the writer was requested without
+/// end: NACK_FRAGs for it got no reply.
 #[test]
-fn expired_samples_in_pieces_hold_nobody_up_729() {
+fn expired_fragmented_samples_block_no_reader_729() {
     assert_all_sound(729..730);
 }
 
-/// A volatile reader that lost its writer through a cut in one direction got
-/// the writer's whole history when it met it again.
+/// A volatile reader that lost its writer through a one-way outage got the whole
+/// history of the writer after the next match.
 #[test]
-fn a_cut_in_one_direction_brings_nothing_twice_464() {
+fn a_one_way_outage_delivers_no_sample_twice_464() {
     assert_all_sound(464..465);
 }
 
-/// A coherent set with a hole was dropped before what its publisher had written
-/// earlier had come, which then counted as too late.
+/// A coherent set with a hole was dropped before older samples of its publisher
+/// came, which then counted as late.
 #[test]
-fn a_dropped_set_makes_nothing_late_4359() {
+fn a_dropped_coherent_set_makes_no_sample_late_4359() {
     assert_all_sound(4359..4360);
 }
 
-/// A stranger whose lease never ends is asked for acknowledgements for ever, by
-/// the writer of the graph too, which was taken for traffic without reason.
+/// An attacker with an infinite lease is asked for acknowledgements for ever, also
+/// by the writer of the graph. The check took this for unexpected traffic.
 #[test]
-fn a_stranger_that_stays_excuses_what_it_is_asked_6050() {
+fn traffic_to_an_attacker_with_an_infinite_lease_is_expected_6050() {
     assert_all_sound(6050..6051);
 }
 
-/// A process that came back with the GUID of the one that died (same host, same
-/// process id) was taken for it, and its numbers for old ones. Where the dead
-/// had said just as much as its successor, one peer in a hundred still cannot
-/// tell: of twenty seeds at most one may show it.
+/// A process that reused the GUID prefix of a dead one (same host and process id)
+/// was taken for it, and its sequence numbers for old ones. If the dead process had
+/// sent equally much, one peer in a hundred still cannot distinguish them: at most
+/// one of twenty seeds may show it.
 #[test]
-fn a_process_that_comes_back_with_its_old_guid_is_met_again() {
+fn a_process_that_reuses_its_old_guid_prefix_is_rediscovered() {
     let options = Options {
-        forced: vec![Fault::Crash, Fault::Return],
+        forced: vec![Fault::Crash, Fault::GuidReuse],
         ..Options::default()
     };
     let mut mistaken = Vec::new();
-    for seed in RETURNS {
+    for seed in GUID_REUSE_SEEDS {
         let violations = run_guarded(seed, &options).violations;
         if !violations.is_empty() {
-            mistaken.push(format!("{violations:#?}\nreplay: {}", options.replay(seed)));
+            mistaken.push(format!(
+                "{violations:#?}\nreplay: {}",
+                options.replay_command(seed)
+            ));
         }
     }
     assert!(mistaken.len() <= 1, "{mistaken:#?}");
 }
 
 #[test]
-fn a_seed_always_does_the_same() {
+fn a_seed_is_deterministic() {
     for seed in 1..8 {
         let options = Options::default();
         let first = run(seed, &options);
@@ -103,16 +106,19 @@ fn a_seed_always_does_the_same() {
             readable: true,
             ..options
         };
-        let told = run(seed, &readable);
-        assert_eq!(first.hash, told.hash, "seed {seed}: looking changes it");
-        assert!(!told.lines.is_empty());
+        let readable_outcome = run(seed, &readable);
+        assert_eq!(
+            first.hash, readable_outcome.hash,
+            "seed {seed}: looking changes it"
+        );
+        assert!(!readable_outcome.lines.is_empty());
     }
 }
 
 #[test]
-fn the_runs_are_worth_running() {
+fn runs_exercise_every_feature() {
     let outcomes: Vec<_> = (1..21).map(|seed| run(seed, &Options::default())).collect();
-    let sum = |f: fn(&Outcome) -> u64| outcomes.iter().map(f).sum::<u64>();
+    let sum = |f: fn(&RunOutcome) -> u64| outcomes.iter().map(f).sum::<u64>();
     assert!(sum(|o| o.messages.0) > 5_000, "too few messages");
     assert!(sum(|o| o.messages.1) > 5_000, "too few samples taken");
     assert!(sum(|o| o.matches) > 500, "too few matches");

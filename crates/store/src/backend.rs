@@ -1,5 +1,5 @@
-//! How the database reaches its file: as the database's own backend does, but
-//! for the sync, which a store that need not outlive a power cut leaves out.
+//! Storage backend of the database: as the database's own file backend, but without
+//! the sync for a store that need not survive a power cut.
 
 use std::io;
 use std::ops::Bound;
@@ -11,10 +11,10 @@ use redb::{BackendError, StorageBackend};
 #[derive(Debug)]
 pub(crate) struct Backend {
     pub file: FileBackend,
-    /// Whether a commit waits for the disk. Without it the system has the
-    /// bytes, in order: a killed process loses nothing, a power cut may.
+    /// Whether a commit syncs to the disk. Without a sync the kernel has the bytes,
+    /// in order: a killed process loses nothing, a power cut may lose all.
     pub syncs: bool,
-    /// The most bytes the file may have, for tests of a disk that is full.
+    /// Largest file size, bytes, for tests of a full disk.
     pub file_bytes_max: u64,
 }
 
@@ -37,9 +37,10 @@ impl StorageBackend for Backend {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        match self.syncs {
-            true => self.file.sync_data(),
-            false => Ok(()),
+        if self.syncs {
+            self.file.sync_data()
+        } else {
+            Ok(())
         }
     }
 

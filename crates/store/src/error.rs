@@ -1,42 +1,42 @@
-//! Why a store cannot be opened or written: the file, what is wrong, the way
-//! out.
+//! Errors of opening and writing a store: the file, the problem and its remedy.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What went wrong with a store. Nothing is ever deleted because of it.
+/// A problem with a store. The store is never deleted because of it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreError {
-    /// No folder is known to put stores into.
+    /// No folder for stores is configured.
     #[error(
         "durability transient and persistent need a folder for the store, and none of PTEROS_STORE_DIR, ROS_HOME, XDG_STATE_HOME and HOME is set or read; set PTEROS_STORE_DIR or the context's `store_folder`"
     )]
     NoFolder,
-    /// The name cannot be a file's.
+    /// The name cannot be a file name.
     #[error("store name {name:?}: {reason}; use 1 to 200 bytes of text")]
     Name {
-        /// As given.
+        /// The given name.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
-    /// The folder or file cannot be made, read or written.
-    #[error("store {path}: {verb}: {reason}; {way_out}", path = path.display())]
+    /// The folder or file cannot be created, read or written.
+    /// #bbd81
+    #[error("store {path}: {action}: {reason}; {hint}", path = path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried.
-        verb: &'static str,
-        /// The system's word.
+        /// The failed action.
+        action: &'static str,
+        /// The system's error.
         reason: String,
         /// Its kind.
         kind: io::ErrorKind,
-        /// What to do.
-        way_out: &'static str,
+        /// The remedy.
+        hint: &'static str,
     },
-    /// Another publisher, of this process or another, has it open.
+    /// Another publisher, in this process or another, has it open.
     #[error(
         "store {path} is in use by another publisher; give this one a name of its own (option `store`), or end the other", path = path.display()
     )]
@@ -44,17 +44,17 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// Its content is damaged, or it is no store.
+    /// Its content is damaged, or the file is not a store.
     #[error(
         "store {path} is damaged or no store: {reason}; it was left as it is: move it away to keep it, or remove it with `pteros store clear`", path = path.display()
     )]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The problem.
         reason: String,
     },
-    /// A later version wrote it.
+    /// It was written by a later version.
     #[error(
         "store {path} has format {found}, this version reads up to {known}; run the newer version, or name another store", path = path.display()
     )]
@@ -63,10 +63,10 @@ pub enum StoreError {
         path: PathBuf,
         /// Its format.
         found: u32,
-        /// The newest known here.
+        /// The newest format of this version.
         known: u32,
     },
-    /// It holds samples of something else.
+    /// It holds samples of another topic or type.
     #[error(
         "store {path} holds topic {topic:?} of type {type_name:?}, not {wanted}; name another store, or remove it with `pteros store clear`", path = path.display()
     )]
@@ -77,7 +77,7 @@ pub enum StoreError {
         topic: String,
         /// Its type.
         type_name: String,
-        /// What was asked for.
+        /// The requested one.
         wanted: String,
     },
     /// A KEEP_ALL store holds more than the limits allow.
@@ -96,10 +96,10 @@ pub enum StoreError {
         /// The limit on bytes.
         bytes_max: u64,
     },
-    /// The process has no thread for storing.
+    /// The storing thread cannot be started.
     #[error("start the storing thread: {0}")]
     Thread(String),
-    /// A simulated world has no disk.
+    /// A simulated environment has no disk.
     #[error("durability transient and persistent need a disk, and this environment has none")]
     NoDisk,
 }

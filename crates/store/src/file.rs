@@ -1,6 +1,6 @@
-//! One store's file: a table of samples in the order in which they were
-//! written, and a table that says what they are. Every change is one
-//! transaction: it is there whole, or not at all.
+//! File of one store: a table of samples in the order in which they were written,
+//! and a table that describes them. Every change is one transaction: it is written
+//! whole, or not at all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -16,7 +16,7 @@ use redb::{
 
 use crate::backend::Backend;
 use crate::error::StoreError;
-use crate::index::{Index, NoRoom};
+use crate::index::{Index, LimitExceeded};
 use crate::sample::StoredSample;
 use crate::store::{Safety, StoreSpec};
 
@@ -24,23 +24,23 @@ const SAMPLES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("samples")
 const ABOUT: TableDefinition<'_, &str, &str> = TableDefinition::new("about");
 const NUMBERS: TableDefinition<'_, &str, u32> = TableDefinition::new("numbers");
 
-/// Version of the tables' meaning.
+/// Version of the tables' format.
 const FORMAT: u32 = 1;
 
-/// The database's own memory; it is read once, when it is opened.
+/// The database's cache; the file is read once, when it is opened.
 const CACHE_BYTES: usize = 4 << 20;
 
 const UNWRITABLE: &str = "make it writable, or name another folder in PTEROS_STORE_DIR";
 const UNREADABLE: &str = "check the disk and the rights of the file";
 
-/// What a store holds.
+/// Content of a store.
 #[derive(Clone, Debug)]
-pub struct Contents {
+pub struct StoreContents {
     /// The store's name.
     pub name: String,
-    /// The topic, as it is on the wire.
+    /// The DDS topic name.
     pub topic: String,
-    /// The type, as it is on the wire.
+    /// The DDS type name.
     pub type_name: String,
     /// The samples, oldest first.
     pub samples: Vec<StoredSample>,
@@ -55,9 +55,9 @@ pub(crate) struct StoreFile {
 }
 
 impl StoreFile {
-    /// Opens or makes the file; what it holds comes along, oldest first. A
-    /// damaged file of a store that need not outlive a power cut is moved
-    /// aside; any other stays where it is and is an error.
+    /// Opens or creates the file, and returns its samples, oldest first. A damaged
+    /// file of a store that need not survive a power cut is moved aside. Any other
+    /// damaged file is left unchanged and is an error.
     pub fn open(
         spec: &StoreSpec,
         wall_nanos: i64,
@@ -67,7 +67,7 @@ impl StoreFile {
                 let aside = move_aside(&path)?;
                 tracing::warn!(
                     "store {} is damaged ({reason}), as a power cut leaves a transient one; moved \
-                     to {} and begun anew",
+                     to {} and started empty",
                     path.display(),
                     aside.display()
                 );
@@ -82,8 +82,8 @@ impl StoreFile {
         wall_nanos: i64,
     ) -> Result<(Self, Vec<StoredSample>), StoreError> {
         let path = spec.path();
-        let database = guarded(&path, || database(spec, &path))?;
-        let known = guarded(&path, || contents(&database, &path))?;
+        let database = catch_panics(&path, || database(spec, &path))?;
+        let known = catch_panics(&path, || contents(&database, &path))?;
         let mut file = Self {
             index: Index::new(spec.retention),
             path,
@@ -101,12 +101,12 @@ impl StoreFile {
                 wanted: format!("{:?} of type {:?}", spec.topic, spec.type_name),
             });
         }
-        let samples = file.settle(wall_nanos, numbers, contents.samples)?;
+        let samples = file.apply_retention(wall_nanos, numbers, contents.samples)?;
         Ok((file, samples))
     }
 
-    /// Brings what was found under the present retention.
-    fn settle(
+    /// Applies the current retention to the samples found.
+    fn apply_retention(
         &mut self,
         wall_nanos: i64,
         numbers: Vec<u64>,
@@ -114,7 +114,7 @@ impl StoreFile {
     ) -> Result<Vec<StoredSample>, StoreError> {
         let mut kept: BTreeMap<u64, StoredSample> = BTreeMap::new();
         for (number, sample) in numbers.into_iter().zip(samples) {
-            self.index.place(number, &sample);
+            self.index.restore(number, &sample);
             kept.insert(number, sample);
         }
         let mut leaving = self.index.clean_up(wall_nanos);
@@ -139,9 +139,10 @@ impl StoreFile {
         Ok(kept.into_values().collect())
     }
 
-    /// Takes in samples, oldest first, as one change. Returns why some found
-    /// no place. After an error the file is to be opened anew.
-    pub fn commit(&mut self, batch: &[StoredSample]) -> Result<Vec<NoRoom>, StoreError> {
+    /// Adds samples, oldest first, as one transaction. Returns the exceeded limits
+    /// of samples that were not added. After an error the file must be opened
+    /// again.
+    pub fn commit(&mut self, batch: &[StoredSample]) -> Result<Vec<LimitExceeded>, StoreError> {
         let mut arriving: BTreeMap<u64, &StoredSample> = BTreeMap::new();
         let mut leaving = Vec::new();
         let mut refused = Vec::new();
@@ -152,13 +153,13 @@ impl StoreFile {
                     arriving.insert(number, sample);
                     leaving.extend(replaced);
                 }
-                Err(no_room) => refused.push(no_room),
+                Err(exceeded) => refused.push(exceeded),
             }
             if sample.disposed {
                 leaving.extend(self.index.clean_up(sample.ended_nanos));
             }
         }
-        // What came and went within the batch is never written.
+        // Samples that were added and removed within the batch are never written.
         leaving.retain(|number| arriving.remove(number).is_none());
         if !(arriving.is_empty() && leaving.is_empty()) {
             self.write(&leaving, &arriving)?;
@@ -206,9 +207,9 @@ impl StoreFile {
 
     fn transaction(
         &self,
-        fill: impl FnOnce(&redb::WriteTransaction) -> Result<(), Failure>,
+        fill: impl FnOnce(&redb::WriteTransaction) -> Result<(), FileFailure>,
     ) -> Result<(), StoreError> {
-        guarded(&self.path, || {
+        catch_panics(&self.path, || {
             let change = self.database.begin_write()?;
             fill(&change)?;
             Ok(change.commit()?)
@@ -219,24 +220,24 @@ impl StoreFile {
 /// Reads a store that no publisher has open, for tools.
 ///
 /// # Errors
-/// See [`StoreError`]; a file that does not exist is not made.
-pub fn read(path: &Path) -> Result<Contents, StoreError> {
+/// See [`StoreError`]. A file that does not exist is not created.
+pub fn read(path: &Path) -> Result<StoreContents, StoreError> {
     let open = || {
         let mut builder = Builder::new();
         builder.set_cache_size(CACHE_BYTES);
         let database = builder.open(path)?;
         contents(&database, path)
     };
-    match guarded(path, open)? {
+    match catch_panics(path, open)? {
         Some((contents, _)) => Ok(contents),
         None => Err(StoreError::Corrupt {
             path: path.to_owned(),
-            reason: "it does not say what it holds".into(),
+            reason: "the description of its content is missing".into(),
         }),
     }
 }
 
-fn database(spec: &StoreSpec, path: &Path) -> Result<Database, Failure> {
+fn database(spec: &StoreSpec, path: &Path) -> Result<Database, FileFailure> {
     fs::create_dir_all(&spec.folder)?;
     let is_new = !path.exists();
     let file = OpenOptions::new()
@@ -246,7 +247,7 @@ fn database(spec: &StoreSpec, path: &Path) -> Result<Database, Failure> {
         .truncate(false)
         .open(path)?;
     if is_new && spec.safety == Safety::Disk {
-        // Else a power cut may take the file's name.
+        // Otherwise a power cut may lose the file's name.
         fs::File::open(&spec.folder)?.sync_all()?;
     }
     let backend = Backend {
@@ -258,14 +259,17 @@ fn database(spec: &StoreSpec, path: &Path) -> Result<Database, Failure> {
     builder.set_cache_size(CACHE_BYTES);
     let mut database = builder.create_with_backend(backend)?;
     if !is_new {
-        // All of it is read anyway; this also finds what a worn disk changed.
+        // The whole file is read anyway; this also detects bit errors of the disk.
         database.check_integrity()?;
     }
     Ok(database)
 }
 
-/// What a database holds, with the places; `None` when it is new.
-fn contents(database: &Database, path: &Path) -> Result<Option<(Contents, Vec<u64>)>, Failure> {
+/// The content of a database with its sample numbers; `None` when it is new.
+fn contents(
+    database: &Database,
+    path: &Path,
+) -> Result<Option<(StoreContents, Vec<u64>)>, FileFailure> {
     let view = database.begin_read()?;
     let numbers = match view.open_table(NUMBERS) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(None),
@@ -273,21 +277,22 @@ fn contents(database: &Database, path: &Path) -> Result<Option<(Contents, Vec<u6
     };
     let format = numbers.get("format")?.map_or(0, |format| format.value());
     if format != FORMAT {
-        return Err(Failure::Store(match format > FORMAT {
-            true => StoreError::Newer {
+        return Err(FileFailure::Store(if format > FORMAT {
+            StoreError::Newer {
                 path: path.to_owned(),
                 found: format,
                 known: FORMAT,
-            },
-            false => corrupt(path, format!("its format is {format}")),
+            }
+        } else {
+            corrupt(path, format!("its format is {format}"))
         }));
     }
     let about = view.open_table(ABOUT)?;
-    let text = |key: &str| -> Result<String, Failure> {
+    let text = |key: &str| -> Result<String, FileFailure> {
         let value = about.get(key)?;
         Ok(value.map_or_else(String::new, |text| text.value().to_owned()))
     };
-    let mut contents = Contents {
+    let mut contents = StoreContents {
         name: text("name")?,
         topic: text("topic")?,
         type_name: text("type")?,
@@ -297,8 +302,8 @@ fn contents(database: &Database, path: &Path) -> Result<Option<(Contents, Vec<u6
     for entry in view.open_table(SAMPLES)?.iter()? {
         let (number, value) = entry?;
         let Some(sample) = StoredSample::decode(value.value()) else {
-            let reason = format!("sample {} has no head", number.value());
-            return Err(Failure::Store(corrupt(path, reason)));
+            let reason = format!("sample {} is too short for its header", number.value());
+            return Err(FileFailure::Store(corrupt(path, reason)));
         };
         places.push(number.value());
         contents.samples.push(sample);
@@ -306,13 +311,13 @@ fn contents(database: &Database, path: &Path) -> Result<Option<(Contents, Vec<u6
     Ok(Some((contents, places)))
 }
 
-/// Finds a name that is free beside the file and gives it that.
+/// Renames the file to a free name beside it.
 fn move_aside(path: &Path) -> Result<PathBuf, StoreError> {
-    let free = (1..=ASIDE_MAX)
+    let free = (1..=DAMAGED_MAX)
         .map(|n| path.with_extension(format!("damaged-{n}")))
         .find(|candidate| !candidate.exists());
     let Some(aside) = free else {
-        let reason = format!("{ASIDE_MAX} damaged ones lie beside it already");
+        let reason = format!("{DAMAGED_MAX} damaged files are in its folder already");
         return Err(corrupt(path, reason));
     };
     match fs::rename(path, &aside) {
@@ -321,17 +326,17 @@ fn move_aside(path: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Damaged transient stores kept beside a new one.
-const ASIDE_MAX: u32 = 9;
+/// Limit of damaged transient stores kept beside a new one.
+const DAMAGED_MAX: u32 = 9;
 
-/// Whatever may fail below, before it knows the file's name.
-enum Failure {
+/// An error before the file's name is known.
+enum FileFailure {
     Store(StoreError),
     Io(io::Error),
     Database(redb::Error),
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for FileFailure {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -339,7 +344,7 @@ impl From<io::Error> for Failure {
 
 macro_rules! database_failures {
     ($( $error:ty ),+) => {
-        $( impl From<$error> for Failure {
+        $( impl From<$error> for FileFailure {
             fn from(error: $error) -> Self {
                 Self::Database(error.into())
             }
@@ -355,39 +360,42 @@ database_failures!(
     CommitError
 );
 
-/// Runs `work` on the file and tells its failure in our words. The database
-/// asserts what it reads in places: a panic there is a damaged file.
-fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, StoreError> {
+/// Runs `work` on the file and converts its errors. The database asserts what it
+/// reads in places: a panic there means a damaged file.
+fn catch_panics<T>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, FileFailure>,
+) -> Result<T, StoreError> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(failure)) => Err(named(path, failure)),
-        Err(_) => Err(corrupt(path, "the database cannot follow it".into())),
+        Err(_) => Err(corrupt(path, "the database cannot read it".into())),
     }
 }
 
-fn named(path: &Path, failure: Failure) -> StoreError {
+fn named(path: &Path, failure: FileFailure) -> StoreError {
     use redb::Error;
     match failure {
-        Failure::Store(error) => error,
-        Failure::Io(e) => io_error(path, "open it", e, UNWRITABLE),
-        Failure::Database(Error::DatabaseAlreadyOpen) => StoreError::Locked {
+        FileFailure::Store(error) => error,
+        FileFailure::Io(e) => io_error(path, "open it", e, UNWRITABLE),
+        FileFailure::Database(Error::DatabaseAlreadyOpen) => StoreError::Locked {
             path: path.to_owned(),
         },
-        // What is no database, or ends too early.
-        Failure::Database(Error::Io(e))
+        // The file is not a database, or too short.
+        FileFailure::Database(Error::Io(e))
             if [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof].contains(&e.kind()) =>
         {
             corrupt(path, e.to_string())
         }
-        Failure::Database(Error::Io(e)) if e.kind() == io::ErrorKind::StorageFull => {
-            io_error(path, "write it", e, "make room on the disk")
+        FileFailure::Database(Error::Io(e)) if e.kind() == io::ErrorKind::StorageFull => {
+            io_error(path, "write it", e, "free space on the disk")
         }
-        Failure::Database(Error::Io(e)) => io_error(path, "read or write it", e, UNREADABLE),
-        Failure::Database(Error::UpgradeRequired(found)) => corrupt(
+        FileFailure::Database(Error::Io(e)) => io_error(path, "read or write it", e, UNREADABLE),
+        FileFailure::Database(Error::UpgradeRequired(found)) => corrupt(
             path,
             format!("the database's own format {found} is no longer read"),
         ),
-        Failure::Database(error) => corrupt(path, error.to_string()),
+        FileFailure::Database(error) => corrupt(path, error.to_string()),
     }
 }
 
@@ -400,15 +408,15 @@ fn corrupt(path: &Path, reason: String) -> StoreError {
 
 pub(crate) fn io_error(
     path: &Path,
-    verb: &'static str,
+    action: &'static str,
     source: io::Error,
-    way_out: &'static str,
+    hint: &'static str,
 ) -> StoreError {
     StoreError::Io {
         path: path.to_owned(),
-        verb,
+        action,
         reason: source.to_string(),
         kind: source.kind(),
-        way_out,
+        hint,
     }
 }

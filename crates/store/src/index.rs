@@ -1,15 +1,16 @@
-//! What is in a store, without the payloads: decides what a new sample
-//! replaces and what finds no place. A plain value; the file follows it.
+//! Index of a store without the payloads. It decides which samples a new one
+//! replaces, and which one exceeds a limit. A plain value; the file follows its
+//! decisions.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::retention::Retention;
 use crate::sample::StoredSample;
 
-/// The instance of a sample; topics without keys have the one of `None`.
+/// The instance of a sample; `None` for topics without keys.
 type Key = Option<[u8; 16]>;
 
-/// Numbers are places in the file, in the order in which samples were written.
+/// Sample numbers are the order in which samples were written to the file.
 #[derive(Debug)]
 pub(crate) struct Index {
     retention: Retention,
@@ -21,13 +22,13 @@ pub(crate) struct Index {
 #[derive(Debug, Default)]
 struct Instance {
     numbers: VecDeque<u64>,
-    /// When it ended, if it did.
+    /// When the instance was disposed, if it was.
     ended_nanos: Option<i64>,
 }
 
-/// Which limit a sample would break.
+/// The limit that a sample would exceed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NoRoom {
+pub(crate) enum LimitExceeded {
     Samples,
     Instances,
     SamplesOfInstance,
@@ -56,34 +57,34 @@ impl Index {
         &self.retention
     }
 
-    /// The place for the next sample.
+    /// The number of the next sample.
     pub fn next_number(&self) -> u64 {
         let last = self.samples.last_key_value();
         last.map_or(0, |(number, _)| number.saturating_add(1))
     }
 
-    /// Takes in a sample at `number`, beyond all others, and names those that
-    /// leave for it.
-    pub fn admit(&mut self, number: u64, sample: &StoredSample) -> Result<Vec<u64>, NoRoom> {
+    /// Adds a sample at `number`, after all others, and returns the samples that it
+    /// replaces.
+    pub fn admit(&mut self, number: u64, sample: &StoredSample) -> Result<Vec<u64>, LimitExceeded> {
         let key = sample.key_hash;
         let weight = sample.weight();
         let (depth, replaces) = self.retention.per_instance();
         let of_instance = self.instances.get(&key).map_or(0, |i| i.numbers.len());
         if weight > self.retention.bytes_max {
-            return Err(NoRoom::Bytes);
+            return Err(LimitExceeded::Bytes);
         }
         if of_instance == 0 && self.instances.len() >= self.retention.instances_max.max(1) {
-            return Err(NoRoom::Instances);
+            return Err(LimitExceeded::Instances);
         }
         if !replaces {
             if of_instance >= depth {
-                return Err(NoRoom::SamplesOfInstance);
+                return Err(LimitExceeded::SamplesOfInstance);
             }
             if self.samples.len() >= self.retention.samples_max() {
-                return Err(NoRoom::Samples);
+                return Err(LimitExceeded::Samples);
             }
             if self.bytes.saturating_add(weight) > self.retention.bytes_max {
-                return Err(NoRoom::Bytes);
+                return Err(LimitExceeded::Bytes);
             }
         }
         let mut leaving = Vec::new();
@@ -100,12 +101,12 @@ impl Index {
             self.remove(oldest);
             leaving.push(oldest);
         }
-        self.place(number, sample);
+        self.restore(number, sample);
         Ok(leaving)
     }
 
-    /// Takes in a sample that is in the file, whatever the limits.
-    pub fn place(&mut self, number: u64, sample: &StoredSample) {
+    /// Restores a sample of the file, regardless of limits.
+    pub fn restore(&mut self, number: u64, sample: &StoredSample) {
         let key = sample.key_hash;
         self.samples.insert(number, (key, sample.weight()));
         self.bytes = self.bytes.saturating_add(sample.weight());
@@ -114,7 +115,7 @@ impl Index {
         instance.ended_nanos = sample.disposed.then_some(sample.ended_nanos);
     }
 
-    /// Removes all instances whose end is older than the clean-up delay.
+    /// Removes instances that were disposed before the clean-up delay.
     pub fn clean_up(&mut self, wall_nanos: i64) -> Vec<u64> {
         let delay = self.retention.cleanup_nanos;
         if delay < 0 {
@@ -133,8 +134,8 @@ impl Index {
         leaving
     }
 
-    /// Removes what the retention has no place for any more: `None` if that
-    /// would take from a store that keeps all.
+    /// Removes samples beyond the limits. `None` if that would remove samples of a
+    /// KEEP_ALL store.
     pub fn shrink(&mut self) -> Option<Vec<u64>> {
         let (depth, replaces) = self.retention.per_instance();
         let mut leaving = Vec::new();
@@ -157,7 +158,7 @@ impl Index {
         (replaces || leaving.is_empty()).then_some(leaving)
     }
 
-    /// The oldest sample of an instance that holds `count` or more.
+    /// The oldest sample of an instance with `count` or more samples.
     fn oldest_beyond(&self, key: &Key, count: usize) -> Option<u64> {
         let numbers = &self.instances.get(key)?.numbers;
         numbers.front().copied().filter(|_| numbers.len() >= count)
@@ -169,7 +170,7 @@ impl Index {
         };
         self.bytes = self.bytes.saturating_sub(weight);
         if let Some(instance) = self.instances.get_mut(&key) {
-            // The oldest, nearly always.
+            // Usually the oldest.
             instance.numbers.retain(|n| *n != number);
             if instance.numbers.is_empty() {
                 self.instances.remove(&key);
@@ -254,17 +255,17 @@ mod tests {
             let mut index = index(depth, |r| r.instances_max = 2);
             assert!(index.admit(0, &of(1)).is_ok());
             assert!(index.admit(1, &of(2)).is_ok());
-            assert_eq!(index.admit(2, &of(3)), Err(NoRoom::Instances));
+            assert_eq!(index.admit(2, &of(3)), Err(LimitExceeded::Instances));
             assert!(index.admit(2, &of(2)).is_ok());
         }
         let mut all = index(Depth::KeepAll, |r| r.samples_per_instance_max = 1);
         assert!(all.admit(0, &of(1)).is_ok());
-        assert_eq!(all.admit(1, &of(1)), Err(NoRoom::SamplesOfInstance));
+        assert_eq!(all.admit(1, &of(1)), Err(LimitExceeded::SamplesOfInstance));
         assert!(all.admit(1, &of(2)).is_ok());
     }
 
     #[test]
-    fn an_instance_that_ended_is_cleaned_up_after_its_delay_unless_it_came_back() {
+    fn a_disposed_instance_is_cleaned_up_after_its_delay_unless_it_is_written_again() {
         let mut index = index(Depth::KeepAll, |r| r.cleanup_nanos = 100);
         for (number, s) in [of(1), sample(1, true, 1_000), sample(2, true, 1_000), of(2)]
             .iter()
@@ -285,7 +286,7 @@ mod tests {
         let filled = |depth| {
             let mut index = index(depth, |_| {});
             for number in 0..4 {
-                index.place(number, &of(0));
+                index.restore(number, &of(0));
             }
             index
         };

@@ -1,27 +1,27 @@
-//! Names of stores and of their files, and what lies in a folder.
+//! Names of stores and of their files, and the stores in a folder.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::file::{Contents, io_error, read};
+use crate::file::{StoreContents, io_error, read};
 
-/// How files of stores end.
+/// Extension of store files.
 pub const FILE_EXTENSION: &str = "redb";
 
-/// The longest file name before its ending; of longer ones the rest becomes a
-/// hash.
+/// Limit of a file name without extension, bytes. The rest of a longer name is
+/// replaced by a hash.
 pub const NAME_BYTES_MAX: usize = 200;
 
-/// The name of a publisher's store if it is given none: the same after every
-/// restart, another for each domain, node and topic.
+/// The default name of a publisher's store: the same after every restart, and
+/// different for each domain, node and topic.
 pub fn default_name(domain_id: u32, node: &str, topic: &str) -> String {
     format!("{domain_id}{node}:{topic}")
 }
 
-/// The file of that name: slashes become `%`, what else is no letter, digit
-/// or one of `._-:` becomes `=` and its number.
+/// The file name of a store: slashes become `%`; other characters than letters,
+/// digits and `._-:` become `=` and their number.
 ///
 /// # Errors
 /// [`StoreError::Name`] for an empty name.
@@ -36,7 +36,7 @@ pub fn file_name(name: &str) -> Result<String, StoreError> {
     for (at, byte) in name.bytes().enumerate() {
         match byte {
             b'/' => file.push('%'),
-            // No hidden file.
+            // Not a hidden file.
             b'.' if at > 0 => file.push('.'),
             b'_' | b'-' | b':' => file.push(char::from(byte)),
             _ if byte.is_ascii_alphanumeric() => file.push(char::from(byte)),
@@ -58,23 +58,22 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     })
 }
 
-/// One file of a folder of stores.
+/// A file in a folder of stores.
 #[derive(Debug)]
-pub struct Listed {
+pub struct StoreListing {
     /// The file.
     pub path: PathBuf,
     /// Its size, bytes.
     pub file_bytes: u64,
-    /// What it holds, or why that cannot be told.
-    pub contents: Result<Contents, StoreError>,
+    /// Its content, or why it cannot be read.
+    pub contents: Result<StoreContents, StoreError>,
 }
 
-/// The stores of a folder, by file name. A folder that does not exist has
-/// none.
+/// Lists the stores of a folder, by file name. A missing folder has none.
 ///
 /// # Errors
 /// [`StoreError::Io`] if the folder cannot be read.
-pub fn list(folder: &Path) -> Result<Vec<Listed>, StoreError> {
+pub fn list(folder: &Path) -> Result<Vec<StoreListing>, StoreError> {
     let failed = |e| io_error(folder, "list it", e, "check the rights of the folder");
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -85,7 +84,7 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>, StoreError> {
         let entry = entry.map_err(failed)?;
         let path = entry.path();
         if path.extension().is_some_and(|e| e == FILE_EXTENSION) {
-            stores.push(Listed {
+            stores.push(StoreListing {
                 file_bytes: entry.metadata().map_err(failed)?.len(),
                 contents: read(&path),
                 path,

@@ -1,31 +1,31 @@
-//! What a store keeps: the DURABILITY_SERVICE policy (DDS 1.4 §2.2.3.5) and a
-//! limit on bytes.
+//! Retention: the samples that a store keeps, by the DURABILITY_SERVICE policy (DDS
+//! 1.4 §2.2.3.5) and a limit on bytes.
 
-/// Samples that a KEEP_ALL store holds when RESOURCE_LIMITS name no number; as
-/// many as a living KEEP_ALL publisher keeps.
+/// Sample limit of a KEEP_ALL store without RESOURCE_LIMITS, as for a KEEP_ALL
+/// publisher in memory.
 pub const SAMPLES_MAX_DEFAULT: usize = 5_000;
 
-/// Bytes of samples in one store unless told otherwise: what a living
-/// publisher keeps in memory, for all of a store is loaded when it is opened.
+/// Default limit of the bytes of a store's samples, as for a publisher's cache in
+/// memory, because a store is loaded whole when it is opened.
 pub const BYTES_MAX_DEFAULT: u64 = 256 << 20;
 
-/// How many samples of each instance are kept.
+/// Samples kept per instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
-    /// The newest; at least one.
+    /// The newest ones; at least one.
     KeepLast(usize),
     /// All, up to the limits.
     KeepAll,
 }
 
-/// What stays in the store.
+/// Limits of a store.
 ///
-/// Beyond `samples_max` or `bytes_max` a KEEP_LAST store drops its oldest
-/// sample; a KEEP_ALL store takes no new one and says so, and nothing that is
-/// in it goes. An instance beyond `instances_max` is not taken by either.
+/// Beyond `samples_max` or `bytes_max` a KEEP_LAST store drops its oldest sample; a
+/// KEEP_ALL store refuses the new one and reports it, and keeps its samples. Both
+/// refuse an instance beyond `instances_max`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retention {
-    /// How many of each instance.
+    /// Samples per instance.
     pub depth: Depth,
     /// Samples over all instances.
     pub samples_max: usize,
@@ -36,8 +36,7 @@ pub struct Retention {
     /// Bytes of all samples. The file is larger: pages are not cut to size,
     /// and a change is written beside what it replaces.
     pub bytes_max: u64,
-    /// How long an instance that ended is kept, nanoseconds; negative: for
-    /// ever.
+    /// How long a disposed instance is kept, nanoseconds; negative: forever.
     pub cleanup_nanos: i64,
 }
 
@@ -56,7 +55,8 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Samples of one instance, and whether the oldest makes room.
+    /// Limit of samples per instance, and whether the oldest is dropped at the
+    /// limit.
     pub(crate) fn per_instance(&self) -> (usize, bool) {
         let limit = self.samples_per_instance_max.max(1);
         match self.depth {

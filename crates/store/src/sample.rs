@@ -1,4 +1,4 @@
-//! One sample as it lies in the file.
+//! File format of one sample.
 //!
 //! ```text
 //! 0                16           24           32          40       41        57
@@ -6,19 +6,18 @@
 //! | origin writer  | origin no. | source ns  | ended ns  | flags  | key hash| payload
 //! +----------------+------------+------------+-----------+--------+---------+------...
 //! ```
-//! Numbers are little endian; flags: 1 disposed, 2 has a source time, 4 has a
-//! key.
+//! Numbers are little endian; flags: 1 disposed, 2 has a source time, 4 has a key.
 
 use bytes::Bytes;
 
-/// Bytes before the payload; also what a sample counts for besides it.
+/// Bytes before the payload. They count in a sample's size.
 pub(crate) const HEAD_BYTES: usize = 57;
 
 const DISPOSED: u8 = 1;
 const HAS_SOURCE: u8 = 2;
 const HAS_KEY: u8 = 4;
 
-/// Who first wrote a sample, and which of its samples it was.
+/// The original writer of a sample and its sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Origin {
     /// The writer's GUID.
@@ -27,26 +26,26 @@ pub struct Origin {
     pub sequence: i64,
 }
 
-/// A sample to be kept.
+/// A sample to store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredSample {
-    /// Where it comes from.
+    /// Its original writer and sequence number.
     pub origin: Origin,
-    /// The source time stamped on it, nanoseconds since 1970.
+    /// Its source timestamp, nanoseconds since 1970.
     pub source_nanos: Option<i64>,
     /// The instance, on keyed topics.
     pub key_hash: Option<[u8; 16]>,
-    /// No sample: its instance was disposed of.
+    /// Whether it disposes its instance; it then has no data.
     pub disposed: bool,
-    /// Where it was: the wall clock's time, nanoseconds since 1970, from which
-    /// the clean-up delay counts. Else of no meaning.
+    /// For a disposed instance: the wall-clock time, nanoseconds since 1970, from
+    /// which the clean-up delay counts. Otherwise meaningless.
     pub ended_nanos: i64,
     /// The serialized sample with its encapsulation header.
     pub payload: Bytes,
 }
 
 impl StoredSample {
-    /// What it counts for in limits, bytes.
+    /// Its size in limits, bytes.
     pub fn weight(&self) -> u64 {
         (self.payload.len() + HEAD_BYTES) as u64
     }
@@ -70,7 +69,7 @@ impl StoredSample {
         out
     }
 
-    /// `None` if it is too short to be one.
+    /// `None` if it is too short.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (writer, rest) = bytes.split_first_chunk::<16>()?;
         let (sequence, rest) = rest.split_first_chunk::<8>()?;
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again_and_a_torn_head_is_not() {
+    fn samples_round_trip_and_truncated_headers_are_rejected() {
         let plain = StoredSample {
             origin: Origin {
                 writer: [7; 16],

@@ -1,10 +1,10 @@
-//! A publisher's store: samples wait in memory until the storing thread has
-//! written them, all that wait at once.
+//! A publisher's store: samples wait in memory until the storing thread writes
+//! them, all waiting ones at once.
 //!
-//! What is promised: a sample counts as stored when its batch is committed.
-//! With [`Safety::Process`] the system has it then, and no end of the process
-//! takes it away; with [`Safety::Disk`] the disk has it. A process killed
-//! before loses what waited, and nothing else.
+//! Guarantee: a sample is stored when its batch is committed. With
+//! [`Safety::Process`] the kernel has it then, and no end of the process loses it.
+//! With [`Safety::Disk`] it is on the disk. A process killed before loses only the
+//! waiting samples.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -16,49 +16,48 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::StoreError;
 use crate::file::StoreFile;
-use crate::index::NoRoom;
+use crate::index::LimitExceeded;
 use crate::location::file_name;
 use crate::retention::{Depth, Retention};
 use crate::sample::StoredSample;
-use crate::thread::Storing;
+use crate::thread::StoringThread;
 
-/// Bytes that may wait for the disk, per store. Beyond it a KEEP_LAST store
-/// lets go of the oldest that waits, a KEEP_ALL store takes no new one; both
-/// say so.
+/// Limit of bytes that wait for the disk, per store. Beyond it a KEEP_LAST store
+/// drops the oldest waiting sample, and a KEEP_ALL store refuses the new one. Both
+/// report it.
 pub const WAITING_BYTES_MAX: u64 = 64 << 20;
 
-/// What a stored sample outlives.
+/// Failures that a stored sample survives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Safety {
-    /// The process, however it ends. The file is synced only when it is
-    /// closed: a power cut may take all of it.
+    /// Any end of the process. The file is synced only when it is closed: a power
+    /// cut may lose all of it.
     Process,
-    /// A power cut too: every batch is synced to the disk (`fdatasync`).
+    /// Also a power cut: every batch is synced to the disk (`fdatasync`).
     Disk,
 }
 
-/// What a store is opened with.
+/// Parameters of a store.
 #[derive(Clone, Debug)]
 pub struct StoreSpec {
-    /// The folder of its file; made if need be.
+    /// The folder of its file; created if missing.
     pub folder: PathBuf,
     /// Its name there, see [`file_name`].
     pub name: String,
-    /// The topic, kept to recognise it.
+    /// The topic, stored to detect another one.
     pub topic: String,
-    /// The type, kept to recognise it.
+    /// The type, stored to detect another one.
     pub type_name: String,
-    /// What it keeps.
+    /// Its limits.
     pub retention: Retention,
-    /// What its samples outlive.
+    /// Failures that its samples survive.
     pub safety: Safety,
-    /// The largest its file may grow, bytes; `u64::MAX` for no limit but the
-    /// disk's.
+    /// Largest file size, bytes; `u64::MAX` for no limit.
     pub file_bytes_max: u64,
 }
 
 impl StoreSpec {
-    /// The file. An empty name, which opening refuses, is the folder itself.
+    /// The path of the file. For an empty name, which opening refuses, the folder.
     pub fn path(&self) -> PathBuf {
         match file_name(&self.name) {
             Ok(file) => self.folder.join(file),
@@ -67,18 +66,18 @@ impl StoreSpec {
     }
 }
 
-/// Samples that were published and are not, or not yet, in the store.
+/// Published samples that are not, or not yet, in the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// Samples that will not be stored, since the store was opened.
+    /// Samples that will never be stored, since the store was opened.
     pub total: u64,
     /// Samples that wait for the disk.
     pub waiting: usize,
-    /// Why, with the file and the way out.
+    /// The reason, with file and remedy.
     pub reason: String,
 }
 
-/// Whoever is told of losses.
+/// Callback for lost samples.
 pub type OnLoss = Box<dyn Fn(Loss) + Send + Sync>;
 
 /// Totals of a store.
@@ -90,11 +89,12 @@ pub struct StoreCounts {
     pub bytes: u64,
     /// Samples that wait for the disk.
     pub waiting: usize,
-    /// Samples not stored for lack of room, since it was opened.
+    /// Samples not stored because of a limit, since it was opened.
     pub not_stored: u64,
 }
 
-/// See the module's description. Closed when dropped, which waits for the disk.
+/// A publisher's store; see the module. Dropping it closes it, which waits for the
+/// disk.
 pub struct Store {
     inner: Arc<Inner>,
 }
@@ -109,11 +109,11 @@ impl fmt::Debug for Store {
 
 pub(crate) struct Inner {
     spec: StoreSpec,
-    storing: &'static Storing,
-    waiting: Mutex<Waiting>,
-    /// Signalled when a batch is done.
+    storing: &'static StoringThread,
+    waiting: Mutex<WriteQueue>,
+    /// Signalled after each batch.
     done: Condvar,
-    /// Held while a batch is written; `None` when it has to be opened anew.
+    /// Locked while a batch is written; `None` when it must be opened again.
     file: Mutex<Option<StoreFile>>,
     on_loss: OnLoss,
 }
@@ -125,38 +125,38 @@ impl fmt::Debug for Inner {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WriteQueue {
     samples: VecDeque<StoredSample>,
     bytes: u64,
     /// A batch is being written.
     writing: bool,
-    /// The storing thread knows, or will come by itself.
+    /// The storing thread is scheduled, or will retry by itself.
     scheduled: bool,
     closed: bool,
-    /// The disk refused, and that has been told.
+    /// The disk failed, and this was reported.
     failing: bool,
-    /// So much waits that samples were let go, and that has been told.
+    /// Waiting samples were dropped, and this was reported.
     overrun: bool,
     counts: StoreCounts,
 }
 
 impl Store {
-    /// Opens or makes the store; what it holds comes along, oldest first.
-    /// Blocks for the disk. `wall_nanos`: the wall clock, for the clean-up
-    /// delay. `on_loss` is called, under no lock, by whoever finds out: at
+    /// Opens or creates the store, and returns its samples, oldest first. Blocks
+    /// for the disk. `wall_nanos`: the wall clock, for the clean-up delay.
+    /// `on_loss` is called without a lock, by the thread that detects the loss, at
     /// most once per batch.
     ///
     /// # Errors
-    /// See [`StoreError`]. The file is left as it is then.
+    /// See [`StoreError`]. The file is then left unchanged.
     pub fn open(
         spec: StoreSpec,
         wall_nanos: i64,
         on_loss: OnLoss,
     ) -> Result<(Self, Vec<StoredSample>), StoreError> {
         file_name(&spec.name)?;
-        let storing = Storing::of_process().map_err(|e| StoreError::Thread(e.to_string()))?;
+        let storing = StoringThread::of_process().map_err(|e| StoreError::Thread(e.to_string()))?;
         let (file, samples) = StoreFile::open(&spec, wall_nanos)?;
-        let mut waiting = Waiting::default();
+        let mut waiting = WriteQueue::default();
         waiting.counts.kept = file.samples();
         waiting.counts.bytes = file.bytes();
         let inner = Arc::new(Inner {
@@ -170,8 +170,8 @@ impl Store {
         Ok((Self { inner }, samples))
     }
 
-    /// Has a sample stored soon. Never waits for the disk: it costs a lock, a
-    /// place in a queue and, when the storing thread sleeps, waking it.
+    /// Queues a sample to be stored. Never waits for the disk. Costs a lock, a
+    /// queue entry and, when the storing thread sleeps, a wake-up.
     pub fn put(&self, sample: StoredSample) {
         self.inner.put(sample);
     }
@@ -190,11 +190,11 @@ impl Store {
         }
     }
 
-    /// Waits until nothing waits for the disk, at most `timeout`; whether
-    /// that is so and nothing was refused.
+    /// Waits until no sample waits for the disk, at most `timeout`. Returns whether
+    /// that is so and no sample was refused.
     pub fn wait_until_stored(&self, timeout: Duration) -> bool {
         let mut waiting = self.inner.waiting.lock();
-        let busy = |w: &mut Waiting| !w.samples.is_empty() || w.writing;
+        let busy = |w: &mut WriteQueue| !w.samples.is_empty() || w.writing;
         let in_time = !self
             .inner
             .done
@@ -203,8 +203,8 @@ impl Store {
         in_time && waiting.counts.not_stored == 0
     }
 
-    /// Writes out what waits and lets go of the file. Blocks for the disk;
-    /// what is put later is not stored.
+    /// Writes the waiting samples and closes the file. Blocks for the disk. Later
+    /// samples are not stored.
     pub fn close(&self) {
         self.inner.close();
     }
@@ -228,7 +228,7 @@ impl Inner {
             Depth::KeepAll if waiting.bytes.saturating_add(weight) > WAITING_BYTES_MAX => {
                 waiting.counts.not_stored += 1;
                 drop(waiting);
-                self.tell_overrun();
+                self.report_overrun();
                 return;
             }
             Depth::KeepAll => 0,
@@ -242,14 +242,14 @@ impl Inner {
             self.storing.schedule(self.clone());
         }
         if lost > 0 {
-            self.tell_overrun();
+            self.report_overrun();
         }
     }
 
-    /// Writes what waits as one batch. False if the disk refused: it is to be
-    /// asked again.
+    /// Writes the waiting samples as one batch. Returns false if the disk failed:
+    /// the caller retries.
     pub(crate) fn write_out(&self) -> bool {
-        // Before the queue, so that batches keep their order.
+        // Locked before the queue, so that batches stay in order.
         let mut file = self.file.lock();
         let mut waiting = self.waiting.lock();
         if waiting.closed && waiting.samples.is_empty() {
@@ -276,7 +276,7 @@ impl Inner {
         let reason = match &result {
             Ok(refused) => {
                 waiting.counts.not_stored += refused.len() as u64;
-                refused.first().map(|no_room| self.full_text(*no_room))
+                refused.first().map(|exceeded| self.full_text(*exceeded))
             }
             Err(error) => {
                 let weight: u64 = batch.iter().map(StoredSample::weight).sum();
@@ -307,11 +307,11 @@ impl Inner {
         &self,
         file: &mut Option<StoreFile>,
         batch: &[StoredSample],
-    ) -> Result<Vec<NoRoom>, StoreError> {
+    ) -> Result<Vec<LimitExceeded>, StoreError> {
         let (mut open, missing) = match file.take() {
             Some(open) => (open, batch),
             None => {
-                // The last commit may have come through, for all its error.
+                // The last commit may have succeeded despite its error.
                 let (open, known) = StoreFile::open(&self.spec, i64::MIN)?;
                 let known: BTreeSet<_> = known.iter().map(|sample| sample.origin).collect();
                 let there = batch
@@ -349,8 +349,8 @@ impl Inner {
         self.done.notify_all();
     }
 
-    /// Once, until a batch has been written.
-    fn tell_overrun(&self) {
+    /// Reports once, until a batch has been written.
+    fn report_overrun(&self) {
         let mut waiting = self.waiting.lock();
         if std::mem::replace(&mut waiting.overrun, true) {
             return;
@@ -359,7 +359,7 @@ impl Inner {
             total: waiting.counts.not_stored,
             waiting: waiting.samples.len(),
             reason: format!(
-                "store {}: the disk does not keep up, {} MiB wait for it; publish less, keep \
+                "store {}: the disk is too slow, {} MiB wait for it; publish less, keep \
                  fewer samples, or use a faster disk",
                 self.spec.path().display(),
                 WAITING_BYTES_MAX >> 20
@@ -369,18 +369,18 @@ impl Inner {
         (self.on_loss)(loss);
     }
 
-    fn full_text(&self, no_room: NoRoom) -> String {
+    fn full_text(&self, exceeded: LimitExceeded) -> String {
         let retention = &self.spec.retention;
-        let limit = match no_room {
-            NoRoom::Samples => format!("{} samples", retention.samples_max()),
-            NoRoom::Instances => format!("{} instances", retention.instances_max),
-            NoRoom::SamplesOfInstance => {
+        let limit = match exceeded {
+            LimitExceeded::Samples => format!("{} samples", retention.samples_max()),
+            LimitExceeded::Instances => format!("{} instances", retention.instances_max),
+            LimitExceeded::SamplesOfInstance => {
                 format!(
                     "{} samples of one instance",
                     retention.samples_per_instance_max
                 )
             }
-            NoRoom::Bytes => format!("{} bytes", retention.bytes_max),
+            LimitExceeded::Bytes => format!("{} bytes", retention.bytes_max),
         };
         format!(
             "store {} is full: its limit is {limit}; raise the durability service's resource \
@@ -390,9 +390,9 @@ impl Inner {
     }
 }
 
-impl Waiting {
-    /// Lets go of what a KEEP_LAST store would replace anyway; returns how
-    /// many may have been wanted.
+impl WriteQueue {
+    /// Drops waiting samples that a KEEP_LAST store would replace anyway. Returns
+    /// how many of them may have been stored otherwise.
     fn make_room(&mut self, retention: &Retention, sample: &StoredSample) -> u64 {
         let (depth, _) = retention.per_instance();
         if sample.key_hash.is_none() {

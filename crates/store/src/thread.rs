@@ -1,7 +1,6 @@
-//! The one storing thread of a process: it writes out the stores that have
-//! something waiting, one after the other, and tries again after a second
-//! where the disk refused. Started with the first store; publishing never
-//! waits for it.
+//! The storing thread: one per process. It writes the stores that have waiting
+//! samples, one after another, and retries after a second if the disk fails. It
+//! starts with the first store; publishing never waits for it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,23 +11,23 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::store::Inner;
 
-/// When a disk that refused is asked again.
+/// Pause before a failed disk is retried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Enough for the database, which runs on it.
+/// Enough for the database, which runs on this thread.
 const STACK_BYTES: usize = 1 << 20;
 
-/// The door to the thread.
+/// Handle of the thread.
 #[derive(Debug)]
-pub(crate) struct Storing {
+pub(crate) struct StoringThread {
     ready: Mutex<VecDeque<Arc<Inner>>>,
     work: Condvar,
 }
 
-impl Storing {
+impl StoringThread {
     /// The process's storing thread, started on first use.
     pub fn of_process() -> io::Result<&'static Self> {
-        static SHARED: OnceLock<Storing> = OnceLock::new();
+        static SHARED: OnceLock<StoringThread> = OnceLock::new();
         static STARTED: Mutex<bool> = Mutex::new(false);
         let shared = SHARED.get_or_init(|| Self {
             ready: Mutex::default(),
@@ -42,7 +41,7 @@ impl Storing {
         Ok(shared)
     }
 
-    /// Has a store written out soon.
+    /// Queues a store to be written.
     pub fn schedule(&self, store: Arc<Inner>) {
         self.ready.lock().push_back(store);
         self.work.notify_one();
@@ -72,9 +71,9 @@ impl Storing {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a disk may take seconds, and nobody else may wait so long"
+    reason = "a disk may block for seconds, which no other thread should wait for"
 )]
-fn spawn(shared: &'static Storing) -> io::Result<()> {
+fn spawn(shared: &'static StoringThread) -> io::Result<()> {
     std::thread::Builder::new()
         .name("pteros-store".into())
         .stack_size(STACK_BYTES)

@@ -1,5 +1,5 @@
-//! A process that stores is killed in the middle of it, again and again: its
-//! store opens every time and holds what was committed, in order.
+//! A storing process is killed repeatedly: its store opens every time and holds the
+//! committed samples, in order.
 
 #![allow(
     clippy::disallowed_methods,
@@ -49,15 +49,16 @@ fn sample(sequence: i64) -> StoredSample {
     }
 }
 
-/// Not a test: the process that is killed. Goes on where the store ends, and
-/// says each number once it is stored.
+/// Not a test: the process that is killed. Continues where the store ends, and
+/// prints each number once it is stored.
 #[test]
 #[ignore = "run by the other test, as a process of its own"]
 fn the_process_that_is_killed() {
     let folder = std::env::var_os(FOLDER).expect("only with a folder");
-    let safety = match std::env::var_os(SAFETY).is_some_and(|word| word == "disk") {
-        true => Safety::Disk,
-        false => Safety::Process,
+    let safety = if std::env::var_os(SAFETY).is_some_and(|word| word == "disk") {
+        Safety::Disk
+    } else {
+        Safety::Process
     };
     let (store, found) = Store::open(spec(folder.into(), safety), 0, Box::new(|_| {})).unwrap();
     let first = found.last().map_or(1, |last| last.origin.sequence + 1);
@@ -129,11 +130,11 @@ fn killed_in_a_loop(safety: Safety, rounds: usize) {
 }
 
 #[test]
-fn a_killed_process_leaves_a_transient_store_with_all_it_promised() {
+fn a_killed_process_leaves_a_transient_store_with_all_committed_samples() {
     killed_in_a_loop(Safety::Process, 30);
 }
 
 #[test]
-fn a_killed_process_leaves_a_persistent_store_with_all_it_promised() {
+fn a_killed_process_leaves_a_persistent_store_with_all_committed_samples() {
     killed_in_a_loop(Safety::Disk, 12);
 }

@@ -1,5 +1,4 @@
-//! A store as a publisher uses it: what comes back, what is refused, what is
-//! told.
+//! A store as a publisher uses it: restored samples, refusals, and reports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use pteros_store::{
     list, read,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
@@ -65,14 +64,14 @@ fn numbers(samples: &[StoredSample]) -> Vec<i64> {
 }
 
 #[test]
-fn what_was_put_is_there_after_closing_in_order_and_no_more_than_the_depth() {
+fn stored_samples_are_restored_in_order_up_to_the_depth() {
     let spec = spec("depth", Depth::KeepLast(3));
     let (store, none) = open(&spec);
     assert!(none.is_empty());
     for n in 1..=7 {
         store.put(sample(n, 100));
     }
-    assert!(store.wait_until_stored(PATIENCE));
+    assert!(store.wait_until_stored(TIMEOUT));
     assert_eq!(store.counts().kept, 3);
     store.put(sample(8, 100));
     drop(store);
@@ -141,12 +140,12 @@ fn a_store_of_another_topic_type_or_later_version_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_named_with_the_way_out() {
-    let place = folder("unwritable");
-    fs::create_dir_all(&place).unwrap();
-    fs::write(place.join("file"), "").unwrap();
+fn a_folder_that_cannot_be_created_is_named_with_a_remedy() {
+    let restore = folder("unwritable");
+    fs::create_dir_all(&restore).unwrap();
+    fs::write(restore.join("file"), "").unwrap();
     let spec = StoreSpec {
-        folder: place.join("file"),
+        folder: restore.join("file"),
         ..spec("unwritable-spec", Depth::KeepLast(1))
     };
     let text = refusal(&spec).to_string();
@@ -171,7 +170,7 @@ fn a_damaged_persistent_store_is_an_error_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_damaged_transient_store_is_kept_aside_and_begun_anew() {
+fn a_damaged_transient_store_is_moved_aside_and_started_empty() {
     let spec = StoreSpec {
         safety: Safety::Process,
         ..spec("aside", Depth::KeepLast(9))
@@ -188,12 +187,12 @@ fn a_damaged_transient_store_is_kept_aside_and_begun_anew() {
 }
 
 #[test]
-fn whatever_byte_of_the_file_is_changed_no_sample_comes_back_wrong() {
+fn no_changed_byte_of_the_file_restores_a_wrong_sample() {
     let spec = spec("flipped", Depth::KeepAll);
     let (store, _) = open(&spec);
     for n in 1..=40 {
         store.put(sample(n, 700));
-        assert!(store.wait_until_stored(PATIENCE));
+        assert!(store.wait_until_stored(TIMEOUT));
     }
     drop(store);
     let whole: Vec<_> = (1..=40).map(|n| sample(n, 700)).collect();
@@ -225,7 +224,7 @@ fn whatever_byte_of_the_file_is_changed_no_sample_comes_back_wrong() {
 }
 
 #[test]
-fn a_full_keep_all_store_tells_and_keeps_what_it_has() {
+fn a_full_keep_all_store_reports_and_keeps_its_samples() {
     let mut spec = spec("full", Depth::KeepAll);
     spec.retention.samples_max = 2;
     let losses: Arc<Mutex<Vec<Loss>>> = Arc::default();
@@ -239,7 +238,7 @@ fn a_full_keep_all_store_tells_and_keeps_what_it_has() {
     for n in 1..=4 {
         store.put(sample(n, 10));
     }
-    assert!(!store.wait_until_stored(PATIENCE));
+    assert!(!store.wait_until_stored(TIMEOUT));
     assert_eq!(store.counts().not_stored, 2);
     drop(store);
     let losses = losses.lock().unwrap();
@@ -260,7 +259,7 @@ fn a_full_keep_all_store_tells_and_keeps_what_it_has() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_told_once_and_what_was_stored_stays() {
+fn a_full_disk_is_reported_once_and_stored_samples_stay() {
     let spec = spec("disk-full", Depth::KeepAll);
     let (store, _) = open(&spec);
     store.put(sample(1, 1000));
@@ -285,7 +284,7 @@ fn a_disk_that_is_full_is_told_once_and_what_was_stored_stays() {
     let losses = losses.lock().unwrap();
     assert_eq!(losses.len(), 1, "{losses:?}");
     assert!(
-        losses[0].reason.contains("make room on the disk"),
+        losses[0].reason.contains("free space on the disk"),
         "{losses:?}"
     );
     assert_eq!(open(&spec).1, [1]);
@@ -293,7 +292,7 @@ fn a_disk_that_is_full_is_told_once_and_what_was_stored_stays() {
 
 /// More than may wait, while the storing thread can't keep up with a loop.
 #[test]
-fn a_disk_that_falls_behind_is_told_once_a_batch_and_not_by_every_sample() {
+fn a_slow_disk_is_reported_once_per_batch() {
     let spec = spec("behind", Depth::KeepAll);
     drop(open(&spec));
     let length = fs::metadata(spec.path()).unwrap().len();
@@ -310,7 +309,7 @@ fn a_disk_that_falls_behind_is_told_once_a_batch_and_not_by_every_sample() {
     }
     let lost = store.counts().not_stored;
     assert!(lost > 20, "{lost}");
-    // One word of the disk, and one for each time it was asked meanwhile.
+    // One report of the disk, and one for each retry meanwhile.
     let told = losses.lock().unwrap().len();
     assert!(told < 10, "{told} words for {lost} samples");
 }
@@ -323,7 +322,7 @@ fn a_keep_last_store_stays_within_its_bytes_and_its_file_near_them() {
     for n in 1..=200 {
         store.put(sample(n, 100_000));
         if n % 10 == 0 {
-            assert!(store.wait_until_stored(PATIENCE));
+            assert!(store.wait_until_stored(TIMEOUT));
         }
     }
     assert!(store.counts().bytes <= 1 << 20);
@@ -334,7 +333,7 @@ fn a_keep_last_store_stays_within_its_bytes_and_its_file_near_them() {
 }
 
 #[test]
-fn an_instance_that_ended_comes_back_until_its_clean_up_delay_is_over() {
+fn a_disposed_instance_is_restored_until_its_clean_up_delay_is_over() {
     let mut spec = spec("clean-up", Depth::KeepAll);
     spec.retention.cleanup_nanos = 1_000;
     let (store, _) = open(&spec);

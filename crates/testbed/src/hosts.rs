@@ -1,9 +1,9 @@
-//! Two hosts on one machine: network namespaces joined by a cable, which has a rate,
-//! loses and delays as asked for.
+//! Two hosts on one machine: network namespaces joined by an emulated link with a
+//! rate, loss and delay.
 //!
-//! A cable that only has a rate is a veth pair with the kernel's own shaper at both
-//! ends (`tc … tbf`), where the kernel has it. Any other is a process of ours that
-//! carries frames between two pairs ([`crate::relay`]).
+//! A link with only a rate is a veth pair with the kernel's shaper at both ends
+//! (`tc … tbf`), where the kernel has it. Otherwise a process relays frames between
+//! two veth pairs ([`crate::frame_relay`]).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,25 +11,25 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::relay;
+use crate::frame_relay;
 
-/// The names of the two hosts; `10.77.0.1` and `10.77.0.2`.
+/// Names of the hosts, at `10.77.0.1` and `10.77.0.2`.
 pub const NAMES: [&str; 2] = ["left", "right"];
 
-/// What the cable does to packets, in each direction alike.
+/// Properties of the link, the same in each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
-    /// Bits per second, Ethernet headers counted; 0 is as fast as the machine.
+pub struct EmulatedLink {
+    /// Bits per second with Ethernet headers. 0 is unlimited.
     pub bits_per_second: u64,
-    /// Datagrams that are lost, in thousandths.
+    /// Lost datagrams per thousand.
     pub loss_per_mille: u32,
-    /// One way, beside what the rate takes.
+    /// One-way delay, in addition to the transmission time.
     pub delay_us: u32,
-    /// Which ones are lost.
+    /// Seed of the loss generator.
     pub seed: u64,
 }
 
-impl Link {
+impl EmulatedLink {
     /// Fast Ethernet, as in Maruyama et al. 2016.
     pub const FAST_ETHERNET: Self = Self {
         bits_per_second: 100_000_000,
@@ -39,21 +39,21 @@ impl Link {
     };
 }
 
-/// Both hosts; they are gone when dropped.
+/// Both hosts. Dropping them deletes the namespaces.
 pub struct TwoHosts {
     relay: Option<Child>,
     about: String,
 }
 
 impl TwoHosts {
-    /// Makes and joins them. Must run in a private network ([`crate::network::command`]),
-    /// whose mounts are private, too; there is one pair at a time. The program must know the
-    /// word [`relay::TASK`].
+    /// Creates and joins the hosts. Needs a private network
+    /// ([`crate::network::command`]) with private mounts, and only one pair exists
+    /// at a time. The program must accept the word [`frame_relay::TASK`].
     ///
     /// # Errors
-    /// Which command failed, and what it said: most often that the right to administer the
-    /// network is missing.
-    pub fn join(link: Link) -> Result<Self> {
+    /// The failed command and its output. Most often the permission to administer
+    /// the network is missing.
+    pub fn join(link: EmulatedLink) -> Result<Self> {
         private_run()?;
         let mut hosts = Self {
             relay: None,
@@ -69,7 +69,7 @@ impl TwoHosts {
             };
             return Ok(hosts);
         }
-        hosts.unplug();
+        hosts.delete_devices();
         hosts.relay(link)?;
         let rate = match link.bits_per_second {
             0 => String::new(),
@@ -80,25 +80,25 @@ impl TwoHosts {
         Ok(hosts)
     }
 
-    /// What joins them, for reports.
+    /// A description of the link, for reports.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// The words that put a program onto one of the hosts, before its own.
-    pub fn words(host: &str) -> [&str; 4] {
+    /// The command prefix that runs a program on one of the hosts.
+    pub fn command_prefix(host: &str) -> [&str; 4] {
         ["ip", "netns", "exec", host]
     }
 
-    /// The address of a host on the cable.
+    /// The address of a host on the link.
     pub fn address(host: &str) -> String {
         let index = NAMES.iter().position(|name| *name == host);
         address(index.unwrap_or(0))
     }
 
-    /// Puts a program onto one of the hosts.
+    /// A command that runs `command` on one of the hosts.
     pub fn on(&self, host: &str, command: &Command) -> Command {
-        let [program, words @ ..] = Self::words(host);
+        let [program, words @ ..] = Self::command_prefix(host);
         let mut moved = Command::new(program);
         moved.args(words).arg(command.get_program());
         moved.args(command.get_args());
@@ -111,16 +111,16 @@ impl TwoHosts {
         moved
     }
 
-    /// One pair from host to host.
-    fn shape(&self, link: Link) -> Result<()> {
+    /// Creates one veth pair from host to host.
+    fn shape(&self, link: EmulatedLink) -> Result<()> {
         let [left, right] = ["left0", "right0"];
         ip(&["link", "add", left, "type", "veth", "peer", "name", right])?;
         for (index, device) in [left, right].into_iter().enumerate() {
-            plug(index, device)?;
+            attach_device(index, device)?;
             if link.bits_per_second > 0 {
                 let name = NAMES[index];
                 let rate = format!("{}bit", link.bits_per_second);
-                // Ten frames at once; more than sockets keep may wait.
+                // A burst of ten frames. More than sockets hold may be queued.
                 let rest = ["tbf", "rate", &rate, "burst", "15kb", "latency", "400ms"];
                 let words = ["-n", name, "qdisc", "add", "dev", device, "root"];
                 tool("tc", &[&words[..], &rest[..]].concat())?;
@@ -129,22 +129,22 @@ impl TwoHosts {
         Ok(())
     }
 
-    /// A pair from each host to where the relay is.
-    fn relay(&mut self, link: Link) -> Result<()> {
+    /// Creates a veth pair from each host to the relay.
+    fn relay(&mut self, link: EmulatedLink) -> Result<()> {
         for (index, name) in NAMES.into_iter().enumerate() {
             let (inner, outer) = (format!("{name}0"), format!("{name}1"));
             ip(&[
                 "link", "add", &inner, "type", "veth", "peer", "name", &outer,
             ])?;
-            plug(index, &inner)?;
+            attach_device(index, &inner)?;
             ip(&["link", "set", &outer, "up"])?;
         }
         let own = std::env::current_exe().context("find this program's own path")?;
-        // It must not outlive us.
+        // The relay must end with this process.
         let mut relay = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .arg(own)
-            .args([relay::TASK, "left1", "right1"])
+            .args([frame_relay::TASK, "left1", "right1"])
             .args([link.loss_per_mille, link.delay_us].map(|n| n.to_string()))
             .args([link.seed, link.bits_per_second].map(|n| n.to_string()))
             .stdin(Stdio::null())
@@ -161,8 +161,8 @@ impl TwoHosts {
         Ok(())
     }
 
-    /// Takes every device away, at once; with their namespace it would be later.
-    fn unplug(&self) {
+    /// Deletes every device at once. With the namespace it would take longer.
+    fn delete_devices(&self) {
         for name in NAMES {
             let _ = ip(&["-n", name, "link", "delete", &format!("{name}0")]);
             let _ = ip(&["link", "delete", &format!("{name}0")]);
@@ -176,7 +176,7 @@ impl Drop for TwoHosts {
             let _ = relay.kill();
             let _ = relay.wait();
         }
-        self.unplug();
+        self.delete_devices();
         for name in NAMES {
             let _ = ip(&["netns", "delete", name]);
         }
@@ -187,14 +187,14 @@ fn address(index: usize) -> String {
     format!("10.77.0.{}", index + 1)
 }
 
-/// Puts a device into a host and sets it up.
-fn plug(index: usize, device: &str) -> Result<()> {
+/// Moves a device into a host and sets it up.
+fn attach_device(index: usize, device: &str) -> Result<()> {
     let name = NAMES[index];
     let address = format!("{}/24", address(index));
     ip(&["link", "set", device, "netns", name])?;
     ip(&["-n", name, "link", "set", "lo", "up"])?;
     ip(&["-n", name, "address", "add", &address, "dev", device])?;
-    // What is more than a frame would not fit the cable: no offloading to it.
+    // No segmentation offload, because larger frames do not fit the link.
     let up = [
         "link",
         "set",
@@ -209,7 +209,7 @@ fn plug(index: usize, device: &str) -> Result<()> {
     ip(&["-n", name, "route", "add", "224.0.0.0/4", "dev", device])
 }
 
-/// `ip netns` keeps its names in /run; the mount is private, too.
+/// `ip netns` keeps names in /run, so that mount is private, too.
 fn private_run() -> Result<()> {
     static DONE: OnceLock<Result<(), String>> = OnceLock::new();
     let mount = || tool("mount", &["-t", "tmpfs", "tmpfs", "/run"]).map_err(|e| format!("{e:#}"));

@@ -1,25 +1,25 @@
-//! What tests, benches and the lab ask of a machine: networks of their own, the
-//! other stacks' programs built and started, processes watched through /proc.
+//! Test bed of tests, benches and the lab: private networks, programs of other
+//! stacks, and process statistics from /proc.
 //!
-//! Knows nothing of Pteros, so that `xtask` builds without it. Everything here
-//! works on a real machine in real time; nothing runs in a robot.
+//! It does not depend on Pteros, so that `xtask` builds without it. It works on a
+//! real machine in real time.
 
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
-    reason = "starts programs and watches them in real time"
+    reason = "starts programs and measures them in real time"
 )]
 
-pub mod contestant;
+pub mod frame_relay;
 pub mod hosts;
+pub mod implementation;
 pub mod network;
+pub mod peer_build;
 pub mod process;
+pub mod procfs;
 pub mod programs;
-pub mod relay;
-pub mod watch;
-pub mod workplace;
 
-pub use contestant::Contestant;
-pub use hosts::{Link, TwoHosts};
-pub use process::{Failure, Process};
-pub use workplace::Workplace;
+pub use hosts::{EmulatedLink, TwoHosts};
+pub use implementation::Implementation;
+pub use peer_build::PeerBuild;
+pub use process::{MeasurementFailure, PeerProcess};

@@ -1,12 +1,13 @@
-//! Networks of their own for programs that must neither meet nor disturb others.
+//! Private networks: network namespaces for programs that must not communicate with
+//! others.
 //!
-//! A command in one sees nothing but a loopback interface and cannot be heard
-//! outside; runs in parallel do not meet. Shared memory is private too, since
-//! some DDS stacks find each other there across network namespaces. Works as
-//! root or, where the system lets users make namespaces, without.
+//! A command in a private network has a loopback interface and nothing else, so
+//! parallel runs do not discover each other. Shared memory is private as well,
+//! because some DDS stacks communicate through it across network namespaces. Works
+//! as root, or without where the system allows user namespaces.
 //!
-//! The program that asks is its own inner half: it runs itself with
-//! [`INSIDE_TASK`] as first word, which then sets up the network.
+//! The program runs itself with [`INSIDE_TASK`] as its first word inside the new
+//! namespace, and sets the network up there.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -14,18 +15,18 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// Set inside to `multicast` or `no-multicast`, for those who want to know.
+/// Set inside to `multicast` or `no-multicast`.
 pub const VARIABLE: &str = "PTEROS_PRIVATE_NETWORK";
 
-/// The word that a program runs itself with, inside the new namespace.
+/// First word of the command inside the new namespace.
 pub const INSIDE_TASK: &str = "namespace-inside";
 
 const USAGE: &str = "usage: namespace [--no-multicast] -- COMMAND [ARGUMENT...]";
 
-/// Runs a task's command line; returns the command's status.
+/// Runs the command of a task and returns its status.
 ///
 /// # Errors
-/// A wrong command line, or why this machine cannot.
+/// A wrong command line, or why this machine has no private networks.
 pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let (multicast, program, rest) = parse(arguments)?;
     command(multicast, program)?
@@ -34,10 +35,10 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         .with_context(|| format!("run {program}"))
 }
 
-/// A command that will run `program` in a new private network.
+/// A command that runs `program` in a new private network.
 ///
 /// # Errors
-/// Says why this machine cannot, with the way out.
+/// Why this machine has no private networks, and the way out.
 pub fn command(multicast: bool, program: &str) -> Result<Command> {
     available().map_err(|why| anyhow!("no private network namespace: {why}"))?;
     let mut command = unshare();
@@ -50,10 +51,10 @@ pub fn command(multicast: bool, program: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Whether private networks work here; asked once, by making one.
+/// Whether private networks work. Tries once and keeps the result.
 ///
 /// # Errors
-/// Why not, with the way out.
+/// Why not, and the way out.
 pub fn available() -> Result<(), String> {
     static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
     ANSWER.get_or_init(probe).clone()
@@ -75,7 +76,7 @@ fn probe() -> Result<(), String> {
     ))
 }
 
-/// `unshare` up to the point where the inner program is named.
+/// `unshare` without the inner program.
 fn unshare() -> Command {
     let mut command = Command::new("unshare");
     command.args(["--net", "--mount"]);
@@ -86,16 +87,16 @@ fn unshare() -> Command {
     command
 }
 
-/// Whether this process may administer the machine.
+/// Whether this process is root.
 pub fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
 }
 
-/// The inner half: sets loopback up, then becomes the command. Only returns
-/// when that fails.
+/// Sets up loopback inside the namespace, then executes the command. Returns only
+/// on failure.
 ///
 /// # Errors
-/// Always one: what failed.
+/// What failed.
 pub fn run_inside(arguments: &[String]) -> Result<ExitStatus> {
     let (multicast, program, rest) = parse(arguments)?;
     let on = if multicast { "on" } else { "off" };
@@ -103,7 +104,7 @@ pub fn run_inside(arguments: &[String]) -> Result<ExitStatus> {
     if multicast {
         ip(&["route", "add", "224.0.0.0/4", "dev", "lo"])?;
     }
-    // Only a nicety: without it stacks that use /dev/shm may meet there.
+    // Optional. Without it stacks that use /dev/shm may communicate there.
     let _ = Command::new("mount")
         .args(["-t", "tmpfs", "tmpfs", "/dev/shm"])
         .status();

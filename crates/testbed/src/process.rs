@@ -1,4 +1,4 @@
-//! One running program of a contestant, its lines read as they come.
+//! A running process of an implementation, with its output read line by line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -7,38 +7,37 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// Its exit code: the stack has no such thing.
+/// Exit code for a feature that the stack does not have.
 const EXIT_UNSUPPORTED: i32 = 5;
 
-/// A measurement that brought nothing.
+/// A measurement without result.
 #[derive(Debug)]
-pub enum Failure {
-    /// The stack has no such thing, it says why.
+pub enum MeasurementFailure {
+    /// The stack does not have the feature; with the reason.
     Unsupported(String),
-    /// It should have worked.
+    /// The measurement failed.
     Failed(String),
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for MeasurementFailure {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(format!("{error:#}"))
     }
 }
 
-/// A running process. Killed when dropped, and by the kernel when whoever
-/// started it dies.
+/// A running process. Killed when dropped, and by the kernel when its starter dies.
 #[derive(Debug)]
-pub struct Process {
+pub struct PeerProcess {
     name: String,
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Process {
-    /// Starts it with its output piped; `name` is for errors.
+impl PeerProcess {
+    /// Starts a process with piped output. `name` is for errors.
     ///
     /// # Errors
-    /// The system's, with the command.
+    /// The command cannot be started.
     pub fn start(name: &str, command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::null())
@@ -62,33 +61,37 @@ impl Process {
         })
     }
 
-    /// Its process id: setpriv, taskset and chrt become the program they start.
+    /// Its process id. setpriv, taskset and chrt execute the program in place.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for the line that begins with `prefix`.
+    /// Blocks until a line that begins with `prefix`, for at most `timeout`.
     ///
     /// # Errors
-    /// It did not say so in time, or ended: then why.
-    pub fn expect(&mut self, prefix: &str, patience: Duration) -> Result<String, Failure> {
-        let end = Instant::now() + patience;
+    /// No such line in time, or why the process ended.
+    pub fn expect(
+        &mut self,
+        prefix: &str,
+        timeout: Duration,
+    ) -> Result<String, MeasurementFailure> {
+        let end = Instant::now() + timeout;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) if line.starts_with(prefix) => return Ok(line),
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    let why = format!("{} said no {prefix:?} in {patience:?}", self.name);
-                    return Err(Failure::Failed(why));
+                    let why = format!("{} printed no {prefix:?} in {timeout:?}", self.name);
+                    return Err(MeasurementFailure::Failed(why));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.end()),
             }
         }
     }
 
-    /// Why it has ended.
-    fn end(&mut self) -> Failure {
+    /// Why the process ended.
+    fn end(&mut self) -> MeasurementFailure {
         let mut said = String::new();
         let _ = self
             .child
@@ -100,21 +103,21 @@ impl Process {
         match code {
             Some(EXIT_UNSUPPORTED) => {
                 let (_, why) = last.split_once("unsupported: ").unwrap_or(("", &last));
-                Failure::Unsupported(why.to_owned())
+                MeasurementFailure::Unsupported(why.to_owned())
             }
-            _ => Failure::Failed(format!("{} ended ({code:?}): {last}", self.name)),
+            _ => MeasurementFailure::Failed(format!("{} ended ({code:?}): {last}", self.name)),
         }
     }
 }
 
-impl Drop for Process {
+impl Drop for PeerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The value behind `key=` in a line of words.
+/// The value after `key=` in a line of words.
 pub fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_whitespace()
         .find_map(|word| word.split_once('=').filter(|(name, _)| *name == key))

@@ -1,10 +1,9 @@
-//! The other stacks' programs that benches and the lab compare with, built on
-//! demand: C and C++ against Debian's packages, iceoryx2 and Zenoh as cargo
-//! projects of their own, outside the workspace. What cannot be had is said and
-//! left out of the comparison.
+//! Programs of other stacks, built on demand: C and C++ with Debian's packages,
+//! iceoryx2 and Zenoh as cargo projects outside of the workspace. A program that
+//! cannot be built is reported and left out of the comparison.
 //!
-//! The sources are the repository's `interop/host`; a binary carries them with
-//! it, see [`unpack`].
+//! The sources are the repository's `interop/host`. A binary embeds them, see
+//! [`unpack`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +11,17 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::contestant::ROS1;
-use crate::workplace::{Workplace, compiler, is_on_path, run_quietly};
+use crate::implementation::ROS1;
+use crate::peer_build::{PeerBuild, compiler, is_on_path, run_quietly};
 
-/// A program, built or not.
+/// A program, whether built or not.
 #[derive(Debug)]
 pub struct Program {
-    /// The stack, as [`crate::Contestant::stack`] names it.
+    /// The stack, as in [`crate::Implementation::stack`].
     pub stack: &'static str,
     /// The program's file name.
     pub name: &'static str,
-    /// Where it is, or why it is not.
+    /// Its path, or why it was not built.
     pub outcome: Result<PathBuf>,
 }
 
@@ -32,14 +31,13 @@ macro_rules! embedded {
     };
 }
 
-/// The name service that every ROS 1 node needs: a program of the package
-/// python3-rosmaster.
+/// The ROS 1 master, a program of the package python3-rosmaster.
 pub const ROS1_MASTER: &str = "rosmaster";
 
-/// ROS 1's half of a bridge.
+/// The ROS 1 side of the bridge.
 pub const ROS1_BRIDGE: &str = "ros1-bridge";
 
-/// Paths below `interop` and texts of all that is built here.
+/// Paths below `interop` and the texts of all sources.
 const SOURCES: &[(&str, &str)] = embedded![
     "peer.h",
     "array.idl",
@@ -62,12 +60,11 @@ const SOURCES: &[(&str, &str)] = embedded![
     "host/zenoh/src/main.rs",
 ];
 
-/// Writes the sources that this binary carries below `folder`; a file that is
-/// there already with the same text stays as old as it is, so that nothing is
-/// built again.
+/// Writes the embedded sources below `folder`. Unchanged files keep their time, so
+/// that nothing is built again.
 ///
 /// # Errors
-/// The system's, with the file.
+/// A file cannot be written.
 pub fn unpack(folder: &Path) -> Result<()> {
     for (path, text) in SOURCES {
         let file = folder.join(path);
@@ -81,10 +78,10 @@ pub fn unpack(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds what is missing or old of the `wanted` stacks' programs, all when
-/// none is named; the rest is left out once `is_over` says so.
-pub fn prepare(work: &Workplace, wanted: &[String], is_over: &dyn Fn() -> bool) -> Vec<Program> {
-    type Build = fn(&Workplace) -> Result<PathBuf>;
+/// Builds the missing or outdated programs of the `selected` stacks, or of all.
+/// Stops once `is_over` returns true.
+pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool) -> Vec<Program> {
+    type Build = fn(&PeerBuild) -> Result<PathBuf>;
     let list: [(&str, &str, Build); 7] = [
         ("floor", "floor", build_floor),
         ("cyclone", "cyclone-host", build_cyclone),
@@ -100,7 +97,7 @@ pub fn prepare(work: &Workplace, wanted: &[String], is_over: &dyn Fn() -> bool) 
             build_roscpp(work, ROS1_BRIDGE, "host/bridge.cpp")
         }),
     ];
-    let is_wanted = |stack: &str| wanted.is_empty() || wanted.iter().any(|name| name == stack);
+    let is_wanted = |stack: &str| selected.is_empty() || selected.iter().any(|name| name == stack);
     list.into_iter()
         .filter(|(stack, ..)| is_wanted(stack))
         .take_while(|_| !is_over())
@@ -112,18 +109,18 @@ pub fn prepare(work: &Workplace, wanted: &[String], is_over: &dyn Fn() -> bool) 
         .collect()
 }
 
-fn build_floor(work: &Workplace) -> Result<PathBuf> {
+fn build_floor(work: &PeerBuild) -> Result<PathBuf> {
     let program = work.programs.join("floor");
     if work.is_fresh(&program, &["host/floor.c", "peer.h"]) {
         return Ok(program);
     }
-    work.need("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
+    work.ensure_installed("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
     let mut cc = compiler("cc", "gnu11", &program);
     run_quietly(cc.arg(work.sources.join("host/floor.c")).arg("-lpthread"))?;
     Ok(program)
 }
 
-fn build_cyclone(work: &Workplace) -> Result<PathBuf> {
+fn build_cyclone(work: &PeerBuild) -> Result<PathBuf> {
     let program = work.programs.join("cyclone-host");
     let sources = [
         "host/cyclone.c",
@@ -136,7 +133,7 @@ fn build_cyclone(work: &Workplace) -> Result<PathBuf> {
     if work.is_fresh(&program, &sources) {
         return Ok(program);
     }
-    work.need_cyclone()?;
+    work.ensure_cyclone()?;
     let generated = work.empty_folder("cyclone-host")?;
     let mut cc = compiler("cc", "gnu11", &program);
     cc.arg("-I").arg(&generated);
@@ -151,7 +148,7 @@ fn build_cyclone(work: &Workplace) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn build_fastdds(work: &Workplace) -> Result<PathBuf> {
+fn build_fastdds(work: &PeerBuild) -> Result<PathBuf> {
     let program = work.programs.join("fastdds-host");
     let sources = [
         "host/fastdds.cpp",
@@ -165,13 +162,13 @@ fn build_fastdds(work: &Workplace) -> Result<PathBuf> {
     if work.is_fresh(&program, &sources) {
         return Ok(program);
     }
-    work.need_fastdds()?;
+    work.ensure_fastdds()?;
     let generated = work.empty_folder("fastdds-host")?;
     let mut cxx = compiler("g++", "c++17", &program);
     cxx.arg("-I").arg(&generated);
     cxx.arg(work.sources.join("host/fastdds.cpp"));
     for (name, folder) in [("array", ""), ("chatter", ""), ("payload", "host")] {
-        // It writes beside its input whatever -d says about includes.
+        // It writes next to its input, whatever -d says about includes.
         let idl = generated.join(format!("{name}.idl"));
         fs::copy(work.sources.join(folder).join(format!("{name}.idl")), &idl)
             .with_context(|| format!("copy {name}.idl"))?;
@@ -185,7 +182,7 @@ fn build_fastdds(work: &Workplace) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn build_roscpp(work: &Workplace, name: &str, source: &str) -> Result<PathBuf> {
+fn build_roscpp(work: &PeerBuild, name: &str, source: &str) -> Result<PathBuf> {
     let program = work.programs.join(name);
     let sources = [source, "host/host.h", "peer.h"];
     if is_on_path(ROS1_MASTER) && work.is_fresh(&program, &sources) {
@@ -197,8 +194,8 @@ fn build_roscpp(work: &Workplace, name: &str, source: &str) -> Result<PathBuf> {
         "python3-rosmaster",
         "g++",
     ];
-    work.need(ROS1_MASTER, "/usr/include/ros/ros.h", &packages)?;
-    work.need("g++", "/usr/include/std_msgs/String.h", &packages)?;
+    work.ensure_installed(ROS1_MASTER, "/usr/include/ros/ros.h", &packages)?;
+    work.ensure_installed("g++", "/usr/include/std_msgs/String.h", &packages)?;
     let mut cxx = compiler("g++", "c++17", &program);
     cxx.arg(work.sources.join(source));
     let libraries = [
@@ -219,9 +216,9 @@ fn build_roscpp(work: &Workplace, name: &str, source: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A cargo project of its own in `host/NAME`; its crates come from the registry,
-/// as its lock file says, where installing is allowed.
-fn build_cargo(work: &Workplace, name: &str) -> Result<PathBuf> {
+/// Builds the cargo project `host/NAME`. Its crates come from the registry as in
+/// its lock file, if installing is allowed.
+fn build_cargo(work: &PeerBuild, name: &str) -> Result<PathBuf> {
     let program = work.programs.join(format!("{name}-host"));
     let file = |path: &str| format!("host/{name}/{path}");
     let files = ["src/main.rs", "Cargo.toml", "Cargo.lock"].map(file);

@@ -1,7 +1,8 @@
-//! Two hosts hear each other, no faster than their cable, whatever carries it.
+//! Two hosts communicate at the rate of their link, with the kernel's shaper and
+//! with the frame relay.
 //!
-//! Its own main, since it is also the relay and the inner half of its private network.
-//! Where the system allows no network namespaces it says so and looks at nothing.
+//! It has its own main, because it is also the relay and the process inside the
+//! private network. Without network namespaces it prints that and checks nothing.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,23 +14,23 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use pteros_testbed::{Link, TwoHosts, hosts, network, relay};
+use pteros_testbed::{EmulatedLink, TwoHosts, frame_relay, hosts, network};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const INSIDE: &str = "two-hosts-inside";
-/// As many as every socket's default buffer holds: what comes while this process waits
-/// for a CPU is not the cable's loss.
+/// As many as every socket's default buffer holds. Datagrams that arrive while this
+/// process waits for a CPU are not lost on the link.
 const DATAGRAMS: usize = 60;
 const DATAGRAM_BYTES: usize = 1_400;
-/// What travels with each: headers of Ethernet, IP and UDP.
+/// Headers of Ethernet, IP and UDP.
 const HEADER_BYTES: usize = 42;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let rest = words.get(1..).unwrap_or_default();
     match words.first().map(String::as_str) {
-        Some(relay::TASK) => relay::run(rest).expect("carried"),
+        Some(frame_relay::TASK) => frame_relay::run(rest).expect("carried"),
         Some(network::INSIDE_TASK) => {
             network::run_inside(rest).expect("a private network");
         }
@@ -50,14 +51,14 @@ fn outside() {
     assert!(status.success(), "{status}");
 }
 
-/// In a private network: one cable after the other.
+/// In a private network: one link after the other.
 fn inside() {
-    let shaped = Link::FAST_ETHERNET;
-    let delayed = Link {
+    let shaped = EmulatedLink::FAST_ETHERNET;
+    let delayed = EmulatedLink {
         delay_us: 2_000,
         ..shaped
     };
-    let lossy = Link {
+    let lossy = EmulatedLink {
         bits_per_second: 0,
         loss_per_mille: 300,
         seed: 7,
@@ -69,7 +70,7 @@ fn inside() {
         (lossy, false, "relay"),
     ] {
         let hosts = TwoHosts::join(link).expect("joined");
-        // A kernel without tbf has the relay for both.
+        // Without tbf in the kernel both links use the relay.
         let about = hosts.about().to_owned();
         assert!(
             about.contains(carrier) || about.contains("relay"),
@@ -83,12 +84,13 @@ fn inside() {
             first >= Duration::from_micros(u64::from(link.delay_us)),
             "{first:?}"
         );
-        match all {
-            true => assert_eq!(received, DATAGRAMS),
-            false => assert!((20..58).contains(&received), "{received}"),
+        if all {
+            assert_eq!(received, DATAGRAMS)
+        } else {
+            assert!((20..58).contains(&received), "{received}")
         }
         if link.bits_per_second > 0 {
-            // Ten frames may come at once.
+            // Ten frames may come as a burst.
             let bytes = (DATAGRAMS - 11) * (DATAGRAM_BYTES + HEADER_BYTES);
             let least = bytes as f64 * 8.0 / link.bits_per_second as f64;
             assert!(took.as_secs_f64() >= least, "{took:?} for {bytes} bytes");
@@ -96,11 +98,12 @@ fn inside() {
     }
 }
 
-/// Sends datagrams from left to right: how many came, when the first and the last.
+/// Sends datagrams from left to right. Returns their number, and when the first and
+/// the last arrived.
 fn carry() -> (usize, Duration, Duration) {
     let to = socket_on(hosts::NAMES[1], "10.77.0.2:7000");
     let from = socket_on(hosts::NAMES[0], "10.77.0.1:7000");
-    // Until the neighbours know each other; nothing of it counts.
+    // Until address resolution is done. These datagrams do not count.
     to.set_read_timeout(Some(Duration::from_millis(100)))
         .expect("a timeout");
     let begin = Instant::now();
@@ -110,7 +113,7 @@ fn carry() -> (usize, Duration, Duration) {
         if to.recv(&mut buffer).is_ok() {
             break;
         }
-        assert!(begin.elapsed() < PATIENCE, "nothing comes through");
+        assert!(begin.elapsed() < TIMEOUT, "nothing comes through");
     }
     while to.recv(&mut buffer).is_ok() {}
     let begin = Instant::now();
@@ -140,7 +143,7 @@ fn carry() -> (usize, Duration, Duration) {
     (received, first, last)
 }
 
-/// A socket that lives in one of the hosts; the thread that opens it enters it.
+/// A socket in one of the hosts. The opening thread enters the namespace.
 fn socket_on(host: &'static str, address: &'static str) -> UdpSocket {
     let opened = std::thread::spawn(move || {
         let network = File::open(format!("/run/netns/{host}")).expect("the host");

@@ -1,4 +1,4 @@
-//! Two components: one counts, the other doubles.
+//! Two components: a counter and a doubler.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use pteros::component::{Component, ComponentError};
 use pteros::interfaces::std_msgs::msg::Int64;
 use pteros::prelude::*;
 
-// Shares Pteros with the container instead of bringing a copy along.
+// Links the shared library of Pteros, as the container does.
 use pteros_dylib as _;
 
-/// Counts on `count`, ten times a second. Parameter `step`: by how much, 1 by
-/// default.
+/// Publishes a counter on `count`, ten times per second. Parameter `step`:
+/// increment, 1 by default.
 pub struct Counter {
     node: Node,
     _timer: Timer,
@@ -18,7 +18,7 @@ pub struct Counter {
 
 impl Component for Counter {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.node_with(options.name("counter"))?;
+        let node = context.create_node_with(options.name("counter"))?;
         let publisher = node.create_publisher::<Int64>("count", 10)?;
         let step = node.declare_parameter("step", 1_i64)?;
         let mut data = 0_i64;
@@ -39,7 +39,7 @@ impl Component for Counter {
     }
 }
 
-/// Publishes on `doubled` twice what comes on `count`.
+/// Publishes twice the values of `count` on `doubled`.
 pub struct Doubler {
     node: Node,
     _counts: Subscription<Int64>,
@@ -47,7 +47,7 @@ pub struct Doubler {
 
 impl Component for Doubler {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.node_with(options.name("doubler"))?;
+        let node = context.create_node_with(options.name("doubler"))?;
         let publisher = node.create_publisher::<Int64>("doubled", 10)?;
         let counts = node.create_subscription::<Int64>("count", 10, move |count| {
             let data = count.data.wrapping_mul(2);

@@ -1,4 +1,4 @@
-//! The same components alone, composed by hand and loaded by a container.
+//! The same components alone, statically composed and loaded by a container.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -13,7 +13,7 @@ use pteros::interfaces::std_msgs::msg::Int64;
 use pteros::parameter::ParameterValue;
 use pteros::prelude::*;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A program in the background; killed when dropped.
 struct Running(Child);
@@ -38,39 +38,39 @@ impl Drop for Running {
     }
 }
 
-/// Where cargo puts the library that is built beside the tests.
+/// The folder where cargo puts the library that is built beside the tests.
 fn libraries() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     own.parent().map(Path::to_owned).unwrap()
 }
 
-/// A domain for each test of each run.
+/// A separate domain for each test of each run.
 fn domain(test: u32) -> u32 {
     30 + (std::process::id() * 3 + test) % 70
 }
 
-struct Ear {
+struct TopicListener {
     node: Node,
     numbers: Receiver<i64>,
-    _heard: Subscription<Int64>,
+    _subscription: Subscription<Int64>,
 }
 
-impl Ear {
+impl TopicListener {
     fn new(domain: u32, topic: &str) -> Self {
         let context = Context::with_options(ContextOptions::local(domain)).unwrap();
-        let node = context.node("ear").unwrap();
-        let (heard, numbers) = channel();
+        let node = context.create_node("ear").unwrap();
+        let (sender, numbers) = channel();
         let subscription = node.create_subscription::<Int64>(topic, 10, move |count| {
-            let _ = heard.send(count.data);
+            let _ = sender.send(count.data);
         });
         Self {
             node,
             numbers,
-            _heard: subscription.unwrap(),
+            _subscription: subscription.unwrap(),
         }
     }
 
-    /// The next numbers that come.
+    /// The next received numbers.
     fn next(&self, count: usize) -> Vec<i64> {
         let mut got = Vec::new();
         self.node.spin_until(
@@ -78,7 +78,7 @@ impl Ear {
                 got.extend(self.numbers.try_iter());
                 got.len() >= count
             },
-            PATIENCE,
+            TIMEOUT,
         );
         assert!(got.len() >= count, "only {got:?} came");
         got
@@ -86,8 +86,8 @@ impl Ear {
 }
 
 #[test]
-fn a_component_runs_alone_and_hears_the_command_line() {
-    let ear = Ear::new(domain(0), "steps");
+fn a_component_runs_alone_and_uses_ros_arguments() {
+    let ear = TopicListener::new(domain(0), "steps");
     let arguments = ["--ros-args", "-p", "step:=5", "-r", "count:=steps"];
     let _counter = Running::start(env!("CARGO_BIN_EXE_counter"), domain(0), &arguments);
     let numbers = ear.next(2);
@@ -95,8 +95,8 @@ fn a_component_runs_alone_and_hears_the_command_line() {
 }
 
 #[test]
-fn both_are_composed_by_hand_in_one_program() {
-    let ear = Ear::new(domain(1), "doubled");
+fn both_are_statically_composed_in_one_program() {
+    let ear = TopicListener::new(domain(1), "doubled");
     let _composed = Running::start(env!("CARGO_BIN_EXE_composed"), domain(1), &[]);
     let numbers = ear.next(2);
     assert!(numbers.iter().all(|number| number % 2 == 0), "{numbers:?}");
@@ -104,7 +104,7 @@ fn both_are_composed_by_hand_in_one_program() {
 
 #[test]
 fn both_are_loaded_from_the_library_and_unloaded_again() {
-    let ear = Ear::new(domain(2), "twice");
+    let ear = TopicListener::new(domain(2), "twice");
     let program = env!("CARGO_BIN_EXE_component_package_container");
     let _container = Running::start(program, domain(2), &["--executor", "isolated"]);
     let service = |name| format!("/ComponentManager/_container/{name}");
@@ -128,7 +128,7 @@ fn both_are_loaded_from_the_library_and_unloaded_again() {
             }],
             ..LoadNode_Request::default()
         };
-        let answer = load.call(&request, PATIENCE).unwrap();
+        let answer = load.call(&request, TIMEOUT).unwrap();
         assert!(answer.success, "{}", answer.error_message);
         ids.push(answer.unique_id);
     }
@@ -137,6 +137,6 @@ fn both_are_loaded_from_the_library_and_unloaded_again() {
     assert!(numbers.iter().all(|number| number % 14 == 0), "{numbers:?}");
     for unique_id in ids {
         let request = UnloadNode_Request { unique_id };
-        assert!(unload.call(&request, PATIENCE).unwrap().success);
+        assert!(unload.call(&request, TIMEOUT).unwrap().success);
     }
 }

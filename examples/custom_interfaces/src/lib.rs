@@ -1,7 +1,8 @@
-//! A package with interfaces of its own: `custom_interfaces::custom_interfaces::msg::Arm`.
+//! A package with its own interfaces:
+//! `custom_interfaces::custom_interfaces::msg::Arm`.
 //!
 //! The folder `interfaces` holds the definitions, `build.rs` has one line, and the
-//! line below takes in what it made.
+//! line below includes the generated code.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Types from a user's own definitions behave as the standard ones do.
+//! Types from user definitions behave as the standard ones do.
 
 use custom_interfaces::custom_interfaces::action::{Reach, Reach_Goal};
 use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2, Torques};
@@ -27,7 +27,7 @@ fn definitions_give_names_constants_and_defaults() {
 }
 
 #[test]
-fn own_messages_travel_as_cdr() {
+fn custom_messages_are_encoded_as_cdr() {
     let mut arm = Arm::default();
     arm.header.frame_id = Arm::DEFAULT_FRAME.into();
     arm.joints = vec![0.5, -0.5];
@@ -38,7 +38,7 @@ fn own_messages_travel_as_cdr() {
 }
 
 #[test]
-fn values_beyond_their_bounds_are_reported_with_their_place() {
+fn values_beyond_their_bounds_are_reported_with_their_field() {
     let mut arm = Arm::default();
     assert_eq!(arm.check_bounds(), Ok(()));
     arm.labels[1] = "a label that is too long".into();
@@ -51,7 +51,7 @@ fn values_beyond_their_bounds_are_reported_with_their_place() {
 }
 
 #[test]
-fn words_of_rust_can_be_names() {
+fn keywords_of_rust_can_be_field_names() {
     let message = Result {
         self_: 1,
         r#match: "yes".into(),
@@ -62,7 +62,7 @@ fn words_of_rust_can_be_names() {
 }
 
 #[test]
-fn services_and_actions_use_own_and_standard_types() {
+fn services_and_actions_use_custom_and_standard_types() {
     let request = Park_Request {
         timeout: Duration { sec: 3, nanosec: 0 },
     };
@@ -75,7 +75,7 @@ fn services_and_actions_use_own_and_standard_types() {
 }
 
 #[test]
-fn the_library_knows_own_and_standard_types() {
+fn the_library_contains_custom_and_standard_types() {
     assert_eq!(TYPES.len(), 5 + 4 + 13);
     for (name, hash) in TYPES {
         assert_eq!(library().type_hash(name).unwrap(), *hash, "{name}");
@@ -87,9 +87,9 @@ fn the_library_knows_own_and_standard_types() {
 }
 
 #[test]
-fn own_messages_are_published_as_the_standard_ones_are() {
+fn custom_messages_are_published_as_standard_ones_are() {
     let context = Context::with_options(ContextOptions::local(217)).unwrap();
-    let node = context.node("arm").unwrap();
+    let node = context.create_node("arm").unwrap();
     let publisher = node.create_publisher::<Arm>("arm", 10).unwrap();
     let subscription = node.create_polled_subscription::<Arm>("arm", 10).unwrap();
     publisher.publish(&Arm::default()).unwrap();
@@ -97,23 +97,23 @@ fn own_messages_are_published_as_the_standard_ones_are() {
     assert_eq!(*arm.expect("an arm"), Arm::default());
 }
 
-/// Generated code has no `unsafe` of its own: this package forbids it.
+/// The generated code has no `unsafe`: this package forbids it.
 #[test]
-fn own_messages_are_loaned_and_viewed_as_the_standard_ones_are() {
+fn custom_messages_are_loaned_and_viewed_as_standard_ones_are() {
     let context = Context::with_options(ContextOptions::local(218)).unwrap();
-    let node = context.node("arm").unwrap();
+    let node = context.create_node("arm").unwrap();
     let options = pteros::SubscriptionOptions::new(10);
     let views = node
         .create_view_subscription_with::<Torques>("torques", options)
         .unwrap();
     let publisher = node.create_publisher::<Torques>("torques", 10).unwrap();
-    let mut torques = publisher.loan().unwrap();
+    let mut torques = publisher.borrow_loaned_message().unwrap();
     torques.joints[5] = 1.5;
     torques.history[999] = 7;
     publisher.publish_loaned(torques).unwrap();
     let sample = views.take().unwrap();
     let view = sample.view().unwrap();
-    assert!(view.is_lent());
+    assert!(view.is_borrowed());
     assert_eq!((view.joints[5], view.history[999]), (1.5, 7));
 
     let options = pteros::SubscriptionOptions::new(10);
@@ -121,7 +121,8 @@ fn own_messages_are_loaned_and_viewed_as_the_standard_ones_are() {
         .create_view_subscription_with::<Arm>("arm", options)
         .unwrap();
     let publisher = node.create_publisher::<Arm>("arm", 10).unwrap();
-    let loan = |count| publisher.loan_sequence(&mut Arm::default(), |arm| &mut arm.joints, count);
+    let loan =
+        |count| publisher.borrow_loaned_sequence(&mut Arm::default(), |arm| &mut arm.joints, count);
     let mut joints = loan(7).unwrap();
     joints.fill(0.25);
     publisher.publish_loaned(joints).unwrap();
@@ -133,13 +134,13 @@ fn own_messages_are_loaned_and_viewed_as_the_standard_ones_are() {
     assert!(error.contains('7') && error.contains('8'), "{error}");
 }
 
-/// ROS 2 tells a type's file as it stands, comments and all.
+/// ROS 2 sends the file of a type unchanged, with comments.
 #[test]
-fn nodes_tell_the_files_that_own_types_were_made_from() {
+fn nodes_send_the_definition_files_of_custom_types() {
     use pteros::interfaces::type_description_interfaces::srv;
     let context = Context::with_options(ContextOptions::local(73)).unwrap();
     let options = NodeOptions::new("arm").start_type_description_service(true);
-    let node = context.node_with(options).unwrap();
+    let node = context.create_node_with(options).unwrap();
     let _arms = node.create_publisher::<Arm>("arms", 10).unwrap();
     let _park = node
         .create_service::<Park>("park", |_| Default::default())
@@ -154,24 +155,27 @@ fn nodes_tell_the_files_that_own_types_were_made_from() {
             ..Default::default()
         };
         let mut call = client.call_async(&request).unwrap();
-        let mut told = None;
-        let patience = std::time::Duration::from_secs(20);
+        let mut sources = None;
+        let timeout = std::time::Duration::from_secs(20);
         node.spin_until(
             || {
-                told = call.take().map(std::result::Result::unwrap);
-                told.is_some()
+                sources = call.take().map(std::result::Result::unwrap);
+                sources.is_some()
             },
-            patience,
+            timeout,
         );
-        told.unwrap().into_inner().type_sources
+        sources.unwrap().into_inner().type_sources
     };
     let file = |name: &str| {
         let path = format!("{}/interfaces/{name}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()
     };
-    let told = ask(Arm::TYPE_HASH.to_string());
+    let sources = ask(Arm::TYPE_HASH.to_string());
     let text = |name: &str| {
-        let found = told.iter().find(|source| source.type_name == name).unwrap();
+        let found = sources
+            .iter()
+            .find(|source| source.type_name == name)
+            .unwrap();
         found.raw_file_contents.clone()
     };
     assert_eq!(text("custom_interfaces/msg/Arm"), file("msg/Arm.msg"));
@@ -181,8 +185,8 @@ fn nodes_tell_the_files_that_own_types_were_made_from() {
         file("msg/Gripper.msg")
     );
     assert!(text("std_msgs/msg/Header").contains("frame_id"));
-    let told = ask(Park::TYPE_HASH.to_string());
-    let park = told.iter().find(|one| one.type_name == Park::TYPE_NAME);
+    let sources = ask(Park::TYPE_HASH.to_string());
+    let park = sources.iter().find(|one| one.type_name == Park::TYPE_NAME);
     let park = park.unwrap();
     assert_eq!(park.encoding, "srv");
     assert_eq!(park.raw_file_contents, file("srv/Park.srv"));

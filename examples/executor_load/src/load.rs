@@ -1,5 +1,4 @@
-//! What comes through when so much of the time is work, and how long an urgent
-//! callback waits then.
+//! Throughput under a given load, and latency of an urgent callback.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,32 +7,32 @@ use std::time::{Duration, Instant};
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
 
-use crate::kind::{Kind, spin};
-use crate::overhead::{Crowd, Tally, context};
+use crate::executor_kind::{ExecutorKind, spin};
+use crate::overhead::{TestNodes, WorkCounter, context};
 use crate::{Figures, Options, micros};
 
-/// Urgent messages come this often.
+/// Period of urgent messages.
 const URGENT_PERIOD: Duration = Duration::from_micros(7_300);
 
-/// How many threads' work is offered: never more than a thread each can do, nor
-/// than there are processors.
+/// Number of threads whose load is offered: at most one per subscription and one
+/// per processor.
 fn threads(options: &Options) -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let most = match options.kind {
-        // A subscription's callback never runs twice at once.
-        Kind::Multi => crate::kind::THREADS.min(options.subscriptions),
-        Kind::Isolated => options.subscriptions,
+        // A subscription's callback never runs concurrently with itself.
+        ExecutorKind::Multi => crate::executor_kind::THREADS.min(options.subscriptions),
+        ExecutorKind::Isolated => options.subscriptions,
         _ => 1,
     };
     u32::try_from(most.min(processors)).unwrap_or(1)
 }
 
 pub fn measure(options: &Options) -> Result<Figures, Box<dyn Error>> {
-    offer(options, false).map(|(figures, _)| figures)
+    run_load(options, false).map(|(figures, _)| figures)
 }
 
 pub fn measure_urgent(options: &Options) -> Result<Figures, Box<dyn Error>> {
-    let (mut figures, mut waits) = offer(options, true)?;
+    let (mut figures, mut waits) = run_load(options, true)?;
     waits.sort_unstable();
     let quantile = |per_cent: usize| {
         let at = (waits.len() * per_cent).div_ceil(100).saturating_sub(1);
@@ -46,12 +45,12 @@ pub fn measure_urgent(options: &Options) -> Result<Figures, Box<dyn Error>> {
     Ok(figures)
 }
 
-fn offer(options: &Options, urgent: bool) -> Result<(Figures, Vec<Duration>), Box<dyn Error>> {
-    let (context, tally) = (context()?, Tally::default());
-    let crowd = Crowd::new(&context, options, &tally, true)?;
+fn run_load(options: &Options, urgent: bool) -> Result<(Figures, Vec<Duration>), Box<dyn Error>> {
+    let (context, tally) = (context()?, WorkCounter::default());
+    let crowd = TestNodes::new(&context, options, &tally, true)?;
     let origin = Instant::now();
     let waits = Arc::new(Mutex::new(Vec::new()));
-    let urgent_node = context.node("urgent")?;
+    let urgent_node = context.create_node("urgent")?;
     let noted = waits.clone();
     let subscription =
         urgent_node.create_subscription("urgent", 10, move |sample: Sample<UInt64>| {
@@ -59,22 +58,23 @@ fn offer(options: &Options, urgent: bool) -> Result<(Figures, Vec<Duration>), Bo
             let mut waits = noted.lock().unwrap_or_else(PoisonError::into_inner);
             waits.push(waited);
         })?;
-    let source = context.node("source")?;
+    let source = context.create_node("source")?;
     let load = source.create_publisher::<UInt64>("load", 10)?;
     let alarm = source.create_publisher::<UInt64>("urgent", 10)?;
     let first = urgent.then(|| (urgent_node.clone(), subscription.clone()));
-    let spun = spin(options.kind, &context, crowd.nodes.clone(), first)?;
+    let executor = spin(options.kind, &context, crowd.nodes.clone(), first)?;
 
-    // So often that the work asked for is so much of the threads' time.
+    // The rate at which the work takes the given share of the threads' time.
     let work = options.work * u32::try_from(options.subscriptions)?;
     let period = work * 100 / (options.load_percent * threads(options));
     let mut published = 0_u64;
     let (mut next_load, mut next_alarm) = (origin, origin + URGENT_PERIOD / 3);
     let end = origin + options.span;
     loop {
-        let next = match urgent {
-            true => next_load.min(next_alarm),
-            false => next_load,
+        let next = if urgent {
+            next_load.min(next_alarm)
+        } else {
+            next_load
         };
         if next >= end {
             break;
@@ -93,7 +93,7 @@ fn offer(options: &Options, urgent: bool) -> Result<(Figures, Vec<Duration>), Bo
         }
     }
     let elapsed = origin.elapsed();
-    // What waits still is no drop: it has its turn before the end.
+    // Messages in queues are no drops. They are delivered before the end.
     let wanted = published * options.subscriptions as u64;
     let overwritten = || -> u64 {
         let each = crowd.subscriptions.iter().map(|s| s.counts().overwritten);
@@ -103,7 +103,7 @@ fn offer(options: &Options, urgent: bool) -> Result<(Figures, Vec<Duration>), Bo
     while tally.count() + overwritten() < wanted && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(1));
     }
-    spun.end();
+    executor.end();
     let (got, dropped) = (tally.count(), overwritten());
     let waits = std::mem::take(&mut *waits.lock().unwrap_or_else(PoisonError::into_inner));
     let figures = vec![

@@ -1,16 +1,18 @@
-//! What `cargo xtask bench executor` measures of one executor, in a process of
-//! its own: what a callback costs beyond its work, how much of the time is work,
-//! what is dropped, and how long an urgent callback waits.
+//! Measurement of one executor in its own process, for
+//! `cargo xtask bench executor`.
 //!
-//! `executor-load KIND QUESTION [--subscriptions N] [--work-us N] [--timers N]
-//! [--load-percent N] [--millis N]`; prints `name value` lines.
+//! It measures callback overhead, share of work in the time, dropped messages, and
+//! latency of an urgent callback.
+//!
+//! `executor-load KIND QUESTION [--subscriptions N] [--work-us N] [--timers N] [--load-percent N] [--millis N]`
+//! It prints `name value` lines.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a stopwatch with threads: reading the clock is what it is for"
+    reason = "a benchmark with threads reads the clock"
 )]
 
-mod floor;
-mod kind;
+mod epoll_baseline;
+mod executor_kind;
 mod load;
 mod overhead;
 
@@ -18,13 +20,13 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use kind::Kind;
+use executor_kind::ExecutorKind;
 use rustix::time::{ClockId, clock_gettime};
 
-/// What is asked.
+/// The command line options.
 pub struct Options {
-    kind: Kind,
-    question: Question,
+    kind: ExecutorKind,
+    question: Measurement,
     subscriptions: usize,
     work: Duration,
     timers: usize,
@@ -33,12 +35,12 @@ pub struct Options {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Question {
-    /// What a callback costs.
+enum Measurement {
+    /// Overhead of a callback.
     Overhead,
-    /// What comes through at so much load.
+    /// Throughput under this load.
     Load,
-    /// How long an urgent callback waits at so much load.
+    /// Latency of an urgent callback under this load.
     Urgent,
 }
 
@@ -70,11 +72,11 @@ type Figures = Vec<(&'static str, f64)>;
 
 fn run(options: &Options) -> Result<Figures, Box<dyn Error>> {
     match (options.question, options.kind) {
-        (Question::Overhead, Kind::Floor) => floor::overhead(options),
-        (Question::Overhead, _) => overhead::measure(options),
-        (_, Kind::Floor) => Err("the floor is asked for its overhead alone".into()),
-        (Question::Load, _) => load::measure(options),
-        (Question::Urgent, _) => load::measure_urgent(options),
+        (Measurement::Overhead, ExecutorKind::Floor) => epoll_baseline::overhead(options),
+        (Measurement::Overhead, _) => overhead::measure(options),
+        (_, ExecutorKind::Floor) => Err("the epoll baseline measures only the overhead".into()),
+        (Measurement::Load, _) => load::measure(options),
+        (Measurement::Urgent, _) => load::measure_urgent(options),
     }
 }
 
@@ -84,11 +86,11 @@ impl Options {
             return None;
         };
         let mut options = Self {
-            kind: Kind::parse(kind)?,
+            kind: ExecutorKind::parse(kind)?,
             question: match question.as_str() {
-                "overhead" => Question::Overhead,
-                "load" => Question::Load,
-                "urgent" => Question::Urgent,
+                "overhead" => Measurement::Overhead,
+                "load" => Measurement::Load,
+                "urgent" => Measurement::Urgent,
                 _ => return None,
             },
             subscriptions: 1,
@@ -113,23 +115,23 @@ impl Options {
     }
 }
 
-/// Works for so long, by the processor's time: whoever is preempted has not
-/// worked meanwhile. Returns how long it was in fact.
+/// Works for this CPU time, so that preemption does not count. Returns the actual
+/// time.
 fn work_for(span: Duration) -> Duration {
     if span.is_zero() {
         return span;
     }
-    let begun = spent(ClockId::ThreadCPUTime);
+    let start = cpu_time(ClockId::ThreadCPUTime);
     loop {
-        let worked = spent(ClockId::ThreadCPUTime).saturating_sub(begun);
+        let worked = cpu_time(ClockId::ThreadCPUTime).saturating_sub(start);
         if worked >= span {
             return worked;
         }
     }
 }
 
-/// What the process, or this thread, has spent on processors so far.
-fn spent(clock: ClockId) -> Duration {
+/// CPU time of the process or of this thread so far.
+fn cpu_time(clock: ClockId) -> Duration {
     Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }
 

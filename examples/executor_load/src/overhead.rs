@@ -1,5 +1,5 @@
-//! What a callback costs beyond its work: one publisher, N subscriptions, message
-//! after message, the next when all have had the one before.
+//! Callback overhead: one publisher and N subscriptions. The next message is
+//! published when all callbacks of the previous one have run.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use pteros::prelude::*;
 use pteros::{Chain, ChainExecutor};
 use rustix::time::ClockId;
 
-use crate::kind::{Kind, spin, static_executor};
-use crate::{Figures, Options, micros, spent, work_for};
+use crate::executor_kind::{ExecutorKind, spin, static_executor};
+use crate::{Figures, Options, cpu_time, micros, work_for};
 
-/// What callbacks leave behind.
+/// Counters of the callbacks.
 #[derive(Clone, Default)]
-pub struct Tally {
+pub struct WorkCounter {
     pub callbacks: Arc<AtomicU64>,
     pub worked_nanos: Arc<AtomicU64>,
 }
 
-impl Tally {
+impl WorkCounter {
     pub fn work(&self, span: Duration) {
         let worked = work_for(span);
         if !span.is_zero() {
@@ -40,18 +40,18 @@ impl Tally {
     }
 }
 
-/// Subscriptions on one topic, a node each; timers that tick ten times a second.
-pub struct Crowd {
+/// Subscriptions on one topic, one node each, and timers with a rate of 10 Hz.
+pub struct TestNodes {
     pub nodes: Vec<Node>,
     pub subscriptions: Vec<Subscription<UInt64>>,
     pub timers: Vec<Timer>,
 }
 
-impl Crowd {
+impl TestNodes {
     pub fn new(
         context: &Context,
         options: &Options,
-        tally: &Tally,
+        tally: &WorkCounter,
         has_callbacks: bool,
     ) -> Result<Self, Box<dyn Error>> {
         let mut crowd = Self {
@@ -60,13 +60,14 @@ impl Crowd {
             timers: Vec::new(),
         };
         for number in 0..options.subscriptions {
-            let node = context.node(&format!("n{number}"))?;
+            let node = context.create_node(&format!("n{number}"))?;
             let (tally, work) = (tally.clone(), options.work);
-            crowd.subscriptions.push(match has_callbacks {
-                true => node.create_subscription("load", 10, move |_: Sample<UInt64>| {
+            crowd.subscriptions.push(if has_callbacks {
+                node.create_subscription("load", 10, move |_: Sample<UInt64>| {
                     tally.work(work);
-                })?,
-                false => node.create_polled_subscription("load", 10)?,
+                })?
+            } else {
+                node.create_polled_subscription("load", 10)?
             });
             crowd.nodes.push(node);
         }
@@ -87,9 +88,14 @@ pub fn context() -> Result<Context, Box<dyn Error>> {
 }
 
 pub fn measure(options: &Options) -> Result<Figures, Box<dyn Error>> {
-    let (context, tally) = (context()?, Tally::default());
-    let crowd = Crowd::new(&context, options, &tally, options.kind != Kind::Static)?;
-    let source = context.node("source")?;
+    let (context, tally) = (context()?, WorkCounter::default());
+    let crowd = TestNodes::new(
+        &context,
+        options,
+        &tally,
+        options.kind != ExecutorKind::Static,
+    )?;
+    let source = context.create_node("source")?;
     let publisher = source.create_publisher::<UInt64>("load", 10)?;
     let per_message = options.subscriptions as u64;
     let mut sent = 0;
@@ -99,18 +105,19 @@ pub fn measure(options: &Options) -> Result<Figures, Box<dyn Error>> {
         sent * per_message
     };
     match options.kind {
-        Kind::Single => {
+        ExecutorKind::Single => {
             let executor = SingleThreadedExecutor::new(&context);
             for node in &crowd.nodes {
                 executor.add_node(node)?;
             }
-            // As a node's own callback would: publish, then callbacks, in one spin.
+            // As in a node's own callback: publish, then run the callbacks in the
+            // same spin.
             rounds(options, &tally, |end| {
                 let wanted = publish();
                 executor.spin_until(|| tally.count() >= wanted, end);
             })
         }
-        Kind::Chain => {
+        ExecutorKind::Chain => {
             let executor = ChainExecutor::new(&context);
             for node in &crowd.nodes {
                 executor.add_node(node)?;
@@ -124,7 +131,7 @@ pub fn measure(options: &Options) -> Result<Figures, Box<dyn Error>> {
                 executor.spin_until(|| tally.count() >= wanted, end);
             })
         }
-        Kind::Static => {
+        ExecutorKind::Static => {
             let (counted, work) = (tally.clone(), options.work);
             let callback = move |_: Sample<UInt64>| counted.work(work);
             let mut executor = static_executor(&context, &crowd.subscriptions, callback)?;
@@ -133,47 +140,48 @@ pub fn measure(options: &Options) -> Result<Figures, Box<dyn Error>> {
                 while tally.count() < wanted && executor.spin_once(end) {}
             })
         }
-        Kind::Multi | Kind::Isolated => {
-            let spun = spin(options.kind, &context, crowd.nodes.clone(), None)?;
+        ExecutorKind::Multi | ExecutorKind::Isolated => {
+            let executor = spin(options.kind, &context, crowd.nodes.clone(), None)?;
             let figures = rounds(options, &tally, |end| {
-                let (wanted, begun) = (publish(), Instant::now());
-                while tally.count() < wanted && begun.elapsed() < end {
+                let (wanted, start) = (publish(), Instant::now());
+                while tally.count() < wanted && start.elapsed() < end {
                     std::thread::yield_now();
                 }
             });
-            spun.end();
+            executor.end();
             figures
         }
-        Kind::Floor => Err("the floor has no middleware".into()),
+        ExecutorKind::Floor => Err("the epoll baseline has no middleware".into()),
     }
 }
 
-/// A message that takes longer is a failure of the bench.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A message that takes longer is a failure of the benchmark.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn rounds(
     options: &Options,
-    tally: &Tally,
+    tally: &WorkCounter,
     mut round: impl FnMut(Duration),
 ) -> Result<Figures, Box<dyn Error>> {
-    (0..20).for_each(|_| round(PATIENCE));
+    (0..20).for_each(|_| round(TIMEOUT));
     let (count, worked) = (tally.count(), tally.worked());
-    // Where others run the callbacks, this thread publishes and looks whether
-    // they are done, which is no part of theirs.
-    let is_beside = matches!(options.kind, Kind::Multi | Kind::Isolated);
+    // If other threads run the callbacks, the CPU time of this thread does not
+    // count: it only publishes and checks for completion.
+    let is_beside = matches!(options.kind, ExecutorKind::Multi | ExecutorKind::Isolated);
     let so_far = || {
-        let own = match is_beside {
-            true => spent(ClockId::ThreadCPUTime),
-            false => Duration::ZERO,
+        let own = if is_beside {
+            cpu_time(ClockId::ThreadCPUTime)
+        } else {
+            Duration::ZERO
         };
-        spent(ClockId::ProcessCPUTime).saturating_sub(own)
+        cpu_time(ClockId::ProcessCPUTime).saturating_sub(own)
     };
-    let (begun, before) = (Instant::now(), so_far());
-    while begun.elapsed() < options.span {
+    let (start, before) = (Instant::now(), so_far());
+    while start.elapsed() < options.span {
         let before = tally.count();
-        round(PATIENCE);
+        round(TIMEOUT);
         if tally.count() == before {
-            return Err("no callback came within ten seconds".into());
+            return Err("a callback did not run within ten seconds".into());
         }
     }
     let callbacks = (tally.count() - count) as f64;

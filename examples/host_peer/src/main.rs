@@ -1,5 +1,7 @@
-//! What `cargo xtask bench host` measures of Pteros: the lab's worker as a small
-//! program of its own, so that its memory is a node's and not the command's.
+//! Peer program of Pteros for `cargo xtask bench host`.
+//!
+//! It is the lab's worker as a small program, so that its memory is that of a node
+//! and not that of the command.
 
 use std::process::ExitCode;
 

@@ -1,15 +1,12 @@
-//! How long does a message take there and back? Run `ping-pong pong` in one
-//! terminal and `ping-pong ping` in another. `pub` and `sub` go one way, at a
-//! rate, and print a line for each message.
+//! Round-trip and one-way latency of messages. Run `ping-pong pong` in one terminal
+//! and `ping-pong ping` in another. `pub` and `sub` send one way at a rate, and
+//! print a line for each message.
 //!
-//! The echo is published from inside the callback, while the node spins: one
-//! thread per process does everything. `idle` is one node without endpoints,
-//! to look at what it costs to exist. `cargo xtask bench` starts this program
-//! next to other stacks; the options and lines are theirs (interop/README.md).
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a stopwatch: reading the clock is what it is for"
-)]
+//! The pong is published inside the callback, while the node spins, so each process
+//! has one thread. `idle` is one node without endpoints, to measure its cost.
+//! `cargo xtask bench` runs this program beside other stacks and with their options
+//! and lines (interop/README.md).
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod one_way;
 
@@ -23,11 +20,11 @@ use pteros::prelude::*;
 
 const USAGE: &str = "usage: ping-pong ping|pong|idle [--size BYTES] [--count N] [--warmup N] [--timeout SECONDS] [--domain ID]\n       ping-pong pub|sub [--count N] [--rate HZ] [--history keep_last:N] [--wait-matched N] [--settle SECONDS] [--linger SECONDS] [--timeout SECONDS] [--domain ID]";
 
-/// How long the first message waits after both sides have matched here: the
-/// other side may see us a little later.
-const SETTLE: Duration = Duration::from_millis(100);
+/// Delay of the first message after the match on this side. The other side may
+/// match a little later.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
 
-struct Settings {
+struct PingOptions {
     verb: String,
     size: usize,
     count: usize,
@@ -59,13 +56,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn settings() -> Result<Settings, Box<dyn Error>> {
+fn settings() -> Result<PingOptions, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let verb = arguments.next().ok_or(USAGE)?;
     if !["ping", "pong", "idle", "pub", "sub"].contains(&verb.as_str()) {
         return Err(format!("{verb}: no such verb; {USAGE}").into());
     }
-    let mut settings = Settings {
+    let mut settings = PingOptions {
         size: 64,
         count: if verb == "sub" { 0 } else { 5000 },
         verb,
@@ -75,7 +72,7 @@ fn settings() -> Result<Settings, Box<dyn Error>> {
         rate: 10.0,
         depth: 10,
         wait_matched: 0,
-        settle: SETTLE,
+        settle: SETTLE_TIME,
         linger: Duration::ZERO,
     };
     while let Some(option) = arguments.next() {
@@ -106,7 +103,7 @@ fn settings() -> Result<Settings, Box<dyn Error>> {
     Ok(settings)
 }
 
-fn context(settings: &Settings) -> Result<Context, Box<dyn Error>> {
+fn context(settings: &PingOptions) -> Result<Context, Box<dyn Error>> {
     Ok(Context::with_options(ContextOptions {
         use_environment: true,
         domain_id: settings.domain,
@@ -114,19 +111,19 @@ fn context(settings: &Settings) -> Result<Context, Box<dyn Error>> {
     })?)
 }
 
-/// What the ping side knows of its rounds.
-struct Rounds {
+/// State of the ping side.
+struct PingState {
     payload: Payload,
     sent_at: Instant,
     index: usize,
     took: Vec<Duration>,
 }
 
-fn ping(settings: &Settings) -> Result<bool, Box<dyn Error>> {
+fn ping(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
-    let node = context.node("ping")?;
+    let node = context.create_node("ping")?;
     let publisher = node.create_publisher::<Payload>("ping", 10)?;
-    let rounds = Arc::new(Mutex::new(Rounds {
+    let rounds = Arc::new(Mutex::new(PingState {
         payload: Payload {
             data: (0..settings.size).map(|i| (i * 31) as u8).collect(),
             ..Payload::default()
@@ -157,14 +154,14 @@ fn ping(settings: &Settings) -> Result<bool, Box<dyn Error>> {
     if !(publisher.wait_for_matched(1, left()) && subscription.wait_for_matched(1, left())) {
         return Err("no pong matched in time; is one running in this domain?".into());
     }
-    node.spin_until(|| false, SETTLE);
+    node.spin_until(|| false, SETTLE_TIME);
     send(&publisher, &mut rounds.lock().expect("one thread"));
     let complete = node.spin_until(|| rounds.lock().expect("one thread").index >= total, left());
     report(settings.size, &mut rounds.lock().expect("one thread").took);
     Ok(complete)
 }
 
-fn send(publisher: &Publisher<Payload>, rounds: &mut Rounds) {
+fn send(publisher: &Publisher<Payload>, rounds: &mut PingState) {
     rounds.sent_at = Instant::now();
     if let Err(error) = publisher.publish(&rounds.payload) {
         eprintln!("ping-pong: {error}");
@@ -191,9 +188,9 @@ fn report(size: usize, took: &mut [Duration]) {
     );
 }
 
-fn pong(settings: &Settings) -> Result<bool, Box<dyn Error>> {
+fn pong(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
-    let node = context.node("pong")?;
+    let node = context.create_node("pong")?;
     let publisher = node.create_publisher::<Payload>("pong", 10)?;
     let _subscription = node.create_subscription::<Payload>("ping", 10, move |sample| {
         if let Err(error) = publisher.publish(&sample) {
@@ -205,9 +202,9 @@ fn pong(settings: &Settings) -> Result<bool, Box<dyn Error>> {
     Ok(true)
 }
 
-fn idle(settings: &Settings) -> Result<bool, Box<dyn Error>> {
+fn idle(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
-    let node = context.node("idle")?;
+    let node = context.create_node("idle")?;
     println!("ready");
     node.spin_until(|| false, settings.timeout);
     Ok(true)

@@ -1,19 +1,19 @@
-//! `pub` and `sub`: numbered texts, one way, at a rate.
+//! `pub` and `sub`: numbered texts in one direction at a rate.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 
-use crate::{Settings, context};
+use crate::{PingOptions, context};
 
 const TOPIC: &str = "chatter";
 
-/// Publishes `count` texts and then lingers, so that the last can be repaired.
-/// False when nobody matched in time.
-pub fn publish(settings: &Settings) -> Result<bool, Box<dyn Error>> {
+/// Publishes `count` texts and then lingers, so that the last one can be
+/// retransmitted. Returns false if nothing matched in time.
+pub fn publish(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
-    let node = context.node("pub")?;
+    let node = context.create_node("pub")?;
     let publisher = node.create_publisher::<Text>(TOPIC, settings.depth)?;
     println!("ready");
     if !publisher.wait_for_matched(settings.wait_matched, settings.timeout) {
@@ -33,10 +33,10 @@ pub fn publish(settings: &Settings) -> Result<bool, Box<dyn Error>> {
     Ok(true)
 }
 
-/// Prints what comes, `count` texts or until the time is over.
-pub fn subscribe(settings: &Settings) -> Result<bool, Box<dyn Error>> {
+/// Prints `count` received texts, or those until the time is over.
+pub fn subscribe(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
-    let node = context.node("sub")?;
+    let node = context.create_node("sub")?;
     let subscription = node.create_polled_subscription::<Text>(TOPIC, settings.depth)?;
     println!("ready");
     let end = Instant::now() + settings.timeout;

@@ -1,10 +1,10 @@
-//! The example as a user runs it: two processes of this host, and the line
-//! that `cargo xtask bench wire` reads.
+//! The example as a user runs it: two processes on this host, and the line that
+//! `cargo xtask bench wire` parses.
 #![allow(clippy::disallowed_methods, reason = "starts programs")]
 
 use std::process::{Child, Command, Stdio};
 
-/// Away from the domains of other tests.
+/// Different from the domains of other tests.
 const DOMAIN: &str = "219";
 
 struct Pong(Child);
@@ -27,7 +27,7 @@ fn program(words: &[&str]) -> Command {
 }
 
 #[test]
-fn every_ping_comes_back_and_is_timed() {
+fn every_ping_gets_a_pong_and_is_timed() {
     let pong = program(&["pong"]).stdout(Stdio::null()).spawn();
     let _pong = Pong(pong.expect("pong starts"));
     let words = ["ping", "--count", "20", "--warmup", "5", "--timeout", "30"];

@@ -1,4 +1,5 @@
-//! The simulated base: hears `cmd_vel`, tells `odom` and where `base_link` is.
+//! Simulated base: subscribes to `cmd_vel`, publishes `odom` and the transform of
+//! `base_link`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,17 +14,17 @@ use pteros::parameter::ParameterDescriptor;
 use pteros::prelude::*;
 use pteros::tf::TransformBroadcaster;
 
-use crate::drive::{Drive, Shape, placed};
-use crate::floor::Floor;
+use crate::diff_drive::{DiffDrive, DriveGeometry, planar_pose};
+use crate::floor_map::FloorMap;
 
-/// How often it moves.
+/// Period of the simulation.
 const PERIOD: Duration = Duration::from_millis(20);
-/// Without a word for so long it stops.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Without a new command for this long it stops.
+const COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A differential drive in the building of this package. Subscribes to `cmd_vel`;
-/// publishes `odom`, `odom` to `base_link` on `/tf`, and `ground_truth`, which a real
-/// robot does not know: the pose in frame `map`.
+/// A differential drive in the building of this package. Subscribes to `cmd_vel`.
+/// Publishes `odom`, the transform of `odom` to `base_link` on `/tf`, and
+/// `ground_truth`, the pose in frame `map`, which a real robot does not have.
 ///
 /// Parameters, metres, seconds and radians: `wheel_separation`, `wheel_radius`,
 /// `wheel_speed_max`, `wheel_acceleration`, `radius`, `start` (x, y, yaw).
@@ -33,7 +34,7 @@ pub struct Base {
 }
 
 #[derive(Default)]
-struct Wanted {
+struct VelocityCommand {
     forward: f64,
     turning: f64,
     since: Time,
@@ -41,23 +42,27 @@ struct Wanted {
 
 impl Component for Base {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.node_with(options.name("base"))?;
-        let mut drive = Drive::new(shape(&node)?, Floor::own(), start(&node)?);
+        let node = context.create_node_with(options.name("base"))?;
+        let mut drive = DiffDrive::new(
+            declare_geometry(&node)?,
+            FloorMap::built_in(),
+            declare_start(&node)?,
+        );
         let (odometry, truth) = (
             node.create_publisher::<Odometry>("odom", 10)?,
             node.create_publisher::<PoseStamped>("ground_truth", 1)?,
         );
         let frames = TransformBroadcaster::new(&node)?;
-        let wanted = Arc::<Mutex<Wanted>>::default();
-        let (heard, clock) = (wanted.clone(), node.clock());
+        let wanted = Arc::<Mutex<VelocityCommand>>::default();
+        let (shared, clock) = (wanted.clone(), node.clock());
         let commands = node.create_subscription::<Twist>("cmd_vel", 10, move |twist| {
-            let command = Wanted {
+            let command = VelocityCommand {
                 forward: twist.linear.x,
                 turning: twist.angular.z,
                 since: clock.now(),
             };
             if command.forward.is_finite() && command.turning.is_finite() {
-                *heard.lock().expect("no panic holds it") = command;
+                *shared.lock().expect("the lock is not poisoned") = command;
             }
         })?;
         let (clock, log) = (node.clock(), node.logger());
@@ -65,26 +70,27 @@ impl Component for Base {
         let every = TimerOptions::new(PERIOD).on_ros_time();
         let timer = node.create_timer_with(every, move || {
             let now = clock.now();
-            // At most a tenth of a second at once, should time have stood.
+            // At most a tenth of a second per step, in case the clock stood still.
             let passed = now.since(last).min(Duration::from_millis(100));
             last = now;
-            let command = {
-                let wanted = wanted.lock().expect("no panic holds it");
-                match now.since(wanted.since) < PATIENCE {
-                    true => (wanted.forward, wanted.turning),
-                    false => (0.0, 0.0),
+            let (forward, turning) = {
+                let wanted = wanted.lock().expect("the lock is not poisoned");
+                if now.since(wanted.since) < COMMAND_TIMEOUT {
+                    (wanted.forward, wanted.turning)
+                } else {
+                    (0.0, 0.0)
                 }
             };
             let bumps = drive.bumps;
-            drive.advance(passed.as_secs_f64(), command);
+            drive.advance(passed.as_secs_f64(), forward, turning);
             if drive.bumps > bumps {
-                pteros::warn!(log, "ran into a wall at {:?}", drive.truth);
+                pteros::warn!(log, "collided with a wall at {:?}", drive.truth);
             }
-            let told = odometry
-                .publish_owned(told_odometry(&drive, now))
-                .and_then(|()| truth.publish_owned(told_truth(&drive, now)));
-            let frame = frames.send(told_frame(&drive, now));
-            if let Err(error) = told.map_err(Into::into).and(frame) {
+            let message = odometry
+                .publish_owned(odometry_message(&drive, now))
+                .and_then(|()| truth.publish_owned(ground_truth_message(&drive, now)));
+            let frame = frames.send_transform(odom_transform(&drive, now));
+            if let Err(error) = message.map_err(Into::into).and(frame) {
                 pteros::warn!(log, "{error}");
             }
         })?;
@@ -99,13 +105,13 @@ impl Component for Base {
     }
 }
 
-fn shape(node: &Node) -> Result<Shape, ComponentError> {
+fn declare_geometry(node: &Node) -> Result<DriveGeometry, ComponentError> {
     let length = |name, default: f64, most| {
         let range = ParameterDescriptor::new().float_range(0.01, most, 0.0);
         node.declare_parameter_with(name, default, range.read_only())
             .map(|handle| handle.value())
     };
-    Ok(Shape {
+    Ok(DriveGeometry {
         wheel_separation: length("wheel_separation", 0.3, 5.0)?,
         wheel_radius: length("wheel_radius", 0.04, 1.0)?,
         wheel_speed_max: length("wheel_speed_max", 0.8, 5.0)?,
@@ -114,7 +120,7 @@ fn shape(node: &Node) -> Result<Shape, ComponentError> {
     })
 }
 
-fn start(node: &Node) -> Result<[f64; 3], ComponentError> {
+fn declare_start(node: &Node) -> Result<[f64; 3], ComponentError> {
     let descriptor = ParameterDescriptor::new().read_only();
     let start = node.declare_parameter_with("start", crate::START.to_vec(), descriptor)?;
     let start = start.value();
@@ -131,30 +137,30 @@ fn header(frame: &str, now: Time) -> Header {
     }
 }
 
-fn told_odometry(drive: &Drive, now: Time) -> Odometry {
+fn odometry_message(drive: &DiffDrive, now: Time) -> Odometry {
     let (forward, turning) = drive.velocity();
     let mut odometry = Odometry {
         header: header("odom", now),
         child_frame_id: "base_link".into(),
         ..Odometry::default()
     };
-    odometry.pose.pose = placed(drive.odometry).into();
+    odometry.pose.pose = planar_pose(drive.odometry).into();
     odometry.twist.twist.linear.x = forward;
     odometry.twist.twist.angular.z = turning;
     odometry
 }
 
-fn told_truth(drive: &Drive, now: Time) -> PoseStamped {
+fn ground_truth_message(drive: &DiffDrive, now: Time) -> PoseStamped {
     PoseStamped {
         header: header("map", now),
-        pose: placed(drive.truth).into(),
+        pose: planar_pose(drive.truth).into(),
     }
 }
 
-fn told_frame(drive: &Drive, now: Time) -> TransformStamped {
+fn odom_transform(drive: &DiffDrive, now: Time) -> TransformStamped {
     TransformStamped {
         header: header("odom", now),
         child_frame_id: "base_link".into(),
-        transform: placed(drive.odometry).into(),
+        transform: planar_pose(drive.odometry).into(),
     }
 }

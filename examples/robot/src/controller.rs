@@ -1,4 +1,4 @@
-//! Who drives: a managed node that serves Nav2's action `navigate_to_pose`.
+//! Controller: a managed node that serves Nav2's action `navigate_to_pose`.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -13,32 +13,34 @@ use pteros::prelude::*;
 use pteros::tf::{Isometry, LATEST, TransformListener};
 use pteros::{
     ActionServer, ActionServerOptions, CallbackReturn, GoalResponse, LifecycleCallbacks,
-    LifecycleNode, LifecyclePublisher, LifecycleState, Logger, ServerGoal, TimerOptions,
+    LifecycleNode, LifecyclePublisher, LifecycleState, Logger, ServerGoalHandle, TimerOptions,
 };
 
-use crate::follow::Manner;
-use crate::journey::{Journey, Move, plan_request};
 use crate::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};
+use crate::navigation_task::{NavigationCommand, NavigationTask, plan_request};
+use crate::pure_pursuit::DriveLimits;
 
-/// How often it steers.
+/// Period of the control loop.
 const PERIOD: Duration = Duration::from_millis(50);
-/// What is ahead within this angle may stop it.
-const AHEAD: f32 = 0.5;
-/// A scan older than this says nothing about what is ahead.
-const SCAN_AGE: Duration = Duration::from_secs(1);
+/// Obstacles within this angle ahead stop the robot.
+const OBSTACLE_ANGLE: f32 = 0.5;
+/// A scan older than this is ignored.
+const SCAN_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// Drives to a pose: action `navigate_to_pose` (`nav2_msgs/action/NavigateToPose`),
-/// one goal at a time; a newer one takes the place of the older, which is aborted. Asks
-/// `get_plan` for the way, looks up where it is (`map` to `base_link`), stops for what
-/// `scan` sees ahead, and speaks on `cmd_vel`. Managed: it becomes active when
-/// it knows where it is; goals are rejected before.
+/// one goal at a time. A newer goal replaces the older one, which is aborted. It
+/// requests a path with `get_plan`, looks up its pose (`map` to `base_link`), stops
+/// for obstacles in `scan` and publishes `cmd_vel`.
+///
+/// It is a managed node that becomes active once its pose is known. It rejects
+/// goals before that.
 ///
 /// Parameters: `speed` (m/s, 0.5), `turning` (rad/s, 1.5), `lookahead` (m, 0.4),
 /// `stop_distance` (m ahead of the laser, 0.18), `goal_timeout` (s, 120).
 pub struct Controller(LifecycleNode);
 
 impl Controller {
-    /// Its node, to be brought up.
+    /// Its managed node.
     pub fn managed(&self) -> &LifecycleNode {
         &self.0
     }
@@ -50,7 +52,7 @@ impl Component for Controller {
         Ok(Self(LifecycleNode::new(
             context,
             options,
-            Managed::default(),
+            ControllerCallbacks::default(),
         )?))
     }
 
@@ -59,19 +61,24 @@ impl Component for Controller {
     }
 }
 
-/// What it has while it is configured.
+/// Lifecycle callbacks, and the entities of the configured node.
 #[derive(Default)]
-struct Managed {
-    settings: Option<Settings>,
-    shared: Shared,
+struct ControllerCallbacks {
+    settings: Option<ControllerParameters>,
+    shared: SharedState,
     transforms: Option<TransformListener>,
-    parts: Option<Parts>,
+    parts: Option<ActiveEntities>,
 }
 
-type Parts = (ActionServer<NavigateToPose>, Subscription<LaserScan>, Timer);
+/// Entities of the configured node. They work until they are dropped.
+struct ActiveEntities {
+    _server: ActionServer<NavigateToPose>,
+    _scans: Subscription<LaserScan>,
+    _timer: Timer,
+}
 
 #[derive(Clone)]
-struct Settings {
+struct ControllerParameters {
     speed: ParameterHandle<f64>,
     turning: ParameterHandle<f64>,
     lookahead: ParameterHandle<f64>,
@@ -79,25 +86,25 @@ struct Settings {
     goal_timeout: ParameterHandle<f64>,
 }
 
-/// What callbacks share: the goal that goes on, and what is ahead.
+/// State that the callbacks share: the active goal and the distance to an obstacle.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Now>>);
+struct SharedState(Arc<Mutex<ControllerState>>);
 
 #[derive(Default)]
-struct Now {
+struct ControllerState {
     active: bool,
-    journey: Option<Journey>,
-    /// Metres ahead of the laser that are free, and when that was seen.
-    free: Option<(Time, f64)>,
+    task: Option<NavigationTask>,
+    /// Free distance ahead of the laser in metres, and the time of the scan.
+    free_distance: Option<(Time, f64)>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Now> {
-        self.0.lock().expect("no panic holds it")
+impl SharedState {
+    fn lock(&self) -> MutexGuard<'_, ControllerState> {
+        self.0.lock().expect("the lock is not poisoned")
     }
 }
 
-impl LifecycleCallbacks for Managed {
+impl LifecycleCallbacks for ControllerCallbacks {
     fn on_configure(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
         match self.configure(node) {
             Ok(()) => CallbackReturn::Success,
@@ -108,10 +115,10 @@ impl LifecycleCallbacks for Managed {
         }
     }
 
-    /// Not before it knows where it is.
+    /// Fails until the pose is known.
     fn on_activate(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
         let transforms = self.transforms.as_ref();
-        let place = transforms.map(|known| known.lookup("map", "base_link", LATEST));
+        let place = transforms.map(|known| known.lookup_transform("map", "base_link", LATEST));
         if let Some(Err(error)) = place {
             pteros::warn!(node.logger(), "{error}");
             return CallbackReturn::Failure;
@@ -123,8 +130,8 @@ impl LifecycleCallbacks for Managed {
     fn on_deactivate(&mut self, _: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
         let mut now = self.shared.lock();
         now.active = false;
-        if let Some(journey) = now.journey.take() {
-            journey.abort(
+        if let Some(task) = now.task.take() {
+            task.abort(
                 NavigateToPose_Result::UNKNOWN,
                 "the controller was deactivated",
             );
@@ -138,7 +145,7 @@ impl LifecycleCallbacks for Managed {
     }
 }
 
-impl Settings {
+impl ControllerParameters {
     fn declare(node: &LifecycleNode) -> Result<Self, ComponentError> {
         let declare = |name, default: f64, most| {
             let range = ParameterDescriptor::new().float_range(0.01, most, 0.0);
@@ -153,8 +160,8 @@ impl Settings {
         })
     }
 
-    fn manner(&self) -> Manner {
-        Manner {
+    fn limits(&self) -> DriveLimits {
+        DriveLimits {
             speed: self.speed.value(),
             turning: self.turning.value(),
             lookahead: self.lookahead.value(),
@@ -162,22 +169,22 @@ impl Settings {
     }
 }
 
-impl Managed {
+impl ControllerCallbacks {
     fn configure(&mut self, node: &LifecycleNode) -> Result<(), ComponentError> {
         let settings = match &self.settings {
             Some(known) => known.clone(),
-            None => Settings::declare(node)?,
+            None => ControllerParameters::declare(node)?,
         };
         self.settings = Some(settings.clone());
         let transforms = TransformListener::new(node)?;
         self.transforms = Some(transforms.clone());
-        let (heard, clock) = (self.shared.clone(), node.clock());
+        let (shared, clock) = (self.shared.clone(), node.clock());
         let sensor = QosProfile::sensor_data();
         let scans = node.create_subscription::<LaserScan>("scan", sensor, move |scan| {
-            heard.lock().free = Some((clock.now(), free_ahead(&scan)));
+            shared.lock().free_distance = Some((clock.now(), free_distance(&scan)));
         })?;
-        let server = serve(node, &self.shared, &transforms)?;
-        let mut driver = Driver {
+        let server = create_server(node, &self.shared, &transforms)?;
+        let mut driver = ControlLoop {
             node: node.clone(),
             log: node.logger(),
             shared: self.shared.clone(),
@@ -185,21 +192,25 @@ impl Managed {
             transforms,
             planner: node.create_client("get_plan")?,
             commands: node.create_publisher("cmd_vel", 10)?,
-            drives: false,
+            is_moving: false,
         };
         let every = TimerOptions::new(PERIOD).on_ros_time();
         let timer = node.create_timer_with(every, move || driver.tick())?;
-        self.parts = Some((server, scans, timer));
+        self.parts = Some(ActiveEntities {
+            _server: server,
+            _scans: scans,
+            _timer: timer,
+        });
         Ok(())
     }
 }
 
-/// The nearest thing ahead.
-fn free_ahead(scan: &LaserScan) -> f64 {
+/// Distance to the nearest obstacle ahead.
+fn free_distance(scan: &LaserScan) -> f64 {
     let mut angle = scan.angle_min;
     let mut nearest = f32::INFINITY;
     for range in &scan.ranges {
-        if angle.abs() < AHEAD && *range >= scan.range_min {
+        if angle.abs() < OBSTACLE_ANGLE && *range >= scan.range_min {
             nearest = nearest.min(*range);
         }
         angle += scan.angle_increment;
@@ -207,49 +218,49 @@ fn free_ahead(scan: &LaserScan) -> f64 {
     f64::from(nearest)
 }
 
-fn serve(
+fn create_server(
     node: &LifecycleNode,
-    shared: &Shared,
+    shared: &SharedState,
     transforms: &TransformListener,
 ) -> Result<ActionServer<NavigateToPose>, ComponentError> {
-    let (asked, log) = (shared.clone(), node.logger());
+    let (goal_state, log) = (shared.clone(), node.logger());
     let options =
-        ActionServerOptions::<NavigateToPose>::default().on_goal(move |goal| {
-            match refusal(&asked, goal) {
+        ActionServerOptions::<NavigateToPose>::default().on_goal(
+            move |goal| match rejection_reason(&goal_state, goal) {
                 None => GoalResponse::AcceptAndExecute,
                 Some(why) => {
                     pteros::warn!(log, "a goal is rejected: {why}");
                     GoalResponse::Reject
                 }
-            }
-        });
+            },
+        );
     let (shared, node_of_goals) = (shared.clone(), node.clone());
     let transforms = transforms.clone();
-    let accepted = move |goal: ServerGoal<NavigateToPose>| {
+    let accepted = move |goal: ServerGoalHandle<NavigateToPose>| {
         let pose = &goal.goal().pose;
-        let frame = transforms.lookup("map", &pose.header.frame_id, LATEST);
+        let frame = transforms.lookup_transform("map", &pose.header.frame_id, LATEST);
         let target = frame.map(|frame| {
             let target = Isometry::from(&frame.transform) * Isometry::from(&pose.pose);
             [target.translation[0], target.translation[1], target.yaw()]
         });
-        let journey = Journey::new(goal, node_of_goals.now());
+        let task = NavigationTask::new(goal, node_of_goals.now());
         match target {
             Ok(target) => {
-                let older = shared.lock().journey.replace(journey.towards(target));
+                let older = shared.lock().task.replace(task.towards(target));
                 if let Some(older) = older {
                     older.abort(
                         NavigateToPose_Result::UNKNOWN,
-                        "a newer goal took its place",
+                        "a newer goal has replaced it",
                     );
                 }
             }
-            Err(error) => journey.abort(NavigateToPose_Result::TF_ERROR, &error.to_string()),
+            Err(error) => task.abort(NavigateToPose_Result::TF_ERROR, &error.to_string()),
         }
     };
     Ok(node.create_action_server("navigate_to_pose", options, accepted)?)
 }
 
-fn refusal(shared: &Shared, goal: &NavigateToPose_Goal) -> Option<&'static str> {
+fn rejection_reason(shared: &SharedState, goal: &NavigateToPose_Goal) -> Option<&'static str> {
     let (position, turned) = (&goal.pose.pose.position, &goal.pose.pose.orientation);
     let numbers = [
         position.x, position.y, turned.x, turned.y, turned.z, turned.w,
@@ -259,7 +270,7 @@ fn refusal(shared: &Shared, goal: &NavigateToPose_Goal) -> Option<&'static str> 
         false => Some("the controller is not active"),
         _ if !numbers.iter().all(|number| number.is_finite()) => Some("its pose is not finite"),
         _ if (length - 1.0).abs() > 0.01 => {
-            Some("its orientation is no quaternion of length 1 (no rotation has w: 1)")
+            Some("its orientation is not a unit quaternion (no rotation has w: 1)")
         }
         _ if goal.pose.header.frame_id.is_empty() => {
             Some("its pose has no frame; give header.frame_id, as map")
@@ -268,58 +279,63 @@ fn refusal(shared: &Shared, goal: &NavigateToPose_Goal) -> Option<&'static str> 
     }
 }
 
-struct Driver {
+struct ControlLoop {
     node: LifecycleNode,
     log: Logger,
-    shared: Shared,
-    settings: Settings,
+    shared: SharedState,
+    settings: ControllerParameters,
     transforms: TransformListener,
     planner: Client<GetPlan>,
     commands: LifecyclePublisher<Twist>,
-    /// It was told to move when it was last told anything.
-    drives: bool,
+    /// Whether the last command was a motion.
+    is_moving: bool,
 }
 
-impl Driver {
+impl ControlLoop {
     fn tick(&mut self) {
         let now = self.node.now();
-        let place = self.transforms.lookup("map", "base_link", LATEST).ok();
+        let place = self
+            .transforms
+            .lookup_transform("map", "base_link", LATEST)
+            .ok();
         let mut state = self.shared.lock();
-        let seen = state.free.filter(|(at, _)| now.since(*at) < SCAN_AGE);
-        let Some(journey) = &mut state.journey else {
+        let seen = state
+            .free_distance
+            .filter(|(at, _)| now.since(*at) < SCAN_AGE_MAX);
+        let Some(task) = &mut state.task else {
             drop(state);
             return self.stop();
         };
         let limit = Duration::from_secs_f64(self.settings.goal_timeout.value());
         let is_blocked = seen.is_none_or(|(_, free)| free < self.settings.stop_distance.value());
-        let next = journey.step(
+        let next = task.update(
             now,
             place.as_ref(),
-            &self.settings.manner(),
+            &self.settings.limits(),
             is_blocked,
             limit,
         );
         match next {
-            Move::Drive(forward, turning) => {
+            NavigationCommand::Drive(forward, turning) => {
                 drop(state);
                 self.command(forward, turning);
             }
-            Move::Plan(from, to) => {
+            NavigationCommand::Plan(from, to) => {
                 drop(state);
                 self.stop();
                 self.plan(from, to);
             }
-            Move::Wait => {
+            NavigationCommand::Wait => {
                 drop(state);
                 self.stop();
             }
-            Move::End(outcome) => {
-                let journey = state.journey.take();
+            NavigationCommand::End(outcome) => {
+                let task = state.task.take();
                 drop(state);
                 self.stop();
-                if let Some(journey) = journey {
+                if let Some(task) = task {
                     pteros::info!(self.log, "{outcome}");
-                    journey.end(outcome);
+                    task.finish(outcome);
                 }
             }
         }
@@ -328,21 +344,21 @@ impl Driver {
     fn plan(&self, from: [f64; 2], to: [f64; 2]) {
         let request = plan_request(from, to, self.node.now());
         let shared = self.shared.clone();
-        let asked = self.planner.call_then(&request, move |answer| {
+        let call = self.planner.call_then(&request, move |answer| {
             let mut state = shared.lock();
-            if let Some(journey) = &mut state.journey {
-                journey.planned(answer.map_err(|error| error.to_string()));
+            if let Some(task) = &mut state.task {
+                task.handle_plan(answer.map_err(|error| error.to_string()));
             }
         });
-        if let Err(error) = asked
-            && let Some(journey) = &mut self.shared.lock().journey
+        if let Err(error) = call
+            && let Some(task) = &mut self.shared.lock().task
         {
-            journey.planned(Err(error.to_string()));
+            task.handle_plan(Err(error.to_string()));
         }
     }
 
     fn stop(&mut self) {
-        if self.drives {
+        if self.is_moving {
             self.command(0.0, 0.0);
         }
     }
@@ -351,7 +367,7 @@ impl Driver {
         let mut twist = Twist::default();
         twist.linear.x = forward;
         twist.angular.z = turning;
-        self.drives = forward != 0.0 || turning != 0.0;
+        self.is_moving = forward != 0.0 || turning != 0.0;
         if let Err(error) = self.commands.publish_owned(twist) {
             pteros::warn!(self.log, "{error}");
         }

@@ -1,4 +1,5 @@
-//! The simulated laser: rays from where the robot is, `scan` and the frame `laser`.
+//! Simulated laser: ray casting from the robot's pose, `scan` and the frame
+//! `laser`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,13 +12,13 @@ use pteros::parameter::ParameterDescriptor;
 use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster};
 
-use crate::floor::Floor;
+use crate::floor_map::FloorMap;
 
-/// Ahead of the base's middle, metres.
-const AHEAD: f64 = 0.1;
+/// Distance ahead of the base's centre in metres.
+const LASER_OFFSET: f64 = 0.1;
 
-/// A laser scanner that turns once around. Subscribes to `ground_truth`, publishes
-/// `scan` with the QoS of sensors and where it sits on `/tf_static`.
+/// A laser scanner with 360 degrees. Subscribes to `ground_truth`, publishes `scan`
+/// with the sensor data QoS, and its transform on `/tf_static`.
 ///
 /// Parameters: `rate` in Hz (10), `rays` (180), `range_max` in metres (6).
 pub struct Laser {
@@ -27,31 +28,31 @@ pub struct Laser {
 
 impl Component for Laser {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.node_with(options.name("laser"))?;
+        let node = context.create_node_with(options.name("laser"))?;
         let rate = ParameterDescriptor::new().float_range(0.1, 100.0, 0.0);
         let rate = node.declare_parameter_with("rate", 10.0, rate.read_only())?;
         let rays = ParameterDescriptor::new().integer_range(4, 3_600, 1);
         let rays = node.declare_parameter_with("rays", 180_i64, rays)?;
         let reach = ParameterDescriptor::new().float_range(0.5, 100.0, 0.0);
         let reach = node.declare_parameter_with("range_max", 6.0, reach)?;
-        let mount = Isometry::planar(AHEAD, 0.0, 0.0);
+        let mount = Isometry::planar(LASER_OFFSET, 0.0, 0.0);
         let frames = StaticTransformBroadcaster::new(&node)?;
         let mut frame = TransformStamped::default();
         frame.header.frame_id = "base_link".into();
         frame.child_frame_id = "laser".into();
         frame.transform = mount.into();
-        frames.send(frame)?;
+        frames.send_transform(frame)?;
         let place = Arc::<Mutex<Option<PoseStamped>>>::default();
-        let heard = place.clone();
+        let shared = place.clone();
         let poses = node.create_subscription::<PoseStamped>("ground_truth", 1, move |pose| {
-            *heard.lock().expect("no panic holds it") = Some(pose.into_inner());
+            *shared.lock().expect("the lock is not poisoned") = Some(pose.into_inner());
         })?;
         let publisher = node.create_publisher::<LaserScan>("scan", QosProfile::sensor_data())?;
-        let (floor, log) = (Floor::own(), node.logger());
+        let (floor, log) = (FloorMap::built_in(), node.logger());
         let every = Duration::from_secs_f64(1.0 / rate.value());
         let every_tick = TimerOptions::new(every).on_ros_time();
         let timer = node.create_timer_with(every_tick, move || {
-            let Some(place) = place.lock().expect("no panic holds it").clone() else {
+            let Some(place) = place.lock().expect("the lock is not poisoned").clone() else {
                 return;
             };
             let from = Isometry::from(&place.pose) * mount;
@@ -74,17 +75,17 @@ impl Component for Laser {
     }
 }
 
-/// What is seen from there; further than the reach reads as infinite (REP 117).
+/// The scan from a pose. A range beyond the maximum is infinite (REP 117).
 #[expect(
     clippy::cast_possible_truncation,
     reason = "ROS's scans are single precision"
 )]
-fn scan(floor: &Floor, from: &Isometry, rays: u32, reach: f64) -> LaserScan {
+fn scan(floor: &FloorMap, from: &Isometry, rays: u32, reach: f64) -> LaserScan {
     let [x, y, _] = from.translation;
     let yaw = from.yaw();
     let step = std::f64::consts::TAU / f64::from(rays);
     let angle = |ray| -std::f64::consts::PI + step * f64::from(ray);
-    let range = |ray| match floor.ray([x, y], yaw + angle(ray), reach) {
+    let range = |ray| match floor.cast_ray([x, y], yaw + angle(ray), reach) {
         range if range >= reach => f32::INFINITY,
         range => range as f32,
     };

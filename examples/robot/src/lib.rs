@@ -1,21 +1,21 @@
-//! A robot that drives to a goal.
+//! Example robot that drives to a goal.
 //!
-//! Six components: [`Base`] simulates a differential drive with its odometry,
-//! [`Laser`] casts rays into a small building, [`MapServer`] knows the building,
-//! [`Planner`] and [`Controller`] are managed nodes that find a way and follow it,
-//! [`SimClock`] lets time go faster. They meet on ROS's usual topics, by tf and by
-//! Nav2's action `navigate_to_pose`; none knows in which process the others are.
+//! It has six components. [`Base`] simulates a differential drive with its odometry,
+//! and [`Laser`] casts rays into a small building. [`MapServer`] publishes the map,
+//! and [`SimClock`] publishes simulated time. [`Planner`] and [`Controller`] are
+//! managed nodes that plan and follow a path. The components communicate by ROS's usual topics,
+//! tf and Nav2's action `navigate_to_pose`, in one process or several.
 
 mod base;
 mod controller;
-mod drive;
-mod floor;
-mod follow;
-mod journey;
+mod diff_drive;
+mod floor_map;
 mod laser;
 mod map_server;
+mod navigation_task;
+mod path_search;
 mod planner;
-mod search;
+mod pure_pursuit;
 mod sim_clock;
 
 pub use base::Base;
@@ -25,10 +25,10 @@ pub use map_server::MapServer;
 pub use planner::Planner;
 pub use sim_clock::SimClock;
 
-/// Where the robot is put down, unless told otherwise: x, y, yaw in the map.
+/// Default start pose in the map: x, y, yaw.
 const START: [f64; 3] = [1.0, 5.0, 0.0];
 
-// Shares Pteros with the container instead of bringing a copy along.
+// Links the shared library of Pteros, as the container does.
 use pteros_dylib as _;
 
 include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));

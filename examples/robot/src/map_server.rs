@@ -1,4 +1,4 @@
-//! Who knows the building: `map`, and where the odometry began in it.
+//! Map server: `map`, and the transform of the odometry's origin.
 
 use pteros::component::{Component, ComponentError};
 use pteros::interfaces::geometry_msgs::msg::TransformStamped;
@@ -6,12 +6,13 @@ use pteros::interfaces::nav_msgs::msg::OccupancyGrid;
 use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster};
 
-use crate::floor::Floor;
+use crate::floor_map::FloorMap;
 
-/// Publishes `map`, transient local, and `map` to `odom` on `/tf_static`: the robot
-/// was put down at a known place, and its odometry is good enough for this building.
+/// Publishes `map`, transient local, and the transform of `map` to `odom` on
+/// `/tf_static`. The start pose is known, and the odometry is accurate enough for
+/// this building.
 ///
-/// Parameter `start`: x, y, yaw of that place, as the base's.
+/// Parameter `start`: x, y, yaw of the start pose, equal to that of the base.
 pub struct MapServer {
     node: Node,
     _parts: (Publisher<OccupancyGrid>, StaticTransformBroadcaster),
@@ -19,17 +20,17 @@ pub struct MapServer {
 
 impl Component for MapServer {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.node_with(options.name("map_server"))?;
+        let node = context.create_node_with(options.name("map_server"))?;
         let start = node
             .declare_parameter("start", crate::START.to_vec())?
             .value();
         let [x, y, yaw] = start[..] else {
-            let told = format!("parameter 'start' = {start:?}: x, y and yaw are three numbers");
-            return Err(told.into());
+            let message = format!("parameter 'start' = {start:?}: x, y and yaw are three numbers");
+            return Err(message.into());
         };
         let latched = QosProfile::default().keep_last(1).transient_local();
         let publisher = node.create_publisher::<OccupancyGrid>("map", latched)?;
-        let mut map = Floor::own().map();
+        let mut map = FloorMap::built_in().map();
         map.header.frame_id = "map".into();
         map.header.stamp = node.now().into();
         map.info.map_load_time = map.header.stamp;
@@ -39,7 +40,7 @@ impl Component for MapServer {
         frame.header.frame_id = "map".into();
         frame.child_frame_id = "odom".into();
         frame.transform = Isometry::planar(x, y, yaw).into();
-        frames.send(frame)?;
+        frames.send_transform(frame)?;
         Ok(Self {
             node,
             _parts: (publisher, frames),

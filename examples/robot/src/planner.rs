@@ -1,4 +1,4 @@
-//! Who finds the way: a managed node with the service `get_plan`.
+//! Planner: a managed node with the service `get_plan`.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,19 +14,20 @@ use pteros::{
     LifecycleState, Logger,
 };
 
-use crate::floor::Floor;
-use crate::search::path;
+use crate::floor_map::FloorMap;
+use crate::path_search::shortest_path;
 
-/// Finds the shortest way on `map` that has room for the robot. Service `get_plan`
-/// (`nav_msgs/srv/GetPlan`, start and goal in frame `map`; no way is an empty one);
-/// what it found goes out on `plan` while it is active. Managed: it hears the map once it
-/// is configured, and becomes active when it has one.
+/// Plans the shortest path on `map` that has room for the robot. Service `get_plan`
+/// (`nav_msgs/srv/GetPlan`, start and goal in frame `map`); an empty path means
+/// that there is none. It publishes the plan on `plan` while it is active. It is a
+/// managed node: it subscribes to the map when it is configured, and becomes active
+/// once it has a map.
 ///
-/// Parameter `robot_radius` in metres, 0.25, with some room to spare.
+/// Parameter `robot_radius` in metres, 0.25, with a margin.
 pub struct Planner(LifecycleNode);
 
 impl Planner {
-    /// Its node, to be brought up.
+    /// Its managed node.
     pub fn managed(&self) -> &LifecycleNode {
         &self.0
     }
@@ -38,7 +39,7 @@ impl Component for Planner {
         Ok(Self(LifecycleNode::new(
             context,
             options,
-            Managed::default(),
+            PlannerCallbacks::default(),
         )?))
     }
 
@@ -47,19 +48,23 @@ impl Component for Planner {
     }
 }
 
-/// What it has while it is configured.
+/// Lifecycle callbacks, and the entities of the configured node.
 #[derive(Default)]
-struct Managed {
+struct PlannerCallbacks {
     radius: Option<ParameterHandle<f64>>,
-    floor: Known,
-    parts: Option<Parts>,
+    floor: SharedFloorMap,
+    parts: Option<ActiveEntities>,
 }
 
-type Known = Arc<Mutex<Option<Floor>>>;
+type SharedFloorMap = Arc<Mutex<Option<FloorMap>>>;
 
-type Parts = (Subscription<OccupancyGrid>, Service<GetPlan>);
+/// Entities of the configured node. They work until they are dropped.
+struct ActiveEntities {
+    _maps: Subscription<OccupancyGrid>,
+    _service: Service<GetPlan>,
+}
 
-impl LifecycleCallbacks for Managed {
+impl LifecycleCallbacks for PlannerCallbacks {
     fn on_configure(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
         match self.configure(node) {
             Ok(()) => CallbackReturn::Success,
@@ -70,12 +75,12 @@ impl LifecycleCallbacks for Managed {
         }
     }
 
-    /// Not before there is a map.
+    /// Fails until a map is received.
     fn on_activate(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
-        match *self.floor.lock().expect("no panic holds it") {
+        match *self.floor.lock().expect("the lock is not poisoned") {
             Some(_) => CallbackReturn::Success,
             None => {
-                pteros::warn!(node.logger(), "no map has come yet");
+                pteros::warn!(node.logger(), "no map received yet");
                 CallbackReturn::Failure
             }
         }
@@ -87,7 +92,7 @@ impl LifecycleCallbacks for Managed {
     }
 }
 
-impl Managed {
+impl PlannerCallbacks {
     fn configure(&mut self, node: &LifecycleNode) -> Result<(), ComponentError> {
         let radius = match &self.radius {
             Some(known) => known.clone(),
@@ -97,56 +102,59 @@ impl Managed {
             }
         };
         self.radius = Some(radius.clone());
-        self.parts = Some(parts(node, radius, &self.floor)?);
+        self.parts = Some(create_entities(node, radius, &self.floor)?);
         Ok(())
     }
 }
 
-fn parts(
+fn create_entities(
     node: &LifecycleNode,
     radius: ParameterHandle<f64>,
-    floor: &Known,
-) -> Result<Parts, CreateError> {
+    floor: &SharedFloorMap,
+) -> Result<ActiveEntities, CreateError> {
     let (known, log) = (floor.clone(), node.logger());
     let latched = QosProfile::default().keep_last(1).transient_local();
-    let maps =
-        node.create_subscription::<OccupancyGrid>("map", latched, move |map| match Floor::of_map(
-            &map,
-        ) {
-            Some(floor) => *known.lock().expect("no panic holds it") = Some(floor),
+    let maps = node.create_subscription::<OccupancyGrid>("map", latched, move |map| {
+        match FloorMap::from_map(&map) {
+            Some(floor) => *known.lock().expect("the lock is not poisoned") = Some(floor),
             None => pteros::warn!(
                 log,
-                "a map of {} by {} cells with {} values is none",
+                "a map of {} by {} cells with {} values is invalid",
                 map.info.width,
                 map.info.height,
                 map.data.len()
             ),
-        })?;
-    let search = Search {
+        }
+    })?;
+    let search = PlanService {
         node: node.clone(),
         log: node.logger(),
         plans: node.create_publisher("plan", 10)?,
         floor: floor.clone(),
         radius,
     };
-    let service = node.create_service("get_plan", move |request| search.answer(&request))?;
-    Ok((maps, service))
+    let service =
+        node.create_service("get_plan", move |request| search.handle_request(&request))?;
+    Ok(ActiveEntities {
+        _maps: maps,
+        _service: service,
+    })
 }
 
-struct Search {
+struct PlanService {
     node: LifecycleNode,
     log: Logger,
     plans: LifecyclePublisher<Path>,
-    floor: Known,
+    floor: SharedFloorMap,
     radius: ParameterHandle<f64>,
 }
 
-impl Search {
-    fn answer(&self, request: &GetPlan_Request) -> GetPlan_Response {
+impl PlanService {
+    fn handle_request(&self, request: &GetPlan_Request) -> GetPlan_Response {
         let mut plan = Path::default();
         plan.header.frame_id = "map".into();
         plan.header.stamp = self.node.now().into();
-        match self.points(request) {
+        match self.plan_points(request) {
             Ok(points) => {
                 let pose = |[x, y]: [f64; 2]| PoseStamped {
                     header: plan.header.clone(),
@@ -157,12 +165,12 @@ impl Search {
                     pteros::warn!(self.log, "{error}");
                 }
             }
-            Err(why) => pteros::warn!(self.log, "no way: {why}"),
+            Err(why) => pteros::warn!(self.log, "no path: {why}"),
         }
         GetPlan_Response { plan }
     }
 
-    fn points(&self, request: &GetPlan_Request) -> Result<Vec<[f64; 2]>, String> {
+    fn plan_points(&self, request: &GetPlan_Request) -> Result<Vec<[f64; 2]>, String> {
         if self.node.state() != LifecycleState::Active {
             return Err("the planner is not active".into());
         }
@@ -172,12 +180,12 @@ impl Search {
                 return Err(format!("poses in frame \"{frame}\"; give them in \"map\""));
             }
         }
-        let floor = self.floor.lock().expect("no panic holds it");
-        let floor = floor.as_ref().ok_or("no map has come yet")?;
+        let floor = self.floor.lock().expect("the lock is not poisoned");
+        let floor = floor.as_ref().ok_or("no map received yet")?;
         let radius = self.radius.value();
         let point = |pose: &PoseStamped| [pose.pose.position.x, pose.pose.position.y];
         let (from, to) = (point(&request.start), point(&request.goal));
-        path(floor, from, to, radius)
+        shortest_path(floor, from, to, radius)
             .ok_or_else(|| format!("none from {from:?} to {to:?} for a radius of {radius} m"))
     }
 }

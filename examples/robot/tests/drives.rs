@@ -1,5 +1,7 @@
-//! The robot drives to a goal: composed on one thread in stepped time, as many
-//! processes, loaded by a container with a thread for each, and as its launch file says.
+//! The robot drives to a goal.
+//!
+//! It runs composed on one thread with stepped time, as several processes, in a
+//! container with one thread per component, and from its launch file.
 #![allow(
     clippy::disallowed_methods,
     reason = "a client waits in a thread while another spins"
@@ -20,8 +22,8 @@ use pteros::{ActionClient, ActionError, GoalStatus};
 use robot::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};
 use robot::{Base, Controller, Laser, MapServer, Planner};
 
-/// Of real time, on a machine with other things to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Real time, on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 const DOOR: [f64; 3] = [3.5, 2.0, -1.6];
 const HALL: [f64; 3] = [6.5, 1.0, 3.0];
 
@@ -32,7 +34,7 @@ fn goal([x, y, yaw]: [f64; 3]) -> NavigateToPose_Goal {
     goal
 }
 
-/// Whoever sends the robot about: in a context of its own.
+/// A client that sends goals to the robot, in its own context.
 struct Operator {
     node: Node,
     client: ActionClient<NavigateToPose>,
@@ -42,7 +44,7 @@ struct Operator {
 
 impl Operator {
     fn new(context: &Context) -> Self {
-        let node = context.node("operator").unwrap();
+        let node = context.create_node("operator").unwrap();
         let truth = Arc::<Mutex<[f64; 3]>>::default();
         let seen = truth.clone();
         let poses = node.create_subscription::<PoseStamped>("ground_truth", 1, move |pose| {
@@ -58,31 +60,31 @@ impl Operator {
         }
     }
 
-    /// Sends the goal as soon as the controller takes goals.
+    /// Sends the goal as soon as the controller accepts goals.
     fn drive(&self, target: [f64; 3]) -> (GoalStatus, NavigateToPose_Result) {
-        let mut sent = self.client.send_goal(goal(target), PATIENCE);
+        let mut sent = self.client.send_goal(goal(target), TIMEOUT);
         let ended = self.node.context().clone();
         while matches!(sent, Err(ActionError::Rejected { .. })) && !ended.is_shut_down() {
             self.node.spin_once(Duration::from_millis(50));
-            sent = self.client.send_goal(goal(target), PATIENCE);
+            sent = self.client.send_goal(goal(target), TIMEOUT);
         }
-        let end = sent.unwrap().result(PATIENCE).unwrap();
+        let end = sent.unwrap().result(TIMEOUT).unwrap();
         (end.status, end.result.clone())
     }
 
-    fn is_there(&self, target: [f64; 3]) {
+    fn assert_reached(&self, target: [f64; 3]) {
         let near = || {
             let [x, y, yaw] = *self.truth.lock().unwrap();
             let turned = (yaw - target[2]).sin().abs();
             (x - target[0]).hypot(y - target[1]) < 0.15 && turned < 0.15
         };
-        let there = self.node.spin_until(near, PATIENCE);
+        let there = self.node.spin_until(near, TIMEOUT);
         let truth = self.truth.lock().unwrap();
         assert!(there, "it is at {truth:?} and not at {target:?}");
     }
 }
 
-/// A domain for each test of each run.
+/// A separate domain for each test of each run.
 fn domain(test: u32) -> u32 {
     30 + (std::process::id() * 3 + test) % 70
 }
@@ -96,10 +98,10 @@ fn local(domain: u32, use_sim_time: bool) -> Context {
 }
 
 #[test]
-fn composed_it_drives_through_the_door_turns_back_and_says_why_it_cannot() {
+fn composed_it_drives_through_the_door_turns_back_and_reports_an_unreachable_goal() {
     let context = local(domain(0), true);
-    let time = context.node("time").unwrap();
-    let time = ClockServer::new(&time, Time::from_nanos(1_000_000_000), PATIENCE).unwrap();
+    let time = context.create_node("time").unwrap();
+    let time = ClockServer::new(&time, Time::from_nanos(1_000_000_000), TIMEOUT).unwrap();
     time.pause();
     let options = NodeOptions::default;
     let base = Base::new(&context, options()).unwrap();
@@ -123,9 +125,9 @@ fn composed_it_drives_through_the_door_turns_back_and_says_why_it_cannot() {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let operator = scope.spawn(|| {
-            let ended = Ended(&done);
+            let ended = StopOnDrop(&done);
             let operator = Operator::new(&context);
-            let refused = operator.client.send_goal(goal(DOOR), PATIENCE);
+            let refused = operator.client.send_goal(goal(DOOR), TIMEOUT);
             assert!(
                 matches!(refused, Err(ActionError::Rejected { .. })),
                 "not active yet"
@@ -136,33 +138,34 @@ fn composed_it_drives_through_the_door_turns_back_and_says_why_it_cannot() {
                 }
             }
             assert_eq!(operator.drive(DOOR).0, GoalStatus::Succeeded);
-            operator.is_there(DOOR);
-            // A newer goal takes the place of the older; that one is cancelled.
+            operator.assert_reached(DOOR);
+            // A newer goal replaces the older one. The newer one is cancelled.
             let older = operator
                 .client
-                .send_goal(goal([1.0, 5.0, 0.0]), PATIENCE)
+                .send_goal(goal([1.0, 5.0, 0.0]), TIMEOUT)
                 .unwrap();
-            let newer = operator.client.send_goal(goal(HALL), PATIENCE).unwrap();
-            let older = older.result(PATIENCE).unwrap();
+            let newer = operator.client.send_goal(goal(HALL), TIMEOUT).unwrap();
+            let older = older.result(TIMEOUT).unwrap();
             assert_eq!(older.status, GoalStatus::Aborted);
-            assert_eq!(older.result.error_msg, "a newer goal took its place");
-            newer.cancel(PATIENCE).unwrap();
-            assert_eq!(newer.result(PATIENCE).unwrap().status, GoalStatus::Canceled);
-            let (status, told) = operator.drive([0.1, 0.1, 0.0]);
-            assert_eq!((status, told.error_code), (GoalStatus::Aborted, 9000));
+            assert_eq!(older.result.error_msg, "a newer goal has replaced it");
+            newer.cancel(TIMEOUT).unwrap();
+            assert_eq!(newer.result(TIMEOUT).unwrap().status, GoalStatus::Canceled);
+            let (status, message) = operator.drive([0.1, 0.1, 0.0]);
+            assert_eq!((status, message.error_code), (GoalStatus::Aborted, 9000));
             assert!(
-                told.error_msg
-                    .contains("there is no way, after 6 recoveries"),
-                "{told:?}"
+                message
+                    .error_msg
+                    .contains("there is no path, after 6 recoveries"),
+                "{message:?}"
             );
             let mut elsewhere = goal(DOOR);
             elsewhere.pose.header.frame_id = "moon".into();
-            let elsewhere = operator.client.send_goal(elsewhere, PATIENCE).unwrap();
-            let told = elsewhere.result(PATIENCE).unwrap();
-            assert_eq!(told.result.error_code, NavigateToPose_Result::TF_ERROR);
+            let elsewhere = operator.client.send_goal(elsewhere, TIMEOUT).unwrap();
+            let message = elsewhere.result(TIMEOUT).unwrap();
+            assert_eq!(message.result.error_code, NavigateToPose_Result::TF_ERROR);
             assert!(
-                told.result.error_msg.contains("no frame \"moon\""),
-                "{told:?}"
+                message.result.error_msg.contains("no frame \"moon\""),
+                "{message:?}"
             );
             drop(ended);
         });
@@ -174,10 +177,10 @@ fn composed_it_drives_through_the_door_turns_back_and_says_why_it_cannot() {
     });
 }
 
-/// Says that it is over, also when an assertion fails.
-struct Ended<'d>(&'d AtomicBool);
+/// Sets the flag when dropped, also after a failed assertion.
+struct StopOnDrop<'d>(&'d AtomicBool);
 
-impl Drop for Ended<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -206,14 +209,14 @@ impl Drop for Running {
     }
 }
 
-/// Where cargo puts the library that is built beside the tests.
+/// The folder where cargo puts the library that is built beside the tests.
 fn libraries() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     own.parent().map(PathBuf::from).unwrap()
 }
 
 #[test]
-fn as_seven_processes_it_drives_to_the_goal_in_faster_time() {
+fn as_seven_processes_it_drives_to_the_goal_in_accelerated_time() {
     let domain = domain(1);
     let program = env!("CARGO_BIN_EXE_robot");
     let simulated = ["--ros-args", "-p", "use_sim_time:=true"];
@@ -229,13 +232,13 @@ fn as_seven_processes_it_drives_to_the_goal_in_faster_time() {
         start(&["supervisor"]),
     ];
     let operator = Operator::new(&local(domain, false));
-    let (status, told) = operator.drive(DOOR);
-    assert_eq!(status, GoalStatus::Succeeded, "{told:?}");
-    operator.is_there(DOOR);
+    let (status, message) = operator.drive(DOOR);
+    assert_eq!(status, GoalStatus::Succeeded, "{message:?}");
+    operator.assert_reached(DOOR);
 }
 
 #[test]
-fn loaded_by_a_container_with_a_thread_each_it_drives_to_the_goal() {
+fn loaded_by_an_isolated_container_it_drives_to_the_goal() {
     let domain = domain(2);
     let program = env!("CARGO_BIN_EXE_robot_container");
     let mut words = vec!["--executor", "isolated"];
@@ -250,13 +253,13 @@ fn loaded_by_a_container_with_a_thread_each_it_drives_to_the_goal() {
     let robot = env!("CARGO_BIN_EXE_robot");
     let _supervisor = Running::start(robot, domain, &["supervisor"]);
     let operator = Operator::new(&context);
-    let (status, told) = operator.drive(DOOR);
-    assert_eq!(status, GoalStatus::Succeeded, "{told:?}");
-    operator.is_there(DOOR);
+    let (status, message) = operator.drive(DOOR);
+    assert_eq!(status, GoalStatus::Succeeded, "{message:?}");
+    operator.assert_reached(DOOR);
 }
 
 #[test]
-fn launched_it_is_seven_processes_or_one_or_a_container_and_drives_to_the_goal() {
+fn launched_as_seven_processes_one_process_or_a_container_it_drives_to_the_goal() {
     let placements = [("processes", 7), ("composed", 2), ("isolated", 3)];
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/launch/robot.launch.xml");
     for (test, (placement, count)) in (3..).zip(placements) {
@@ -265,19 +268,19 @@ fn launched_it_is_seven_processes_or_one_or_a_container_and_drives_to_the_goal()
         let words = [file, &place, "use_sim_time:=true", "speed:=4.0"];
         let launch = Launch::start(domain, &words);
         let operator = Operator::new(&local(domain, false));
-        let (status, told) = operator.drive(DOOR);
-        assert_eq!(status, GoalStatus::Succeeded, "{placement}: {told:?}");
-        operator.is_there(DOOR);
-        let said = launch.interrupt();
-        let started = said.matches("process started with pid").count();
-        assert_eq!(started, count, "{placement}:\n{said}");
+        let (status, message) = operator.drive(DOOR);
+        assert_eq!(status, GoalStatus::Succeeded, "{placement}: {message:?}");
+        operator.assert_reached(DOOR);
+        let output = launch.interrupt();
+        let started = output.matches("process started with pid").count();
+        assert_eq!(started, count, "{placement}:\n{output}");
     }
 }
 
-/// Real processes that `pteros launch` starts, brings up and times by the clock of one
-/// of them, which goes a hundred times as fast when all else has been seen.
+/// `pteros launch` starts real processes and brings them up. Its timer uses the clock of
+/// one of them, which runs a hundred times as fast once everything else was checked.
 #[test]
-fn managed_nodes_come_up_in_order_and_a_timer_goes_by_the_clock_of_a_launched_process() {
+fn managed_nodes_come_up_in_order_and_a_timer_uses_the_clock_of_a_launched_process() {
     let domain = domain(6);
     let name = format!("pteros-robot-{}.launch.xml", std::process::id());
     let file = std::env::temp_dir().join(name);
@@ -295,23 +298,26 @@ fn managed_nodes_come_up_in_order_and_a_timer_goes_by_the_clock_of_a_launched_pr
     </launch>"#;
     std::fs::write(&file, text).unwrap();
     let mut launch = Launch::start(domain, &[file.to_str().unwrap()]);
-    let said = launch.wait_for("/controller is active");
-    let (planner, controller) = said.split_at(said.find("/planner is active").unwrap());
-    assert!(!planner.contains("/controller is active"), "{said}");
-    assert!(controller.contains("/controller is active"), "{said}");
-    // Goals are taken: the controller is what says so.
+    let output = launch.wait_for("/controller is active");
+    let (planner, controller) = output.split_at(output.find("/planner is active").unwrap());
+    assert!(!planner.contains("/controller is active"), "{output}");
+    assert!(controller.contains("/controller is active"), "{output}");
+    // The controller accepts goals once it is active.
     let operator = Operator::new(&local(domain, false));
-    let sent = operator.client.send_goal(goal(DOOR), PATIENCE).unwrap();
-    sent.cancel(PATIENCE).unwrap();
-    assert!(!launch.said().contains("time is over"), "200 s are longer");
+    let sent = operator.client.send_goal(goal(DOOR), TIMEOUT).unwrap();
+    sent.cancel(TIMEOUT).unwrap();
+    assert!(
+        !launch.output().contains("time is over"),
+        "200 s are longer"
+    );
     let mut status = launch.command(&["param", "set", "/sim_clock", "speed", "100.0"]);
     assert!(status.status().unwrap().success());
-    let said = launch.end();
+    let output = launch.end();
     let _ = std::fs::remove_file(&file);
-    assert!(said.contains("shutdown: time is over"), "{said}");
+    assert!(output.contains("shutdown: time is over"), "{output}");
 }
 
-/// The command, in a domain, with log files in that folder.
+/// The command in a domain, with log files in that folder.
 fn pteros(domain: u32, folder: &Path) -> Command {
     let program = libraries().with_file_name("pteros");
     assert!(
@@ -330,7 +336,7 @@ fn pteros(domain: u32, folder: &Path) -> Command {
     command
 }
 
-/// `pteros launch`; what it has started ends with it.
+/// A running `pteros launch`. Its processes end with it.
 struct Launch {
     child: Child,
     folder: PathBuf,
@@ -342,9 +348,9 @@ impl Launch {
         let name = format!("pteros-robot-{domain}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        let said = std::fs::File::create(folder.join("said")).unwrap();
+        let output = std::fs::File::create(folder.join("said")).unwrap();
         let mut command = pteros(domain, &folder);
-        let child = command.arg("launch").args(words).stdout(said).spawn();
+        let child = command.arg("launch").args(words).stdout(output).spawn();
         Self {
             child: child.unwrap(),
             folder,
@@ -359,24 +365,24 @@ impl Launch {
         command
     }
 
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         std::fs::read_to_string(self.folder.join("said")).unwrap()
     }
 
-    /// Waits until it has said these words; all that it has said.
+    /// Waits for these words. Returns the output so far.
     fn wait_for(&mut self, words: &str) -> String {
-        let until = std::time::Instant::now() + PATIENCE;
+        let until = std::time::Instant::now() + TIMEOUT;
         loop {
-            let said = self.said();
-            if said.contains(words) {
-                return said;
+            let output = self.output();
+            if output.contains(words) {
+                return output;
             }
             let has_ended = self.child.try_wait().unwrap();
             assert!(
                 has_ended.is_none(),
-                "{has_ended:?} before {words:?}:\n{said}"
+                "{has_ended:?} before {words:?}:\n{output}"
             );
-            assert!(std::time::Instant::now() < until, "no {words:?}:\n{said}");
+            assert!(std::time::Instant::now() < until, "no {words:?}:\n{output}");
             std::thread::yield_now();
         }
     }
@@ -389,18 +395,18 @@ impl Launch {
         self.end()
     }
 
-    /// All that it has said when it has ended, which it has to do cleanly.
+    /// The complete output. The process must exit without error.
     fn end(mut self) -> String {
         let status = self.child.wait().unwrap();
-        let said = self.said();
-        assert!(status.success(), "{status}:\n{said}");
-        said
+        let output = self.output();
+        assert!(status.success(), "{status}:\n{output}");
+        output
     }
 }
 
 impl Drop for Launch {
     fn drop(&mut self) {
-        // A guard ends what it has started.
+        // The watchdog ends its processes.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -1,4 +1,5 @@
-//! The command line: the OMG program's options, then ours.
+//! Command line of the shapes program: the options of the OMG program, then further
+//! ones.
 
 use std::time::Duration;
 
@@ -8,13 +9,13 @@ use pteros::qos::{
     Representation, ResourceLimits,
 };
 
-/// What happens to the instances in the end.
+/// Final action of a publisher on its instances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum FinalState {
-    /// They are unregistered.
+    /// Unregister them.
     #[value(name = "u")]
     Unregister,
-    /// They are disposed of.
+    /// Dispose them.
     #[value(name = "d")]
     Dispose,
 }
@@ -74,13 +75,13 @@ pub struct Arguments {
     /// Subscribe samples
     #[arg(short = 'S')]
     pub subscribe: bool,
-    /// Domain id; without it ROS_DOMAIN_ID, else 0
+    /// Domain id [default: ROS_DOMAIN_ID, else 0]
     #[arg(short)]
     pub domain: Option<u32>,
     /// Best effort reliability
     #[arg(short, conflicts_with = "reliable")]
     pub best_effort: bool,
-    /// Reliable, as by default
+    /// Reliable reliability (the default)
     #[arg(short)]
     pub reliable: bool,
     /// History depth; 0 keeps all
@@ -95,7 +96,7 @@ pub struct Arguments {
     /// Topic name
     #[arg(short)]
     pub topic: String,
-    /// Color to publish, BLUE by default; the only one to subscribe
+    /// Color to publish, BLUE by default; the only color to subscribe
     #[arg(short)]
     pub color: Option<String>,
     /// Content filter, for example "shapesize > 20 AND color = 'RED'"
@@ -106,13 +107,14 @@ pub struct Arguments {
         conflicts_with = "color"
     )]
     pub cft: Option<String>,
-    /// Partition; may be given several times
+    /// Partition; may be repeated
     #[arg(short)]
     pub partition: Vec<String>,
     /// Durability: volatile, transient local, transient, persistent
     #[arg(short = 'D', default_value = "v")]
     pub durability: Durability,
-    /// Data representation: 1 for XCDR1, 2 for XCDR2; subscribers read both without it
+    /// Data representation: 1 for XCDR1, 2 for XCDR2; without it subscribers accept
+    /// both
     #[arg(short = 'x', value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=2))]
     pub representation: Option<u8>,
     /// Print the publisher's samples
@@ -124,37 +126,37 @@ pub struct Arguments {
     /// Pause between writes
     #[arg(long, value_name = "MS", default_value_t = 33)]
     pub write_period: u64,
-    /// Pause between looks for samples
+    /// Period of reading samples
     #[arg(long, value_name = "MS", default_value_t = 100)]
     pub read_period: u64,
     /// Time based filter; 0 is off
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub time_filter: u64,
-    /// Age after which a sample is worthless; 0 is off
+    /// Lifespan of a sample; 0 is off
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub lifespan: u64,
-    /// Rounds of writing or reading; without it until Ctrl-C
+    /// Number of writes or reads; without it until Ctrl-C
     #[arg(long, value_name = "N")]
     pub num_iterations: Option<u64>,
-    /// Instances a publisher writes: BLUE, BLUE1, ...
+    /// Number of instances of a publisher: BLUE, BLUE1, ...
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub num_instances: usize,
-    /// Topics, each with an endpoint: Square, Square1, ...
+    /// Number of topics with one endpoint each: Square, Square1, ...
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub num_topics: usize,
-    /// What a publisher does with its instances in the end
+    /// Final action of a publisher on its instances
     #[arg(long, value_name = "STATE")]
     pub final_instance_state: Option<FinalState>,
     /// Presentation: access scope
     #[arg(long, value_name = "SCOPE", default_value = "i")]
     pub access_scope: Scope,
-    /// Presentation: sets are seen whole or not at all
+    /// Presentation: coherent access, sets are delivered completely or not at all
     #[arg(long)]
     pub coherent: bool,
-    /// Presentation: samples are seen in their order
+    /// Presentation: ordered access, samples are delivered in their order
     #[arg(long)]
     pub ordered: bool,
-    /// Rounds of writing that make a set; 0 makes none
+    /// Number of writes in a coherent set; 0 for none
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub coherent_sample_count: u64,
     /// Bytes added to each sample
@@ -178,10 +180,10 @@ pub struct Arguments {
         help_heading = "More policies"
     )]
     pub lease: u64,
-    /// Order of several writers: by reception or by source time stamp
+    /// Destination order: by reception or by source timestamp
     #[arg(long, default_value = "r", help_heading = "More policies")]
     pub destination_order: Order,
-    /// Acceptable delay
+    /// Latency budget
     #[arg(
         long,
         value_name = "MS",
@@ -189,7 +191,7 @@ pub struct Arguments {
         help_heading = "More policies"
     )]
     pub latency_budget: u64,
-    /// Code point of the datagrams, 1 to 63
+    /// DSCP value of the datagrams, 1 to 63
     #[arg(
         long,
         value_name = "N",
@@ -197,25 +199,25 @@ pub struct Arguments {
         help_heading = "More policies"
     )]
     pub transport_priority: i32,
-    /// Samples kept at most, over all instances
+    /// Resource limits: samples over all instances
     #[arg(long, value_name = "N", help_heading = "More policies")]
     pub max_samples: Option<u32>,
-    /// Instances kept at most
+    /// Resource limits: instances
     #[arg(long, value_name = "N", help_heading = "More policies")]
     pub max_instances: Option<u32>,
-    /// Samples of one instance kept at most
+    /// Resource limits: samples per instance
     #[arg(long, value_name = "N", help_heading = "More policies")]
     pub max_samples_per_instance: Option<u32>,
     /// Unregistering an instance does not dispose of it
     #[arg(long, help_heading = "More policies")]
     pub no_autodispose: bool,
-    /// Forget samples of instances without writers after this; without it never
+    /// Purge samples of instances without writers after this time; without it never
     #[arg(long, value_name = "MS", help_heading = "More policies")]
     pub autopurge_nowriter: Option<u64>,
-    /// Forget samples of disposed instances after this; without it never
+    /// Purge samples of disposed instances after this time; without it never
     #[arg(long, value_name = "MS", help_heading = "More policies")]
     pub autopurge_disposed: Option<u64>,
-    /// USER_DATA
+    /// User data
     #[arg(
         long,
         value_name = "TEXT",
@@ -223,7 +225,7 @@ pub struct Arguments {
         help_heading = "More policies"
     )]
     pub user_data: String,
-    /// TOPIC_DATA
+    /// Topic data
     #[arg(
         long,
         value_name = "TEXT",
@@ -231,7 +233,7 @@ pub struct Arguments {
         help_heading = "More policies"
     )]
     pub topic_data: String,
-    /// GROUP_DATA
+    /// Group data
     #[arg(
         long,
         value_name = "TEXT",
@@ -249,8 +251,8 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A duration in milliseconds; zero means none.
-fn given(ms: u64) -> Option<Duration> {
+/// A duration in milliseconds; zero is none.
+fn optional_duration(ms: u64) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(ms))
 }
 
@@ -260,7 +262,7 @@ impl Arguments {
         self.color.as_deref().unwrap_or("BLUE")
     }
 
-    /// How a publisher's samples are presented together.
+    /// The presentation policy.
     pub fn presentation(&self) -> Presentation {
         Presentation {
             access_scope: match self.access_scope {
@@ -273,21 +275,22 @@ impl Arguments {
         }
     }
 
-    /// Everything asked for, as one profile.
+    /// All options as one QoS profile.
     pub fn profile(&self) -> anyhow::Result<QosProfile> {
         let mut profile = QosProfile::default().avoid_ros_namespace_conventions();
-        profile = match self.best_effort {
-            true => profile.best_effort(),
-            false => profile.reliable(),
+        profile = if self.best_effort {
+            profile.best_effort()
+        } else {
+            profile.reliable()
         };
         profile = match self.depth {
             None => profile,
             Some(0) => profile.keep_all(),
             Some(depth) => profile.keep_last(depth),
         };
-        profile.deadline = given(self.deadline);
-        profile.lifespan = given(self.lifespan);
-        profile.liveliness_lease = given(self.lease);
+        profile.deadline = optional_duration(self.deadline);
+        profile.lifespan = optional_duration(self.lifespan);
+        profile.liveliness_lease = optional_duration(self.lease);
         profile.liveliness = match self.liveliness {
             Liveliness::Automatic => LivelinessPolicy::Automatic,
             Liveliness::ManualByParticipant => LivelinessPolicy::ManualByParticipant,
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_the_omgs_scripts_are_understood() {
+    fn the_command_lines_of_the_omgs_scripts_are_accepted() {
         for line in [
             "-P -t Square -r -k 1 -D v -s 3",
             "-S -t Square -b -f 600 -p p1",
@@ -358,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn inconsistent_options_are_refused_by_name() {
         for (line, named) in [
             ("-t Square", "-P"),
             ("-P -S -t Square", "-S"),

@@ -2,8 +2,8 @@
 //! one terminal, any vendor's `-S -t Square` in another.
 //!
 //! Options and lines are those of the OMG's interoperability test program, so
-//! that its scripts drive this one too; the long options below its own set the
-//! policies which it leaves out. Ends with Ctrl-C, or after `--num-iterations`.
+//! that its scripts can also control this program. The long options below its own
+//! set the policies that it omits. The program ends with Ctrl-C, or after `--num-iterations`.
 
 mod arguments;
 mod publish;
@@ -22,7 +22,7 @@ fn topics(arguments: &Arguments) -> Vec<String> {
     numbered(&arguments.topic, arguments.num_topics)
 }
 
-/// A name, then the name with 1, 2, ... behind it.
+/// A name, then the name with the suffixes 1, 2, ...
 fn numbered(name: &str, count: usize) -> Vec<String> {
     (0..count)
         .map(|n| match n {
@@ -54,10 +54,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         store_folder: arguments.store_folder.clone(),
         ..ContextOptions::default()
     })?;
-    let node = context.node("shapes")?;
-    match arguments.publish {
-        true => publish::run(&node, arguments, &profile),
-        false => subscribe::run(&node, arguments, &profile),
+    let node = context.create_node("shapes")?;
+    if arguments.publish {
+        publish::run(&node, arguments, &profile)
+    } else {
+        subscribe::run(&node, arguments, &profile)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `-P`: shapes that wander about a field and bounce off its borders.
+//! `-P`: shapes that move in a field and bounce off its borders.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use pteros::prelude::*;
 use pteros::qos::QosProfile;
 
 use crate::arguments::{Arguments, FinalState};
-use crate::report::{self, End};
+use crate::report::{self, EndpointSide};
 use crate::{numbered, topics};
 
 const WIDTH: i32 = 240;
 const HEIGHT: i32 = 270;
 
-/// Publishes until Ctrl-C or as often as asked, then ends the instances as
-/// asked and waits a second at most for acknowledgements.
+/// Publishes until Ctrl-C or for the given number of times. Then it ends the
+/// instances as requested and waits at most a second for acknowledgements.
 pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::Result<()> {
     let colors = numbered(arguments.color(), arguments.num_instances);
     let group = node.create_publisher_group(arguments.presentation())?;
@@ -27,7 +27,7 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
         println!("Create writer for topic: {topic} color: {}", colors[0]);
         writers.push((topic, writer));
     }
-    let mut wanderer = Wanderer::new(arguments);
+    let mut wanderer = MovingShape::new(arguments);
     let period = Duration::from_millis(arguments.write_period);
     let mut iteration = 0;
     let mut set = None;
@@ -40,7 +40,7 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
         }
         for (topic, writer) in &writers {
             while let Some(event) = writer.take_event() {
-                println!("{}", report::line(End::Writer, topic, &event));
+                println!("{}", report::line(EndpointSide::Writer, topic, &event));
             }
             for color in &colors {
                 wanderer.shape.color.clone_from(color);
@@ -76,7 +76,8 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
     Ok(())
 }
 
-/// A shape as the OMG's program prints it; the last byte of a payload in braces.
+/// A shape in the format of the OMG's program; the last byte of a payload in
+/// braces.
 pub fn line(topic: &str, shape: &ShapeType) -> String {
     let mut line = format!(
         "{topic:<10} {:<10} {:03} {:03} [{}]",
@@ -88,13 +89,13 @@ pub fn line(topic: &str, shape: &ShapeType) -> String {
     line
 }
 
-/// A shape and where it is going.
-struct Wanderer {
+/// A shape and its velocity.
+struct MovingShape {
     shape: ShapeType,
     velocity: (i32, i32),
 }
 
-impl Wanderer {
+impl MovingShape {
     fn new(arguments: &Arguments) -> Self {
         let speed = || fastrand::i32(1..=5) * if fastrand::bool() { 1 } else { -1 };
         Self {

@@ -1,20 +1,20 @@
-//! What happens besides shapes, in the words of the OMG's program.
+//! Endpoint events as lines of the OMG's program.
 
 use pteros::EndpointEvent;
 
-/// Which end of a topic speaks.
+/// The reporting endpoint.
 #[derive(Clone, Copy)]
-pub enum End {
+pub enum EndpointSide {
     Writer,
     Reader,
 }
 
-/// One line for an event; the words for rejected, lost and not stored samples
-/// are ours.
-pub fn line(end: End, topic: &str, event: &EndpointEvent) -> String {
-    let (name, said) = match (end, event) {
+/// One line for an event. The OMG's program has no lines for rejected, lost and
+/// unstored samples.
+pub fn line(end: EndpointSide, topic: &str, event: &EndpointEvent) -> String {
+    let (name, output) = match (end, event) {
         (
-            End::Writer,
+            EndpointSide::Writer,
             EndpointEvent::Matched {
                 current, change, ..
             },
@@ -23,7 +23,7 @@ pub fn line(end: End, topic: &str, event: &EndpointEvent) -> String {
             format!("matched readers {current} (change = {change})"),
         ),
         (
-            End::Reader,
+            EndpointSide::Reader,
             EndpointEvent::Matched {
                 current, change, ..
             },
@@ -33,8 +33,8 @@ pub fn line(end: End, topic: &str, event: &EndpointEvent) -> String {
         ),
         (_, EndpointEvent::IncompatibleQos { policies, .. }) => (
             match end {
-                End::Writer => "on_offered_incompatible_qos",
-                End::Reader => "on_requested_incompatible_qos",
+                EndpointSide::Writer => "on_offered_incompatible_qos",
+                EndpointSide::Reader => "on_requested_incompatible_qos",
             },
             policies.first().map_or(String::new(), |policy| {
                 format!("{} ({})", *policy as u8, policy.name())
@@ -43,8 +43,8 @@ pub fn line(end: End, topic: &str, event: &EndpointEvent) -> String {
         (_, EndpointEvent::IncompatibleType { .. }) => ("on_inconsistent_topic", String::new()),
         (_, EndpointEvent::DeadlineMissed { total }) => (
             match end {
-                End::Writer => "on_offered_deadline_missed",
-                End::Reader => "on_requested_deadline_missed",
+                EndpointSide::Writer => "on_offered_deadline_missed",
+                EndpointSide::Reader => "on_requested_deadline_missed",
             },
             format!("(total = {total}, change = 1)"),
         ),
@@ -70,8 +70,8 @@ pub fn line(end: End, topic: &str, event: &EndpointEvent) -> String {
             format!("(total = {total}, change = {count})"),
         ),
     };
-    let separator = if said.is_empty() { "" } else { " : " };
-    format!("{name}() topic: '{topic}'  type: 'ShapeType'{separator}{said}")
+    let separator = if output.is_empty() { "" } else { " : " };
+    format!("{name}() topic: '{topic}'  type: 'ShapeType'{separator}{output}")
 }
 
 #[cfg(test)]
@@ -80,19 +80,19 @@ mod tests {
     use pteros::PolicyId;
 
     #[test]
-    fn lines_are_those_that_scripts_look_for() {
+    fn lines_are_those_that_the_scripts_search_for() {
         let event = EndpointEvent::IncompatibleQos {
             total: 1,
             peer: Default::default(),
             policies: vec![PolicyId::Reliability],
         };
         assert_eq!(
-            line(End::Reader, "Square", &event),
+            line(EndpointSide::Reader, "Square", &event),
             "on_requested_incompatible_qos() topic: 'Square'  type: 'ShapeType' : 11 (RELIABILITY)"
         );
         let event = EndpointEvent::DeadlineMissed { total: 3 };
         assert_eq!(
-            line(End::Writer, "Circle", &event),
+            line(EndpointSide::Writer, "Circle", &event),
             "on_offered_deadline_missed() topic: 'Circle'  type: 'ShapeType' : (total = 3, change = 1)"
         );
     }

@@ -1,22 +1,23 @@
-//! `-S`: takes shapes now and then and prints them.
+//! `-S`: reads shapes periodically and prints them.
 
 use std::time::Duration;
 
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::prelude::*;
 use pteros::qos::QosProfile;
-use pteros::{Change, InstanceState, SubscriptionGroup, SubscriptionOptions};
+use pteros::{InstanceState, ReceivedChange, SubscriptionGroup, SubscriptionOptions};
 
 use crate::arguments::Arguments;
-use crate::report::{self, End};
+use crate::report::{self, EndpointSide};
 use crate::topics;
 
-/// Reads until Ctrl-C or as often as asked.
+/// Reads until Ctrl-C or for the given number of times.
 pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::Result<()> {
     let presentation = arguments.presentation();
-    let group = match presentation.coherent || presentation.ordered {
-        true => Some(node.create_subscription_group(presentation)?),
-        false => None,
+    let group = if presentation.coherent || presentation.ordered {
+        Some(node.create_subscription_group(presentation)?)
+    } else {
+        None
     };
     let mut readers = Vec::new();
     for topic in topics(arguments) {
@@ -39,7 +40,7 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
     while !node.context().is_shut_down() {
         for (topic, reader) in &readers {
             while let Some(event) = reader.take_event() {
-                println!("{}", report::line(End::Reader, topic, &event));
+                println!("{}", report::line(EndpointSide::Reader, topic, &event));
             }
             if group.is_some() {
                 continue;
@@ -63,7 +64,7 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
     Ok(())
 }
 
-/// Prints what is there of all topics, in the order of the access scope.
+/// Prints the available samples of all topics, in the order of the access scope.
 fn print_sets(group: &SubscriptionGroup, readers: &[(String, Subscription<ShapeType>)]) {
     let access = group.begin_access();
     while let Some(next) = group.take() {
@@ -76,10 +77,10 @@ fn print_sets(group: &SubscriptionGroup, readers: &[(String, Subscription<ShapeT
     access.end();
 }
 
-fn line(topic: &str, change: &Change<ShapeType>) -> String {
+fn line(topic: &str, change: &ReceivedChange<ShapeType>) -> String {
     match change {
-        Change::Sample(shape) => crate::publish::line(topic, shape),
-        Change::End(end) => {
+        ReceivedChange::Sample(shape) => crate::publish::line(topic, shape),
+        ReceivedChange::End(end) => {
             let state = match end.state() {
                 InstanceState::Disposed => "NOT_ALIVE_DISPOSED_INSTANCE_STATE",
                 InstanceState::NoWriters => "NOT_ALIVE_NO_WRITERS_INSTANCE_STATE",

@@ -1,11 +1,11 @@
-//! Coherent sets and ordered access beside Cyclone DDS and Fast DDS, neither of
-//! which knows sets: their readers get the samples of ours unharmed, and our
-//! readers that ask for them match no writer that offers none.
+//! Coherent sets and ordered access with Cyclone DDS and Fast DDS, which do not
+//! implement coherent sets. Their readers get all samples of our sets, and our
+//! readers that request sets match no writer without them.
 //!
 //! Run and skipped as `vendors.rs` is.
 #![allow(
     clippy::disallowed_methods,
-    reason = "other people's programs run in real time"
+    reason = "programs of other vendors run in real time"
 )]
 
 #[path = "../../../interop/peer.rs"]
@@ -19,19 +19,19 @@ use std::time::Duration;
 
 use peer::Peer;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Reliable, all kept, with sizes that count the samples.
+/// Reliable, keep all, with sizes that count the samples.
 const WRITER: &str = "-P -t Square -r -k 0 -w -z 0 --write-period 20";
 const READER: &str = "-S -t Square -r -k 0 --read-period 20";
 
-/// The programs of one other stack and this one.
-struct Stage {
+/// The programs of another stack and of this one.
+struct SetsHarness {
     theirs: PathBuf,
     domain: u32,
 }
 
-impl Stage {
+impl SetsHarness {
     fn start(&self, program: &std::path::Path, options: &str) -> Peer {
         Peer::start(program, &format!("-d {} {options}", self.domain))
     }
@@ -45,65 +45,66 @@ impl Stage {
     }
 }
 
-fn play(program: &str, story: fn(&Stage)) {
+fn run_case(program: &str, case: fn(&SetsHarness)) {
     static DOMAIN: AtomicU32 = AtomicU32::new(0);
     let found = match std::env::var_os("PTEROS_PRIVATE_NETWORK") {
         None => Err("not in a private network; run cargo xtask test".into()),
         Some(_) => peer::program(program),
     };
     match found {
-        Ok(theirs) => story(&Stage {
+        Ok(theirs) => case(&SetsHarness {
             theirs,
             // Their ports stay below the ephemeral ones.
             domain: 1 + DOMAIN.fetch_add(1, Ordering::Relaxed) % 100,
         }),
-        // Not `println!`, which is swallowed when a test passes. xtask counts these.
+        // Not `println!`, which is captured when a test passes. xtask counts these
+        // lines.
         Err(why) => {
             let _ = writeln!(std::io::stdout(), "\nskipped: {program}: {why}");
         }
     }
 }
 
-macro_rules! stories {
-    ($($story:ident),+ $(,)?) => {
-        $(mod $story {
+macro_rules! cases {
+    ($($case:ident),+ $(,)?) => {
+        $(mod $case {
             use super::*;
             #[test]
             fn cyclone() {
-                play("cyclone-shapes", super::$story);
+                run_case("cyclone-shapes", super::$case);
             }
             #[test]
             fn fast_dds() {
-                play("fastdds-shapes", super::$story);
+                run_case("fastdds-shapes", super::$case);
             }
         })+
     };
 }
 
-stories! {
+cases! {
     their_readers_get_every_sample_of_our_sets,
     our_set_readers_match_no_writer_without_sets,
     writers_that_offer_sets_and_send_none_are_heard,
 }
 
-/// Ends a program as Ctrl-C would; all it said.
+/// Ends a program as Ctrl-C would. Returns its output.
 fn stop(mut program: Peer) -> Vec<String> {
-    let asked = Command::new("kill")
+    let killed = Command::new("kill")
         .args(["-INT", &program.id().to_string()])
         .status();
-    assert!(asked.is_ok_and(|status| status.success()));
+    assert!(killed.is_ok_and(|status| status.success()));
     let ended = program
-        .finish(PATIENCE)
+        .finish(TIMEOUT)
         .unwrap_or_else(|why| panic!("{why}"));
     assert!(ended.success(), "{ended}: {:#?}", program.seen());
     program.seen().to_vec()
 }
 
-fn said(lines: &[String], what: &str) -> bool {
+fn contains_line(lines: &[String], what: &str) -> bool {
     lines.iter().any(|line| line.contains(what))
 }
 
-/// The sizes of the shapes, which count them.
+/// The sizes of the shapes, which number them.
 fn sizes(lines: &[String]) -> Vec<i32> {
     let size = |line: &String| {
         let rest = line.strip_prefix("Square ")?;
@@ -112,66 +113,78 @@ fn sizes(lines: &[String]) -> Vec<i32> {
     lines.iter().filter_map(size).collect()
 }
 
-fn their_readers_get_every_sample_of_our_sets(stage: &Stage) {
+fn their_readers_get_every_sample_of_our_sets(harness: &SetsHarness) {
     for sets in ["--access-scope t", "--access-scope g --ordered"] {
-        let mut reader = stage.theirs(READER);
-        reader.expect("Create reader", PATIENCE);
+        let mut reader = harness.theirs(READER);
+        reader.expect("Create reader", TIMEOUT);
         let options = format!("{WRITER} {sets} --coherent --coherent-sample-count 3");
-        let mut writer = stage.ours(&options);
-        writer.expect("on_publication_matched()", PATIENCE);
-        // Ends of sets lie between them, and count for nothing.
+        let mut writer = harness.ours(&options);
+        writer.expect("on_publication_matched()", TIMEOUT);
+        // End markers of sets lie between them and are ignored.
         for _ in 0..30 {
-            reader.expect("Square ", PATIENCE);
+            reader.expect("Square ", TIMEOUT);
         }
-        let heard = stop(reader);
-        let told = stop(writer);
-        let sizes = sizes(&heard);
+        let subscriber_lines = stop(reader);
+        let publisher_lines = stop(writer);
+        let sizes = sizes(&subscriber_lines);
         assert!(sizes.windows(2).all(|w| w[1] == w[0] + 1), "{sizes:?}");
-        assert!(said(&told, "Finished Coherent Set"), "{told:#?}");
-        for lines in [heard, told] {
+        assert!(
+            contains_line(&publisher_lines, "Finished Coherent Set"),
+            "{publisher_lines:#?}"
+        );
+        for lines in [subscriber_lines, publisher_lines] {
             for bad in ["incompatible_qos", "on_sample_lost", "error"] {
-                assert!(!said(&lines, bad), "{bad}: {lines:#?}");
+                assert!(!contains_line(&lines, bad), "{bad}: {lines:#?}");
             }
         }
     }
 }
 
-fn our_set_readers_match_no_writer_without_sets(stage: &Stage) {
+fn our_set_readers_match_no_writer_without_sets(harness: &SetsHarness) {
     for sets in [
         "--access-scope t --coherent",
         "--access-scope g --coherent",
         "--access-scope g --ordered",
     ] {
-        // A witness that asks for nothing tells when discovery is done.
-        let mut witness = stage.ours(READER);
-        let mut reader = stage.ours(&format!("{READER} {sets}"));
-        witness.expect("Create reader", PATIENCE);
-        reader.expect("Create reader", PATIENCE);
-        let writer = stage.theirs(WRITER);
-        let told = reader.expect("on_requested_incompatible_qos()", PATIENCE);
-        assert!(told.ends_with("3 (PRESENTATION)"), "{told}");
+        // A reader without sets shows when discovery is done.
+        let mut witness = harness.ours(READER);
+        let mut reader = harness.ours(&format!("{READER} {sets}"));
+        witness.expect("Create reader", TIMEOUT);
+        reader.expect("Create reader", TIMEOUT);
+        let writer = harness.theirs(WRITER);
+        let publisher_lines = reader.expect("on_requested_incompatible_qos()", TIMEOUT);
+        assert!(
+            publisher_lines.ends_with("3 (PRESENTATION)"),
+            "{publisher_lines}"
+        );
         for _ in 0..5 {
-            witness.expect("Square ", PATIENCE);
+            witness.expect("Square ", TIMEOUT);
         }
         stop(witness);
-        let heard = stop(reader);
-        assert!(sizes(&heard).is_empty(), "{heard:#?}");
-        assert!(!said(&heard, "on_subscription_matched()"), "{heard:#?}");
+        let subscriber_lines = stop(reader);
+        assert!(sizes(&subscriber_lines).is_empty(), "{subscriber_lines:#?}");
+        assert!(
+            !contains_line(&subscriber_lines, "on_subscription_matched()"),
+            "{subscriber_lines:#?}"
+        );
         stop(writer);
     }
 }
 
-fn writers_that_offer_sets_and_send_none_are_heard(stage: &Stage) {
+fn writers_that_offer_sets_and_send_none_are_heard(harness: &SetsHarness) {
     let sets = "--access-scope g --coherent --ordered";
-    let mut reader = stage.ours(&format!("{READER} {sets}"));
-    reader.expect("Create reader", PATIENCE);
-    let writer = stage.theirs(&format!("{WRITER} {sets}"));
+    let mut reader = harness.ours(&format!("{READER} {sets}"));
+    reader.expect("Create reader", TIMEOUT);
+    let writer = harness.theirs(&format!("{WRITER} {sets}"));
     for _ in 0..10 {
-        reader.expect("Square ", PATIENCE);
+        reader.expect("Square ", TIMEOUT);
     }
-    let heard = stop(reader);
-    let sizes = sizes(&heard);
+    let subscriber_lines = stop(reader);
+    let sizes = sizes(&subscriber_lines);
     assert!(sizes.windows(2).all(|w| w[1] == w[0] + 1), "{sizes:?}");
-    assert!(said(&heard, "incomplete_sets: 0"), "{heard:#?}");
+    assert!(
+        contains_line(&subscriber_lines, "incomplete_sets: 0"),
+        "{subscriber_lines:#?}"
+    );
     stop(writer);
 }

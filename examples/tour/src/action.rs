@@ -1,8 +1,8 @@
-//! An action: one goal that ends, and one that is cancelled half way. The server
-//! works on a timer, so its executor stays free.
+//! Action: one goal that succeeds and one that is cancelled. The server works on a
+//! timer, so its executor is not blocked.
 #![allow(
     clippy::disallowed_methods,
-    reason = "the server works on a thread beside its client's"
+    reason = "the server works on its own thread beside the client"
 )]
 
 use std::error::Error;
@@ -14,59 +14,59 @@ use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
 };
 use pteros::prelude::*;
-use pteros::{ActionServerOptions, ServerGoal};
+use pteros::{ActionServerOptions, ServerGoalHandle};
 
-/// A goal and how far it has come.
-type Work = (ServerGoal<Fibonacci>, Vec<i32>);
+/// A goal and its sequence so far.
+type ActiveGoal = (ServerGoalHandle<Fibonacci>, Vec<i32>);
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let node = context.node("counter")?;
-    let works: Arc<Mutex<Vec<Work>>> = Arc::default();
+    let node = context.create_node("counter")?;
+    let goals: Arc<Mutex<Vec<ActiveGoal>>> = Arc::default();
 
-    let new_works = works.clone();
+    let new_works = goals.clone();
     let _server = node.create_action_server(
         "fibonacci",
         ActionServerOptions::default(),
-        move |goal: ServerGoal<Fibonacci>| {
+        move |goal: ServerGoalHandle<Fibonacci>| {
             println!("server: goal {}", goal.goal().order);
-            if let Ok(mut works) = new_works.lock() {
-                works.push((goal, vec![0, 1]));
+            if let Ok(mut goals) = new_works.lock() {
+                goals.push((goal, vec![0, 1]));
             }
         },
     )?;
-    // Each tick a number more for every goal; those that have ended go.
+    // Each tick adds a number to every goal. Ended goals are removed.
     let _timer = node.create_timer(Duration::from_millis(20), move || {
-        if let Ok(mut works) = works.lock() {
-            works.retain_mut(|(goal, sequence)| goes_on(goal, sequence));
+        if let Ok(mut goals) = goals.lock() {
+            goals.retain_mut(|(goal, sequence)| advance_goal(goal, sequence));
         }
     })?;
 
-    let asking = context.node("asker")?;
-    let client = asking.create_action_client::<Fibonacci>("fibonacci")?;
+    let client_node = context.create_node("asker")?;
+    let client = client_node.create_action_client::<Fibonacci>("fibonacci")?;
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node)?;
-    executor.add_node(&asking)?;
+    executor.add_node(&client_node)?;
     let stop = executor.handle();
     let spinning = thread::spawn(move || executor.spin());
 
-    let hear = |feedback: &Fibonacci_Feedback| println!("client: {:?}", feedback.sequence);
-    let goal = client.send_goal_with_feedback(Fibonacci_Goal { order: 5 }, hear, PATIENCE)?;
-    let end = goal.result(PATIENCE)?;
+    let on_feedback = |feedback: &Fibonacci_Feedback| println!("client: {:?}", feedback.sequence);
+    let goal = client.send_goal_with_feedback(Fibonacci_Goal { order: 5 }, on_feedback, TIMEOUT)?;
+    let end = goal.result(TIMEOUT)?;
     println!("client: {} with {:?}", end.status, end.result.sequence);
 
-    let endless = client.send_goal(Fibonacci_Goal { order: 40 }, PATIENCE)?;
-    endless.cancel(PATIENCE)?;
-    println!("client: {}", endless.result(PATIENCE)?.status);
+    let endless = client.send_goal(Fibonacci_Goal { order: 40 }, TIMEOUT)?;
+    endless.cancel(TIMEOUT)?;
+    println!("client: {}", endless.result(TIMEOUT)?.status);
     stop.cancel();
     let _ = spinning.join();
     Ok(())
 }
 
-/// Works on a goal for a moment; whether there is more to do.
-fn goes_on(goal: &ServerGoal<Fibonacci>, sequence: &mut Vec<i32>) -> bool {
+/// Advances a goal by one step. Returns whether it continues.
+fn advance_goal(goal: &ServerGoalHandle<Fibonacci>, sequence: &mut Vec<i32>) -> bool {
     let result = |sequence: &Vec<i32>| Fibonacci_Result {
         sequence: sequence.clone(),
     };

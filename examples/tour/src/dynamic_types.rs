@@ -1,5 +1,5 @@
-//! A message whose type is known at run time only: its definition is text, its
-//! value is YAML, and it travels as any other message does.
+//! Dynamic types: a message whose type is known only at run time. Its definition is
+//! text and its value YAML. It is sent as any other message.
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,14 +23,14 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     println!("{} is {}", apple.name(), apple.hash());
 
     let context = Context::new()?;
-    let node = context.node("orchard")?;
+    let node = context.create_node("orchard")?;
     let publisher = node.create_dynamic_publisher("apples", &apple, 10)?;
     let subscription =
         node.create_dynamic_subscription("apples", &apple, SubscriptionOptions::new(10))?;
     publisher.publish(&DynamicMessage::from_yaml(&apple, "{position: {x: 1.5}}")?)?;
     let received = subscription
         .take_timeout(Duration::from_secs(5))
-        .ok_or("no apple came")?;
+        .ok_or("no apple received")?;
     print!("{}", received.to_yaml(&YamlOptions::default()));
     println!("{}", received.to_json());
     Ok(())

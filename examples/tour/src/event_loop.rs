@@ -1,6 +1,6 @@
-//! A guest in a loop of your own: one descriptor says when the node has work.
-//! The loop here is plain poll(2) over that and the keyboard; epoll, GLib, Qt or
-//! mio take the descriptor as well.
+//! External event loop: one descriptor is readable when the node has work. This
+//! loop is plain poll(2) over that and the keyboard. epoll, GLib, Qt or mio can use
+//! the descriptor as well.
 
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};
@@ -14,10 +14,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let node = context.node("guest")?;
+    let node = context.create_node("guest")?;
     let publisher = node.create_publisher::<Text>("chatter", 10)?;
     let _heard = node.create_subscription("chatter", 10, |text: Sample<Text>| {
-        println!("heard: {}", text.data);
+        println!("received: {}", text.data);
         let _ = stdout().flush();
     })?;
     let _timer = node.create_timer(Duration::from_millis(200), || println!("tick"))?;
@@ -32,9 +32,9 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         if typing {
             watched.push(watch(keyboard.as_fd()));
         }
-        // No timeout: timers and deadlines are in the descriptor.
+        // No timeout is needed: timers and deadlines are part of the descriptor.
         match poll(&mut watched, None) {
-            // A signal; the context knows of it.
+            // A signal arrived. The context handles it.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,5 +1,5 @@
-//! Prints the nodes and topics of the graph whenever they change. No daemon is
-//! asked: every context knows the graph. Ctrl-C ends it.
+//! Graph cache: prints the nodes and topics of the graph whenever they change.
+//! There is no daemon, since every context has the graph. Ctrl-C ends it.
 
 use std::error::Error;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use pteros::prelude::*;
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let _node = context.node("watch")?;
+    let _node = context.create_node("watch")?;
     let graph = context.graph();
     let mut revision = 0;
     while !context.is_shut_down() {

@@ -1,5 +1,5 @@
-//! Within a process a message that is given away arrives as it is: the same
-//! bytes at the same place, never serialized.
+//! Intra-process communication: a message that is published by value arrives at the
+//! same address, without serialization.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use pteros::prelude::*;
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let camera = context.node("camera")?;
-    let viewer = context.node("viewer")?;
+    let camera = context.create_node("camera")?;
+    let viewer = context.create_node("viewer")?;
     let subscription = viewer.create_polled_subscription::<Image>("image", 1)?;
     let publisher = camera.create_publisher::<Image>("image", 1)?;
     let image = Arc::new(Image {
@@ -24,7 +24,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     publisher.publish_arc(image.clone())?; // or publish_owned(image), given away for good
     let received = subscription
         .take_timeout(Duration::from_secs(5))
-        .ok_or("no image came")?;
+        .ok_or("no image received")?;
     println!("same memory: {}", std::ptr::eq(&*received, &*image));
     println!("serialized: {} times", publisher.counts().serialized);
     Ok(())

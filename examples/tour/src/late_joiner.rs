@@ -1,5 +1,5 @@
-//! Transient local: who subscribes late still gets the last samples, in order.
-//! The map server's pattern.
+//! Transient local: a late joiner gets the last samples, in order. Map servers use
+//! this.
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use pteros::prelude::*;
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let node = context.node("map_server")?;
+    let node = context.create_node("map_server")?;
     let latched = QosProfile::default().keep_last(2).transient_local();
     let publisher = node.create_publisher::<Text>("map", &latched)?;
     for floor in ["cellar", "ground floor", "attic"] {
         let data = format!("map of the {floor}");
         publisher.publish(&Text { data })?;
     }
-    // Another process in earnest: a context of its own shares nothing with ours.
+    // Like another process: a separate context shares nothing with the first one.
     let elsewhere = Context::new()?;
-    let late = elsewhere.node("planner")?;
+    let late = elsewhere.create_node("planner")?;
     let subscription = late.create_polled_subscription::<Text>("map", &latched)?;
     while let Some(map) = subscription.take_timeout(Duration::from_secs(2)) {
         println!("late, but I have the {}", map.data);

@@ -1,5 +1,4 @@
-//! Prints what is said on `chatter` and how long it took to get here. Ctrl-C
-//! ends it.
+//! Listener: prints the messages of `chatter` and their latency. Ctrl-C ends it.
 
 use std::error::Error;
 
@@ -8,11 +7,11 @@ use pteros::prelude::*;
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let node = context.node("listener")?;
-    let _subscription = node.create_subscription::<Text>("chatter", 10, |heard| {
-        // The sample is the message; what is known about it is in info().
-        let latency = heard.info().latency().unwrap_or_default();
-        println!("I heard: '{}' after {latency:?}", heard.data);
+    let node = context.create_node("listener")?;
+    let _subscription = node.create_subscription::<Text>("chatter", 10, |received| {
+        // The sample is the message; its metadata is in info().
+        let latency = received.info().latency().unwrap_or_default();
+        println!("I heard: '{}' after {latency:?}", received.data);
     })?;
     node.spin();
     Ok(())

@@ -1,16 +1,16 @@
-//! One small program per idea. Each file here is whole: copy it, call its
-//! `main` yours. They share a binary so that they are built and linked once:
+//! One small program per feature. Each file is complete: to use it, rename its
+//! `main`. All share one binary, so that they are built and linked once:
 //! `cargo run -p tour -- talker`, `cargo run -p tour -- listener` …
 
 mod action;
 mod dynamic_types;
 mod event_loop;
 mod graph_watch;
-mod in_place;
 mod intra_process;
 mod late_joiner;
 mod listener;
-mod managed;
+mod loaned_message;
+mod managed_nodes;
 mod parameters;
 mod qos_events;
 mod talker;
@@ -19,7 +19,7 @@ mod timer;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// A program and what it shows.
+/// Name, program and description of an example.
 type Example = (
     &'static str,
     fn() -> Result<(), Box<dyn Error>>,
@@ -27,33 +27,33 @@ type Example = (
 );
 
 const EXAMPLES: &[Example] = &[
-    ("talker", talker::main, "publishes a greeting each second"),
-    ("listener", listener::main, "prints what the talker says"),
+    ("talker", talker::main, "publishes a greeting every second"),
+    ("listener", listener::main, "prints the talker's messages"),
     ("timer", timer::main, "a timer, cancelled after three ticks"),
     (
         "qos_events",
         qos_events::main,
-        "learns why two do not match",
+        "reports incompatible QoS on both sides",
     ),
     (
         "late_joiner",
         late_joiner::main,
-        "what was said before is heard",
+        "gets earlier messages: transient local",
     ),
     (
         "parameters",
         parameters::main,
-        "a value that others may change",
+        "a parameter that another node changes",
     ),
     (
         "dynamic_types",
         dynamic_types::main,
-        "a type known at run time",
+        "a message type known at run time only",
     ),
     (
         "event_loop",
         event_loop::main,
-        "a guest in a poll loop of your own",
+        "a node in an external event loop",
     ),
     (
         "graph_watch",
@@ -63,22 +63,22 @@ const EXAMPLES: &[Example] = &[
     (
         "intra_process",
         intra_process::main,
-        "hands over without a copy",
+        "intra-process delivery without a copy",
     ),
     (
-        "in_place",
-        in_place::main,
-        "an image written and read where it lies",
+        "loaned_message",
+        loaned_message::main,
+        "an image in a loaned message, without a copy",
     ),
     (
-        "managed",
-        managed::main,
+        "managed_nodes",
+        managed_nodes::main,
         "two managed nodes, brought up and down",
     ),
     (
         "action",
         action::main,
-        "a goal that ends, and one that is cancelled",
+        "one goal that succeeds, and one that is cancelled",
     ),
 ];
 
@@ -90,11 +90,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some((_, example, _)) = EXAMPLES.iter().find(|(known, ..)| *known == name) {
         return example().map(|()| ExitCode::SUCCESS);
     }
-    eprintln!("{name:?} is no example; name one of:{}", list());
+    eprintln!("{name:?} is not an example; name one of:{}", list());
     Ok(ExitCode::from(2))
 }
 
-/// A line for each example.
+/// One line per example.
 fn list() -> String {
     let line = |(name, _, idea): &Example| format!("\n  {name:14} {idea}");
     EXAMPLES.iter().map(line).collect()

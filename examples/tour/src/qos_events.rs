@@ -1,5 +1,5 @@
-//! A publisher that offers less than a subscription asks for: nothing flows,
-//! and both ends say which policy stands between them.
+//! QoS events: a publisher offers less than a subscription requests. They do not
+//! match, and both report the incompatible policy.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{EndpointEvent, PublisherOptions, SubscriptionOptions, Verdict};
+use pteros::{EndpointEvent, MatchOutcome, PublisherOptions, SubscriptionOptions};
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let node = context.node("mismatch")?;
+    let node = context.create_node("mismatch")?;
     let reports = Arc::new(AtomicUsize::new(0));
     let report = |side: &'static str| {
         let reports = reports.clone();
@@ -33,14 +33,14 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         || reports.load(Ordering::Relaxed) == 2,
         Duration::from_secs(5),
     );
-    for pair in context.graph().why("/scan") {
-        for verdict in pair.verdicts {
-            if let Verdict::Blocked {
+    for pair in context.graph().match_reports("/scan") {
+        for outcome in pair.outcomes {
+            if let MatchOutcome::Incompatible {
                 offered,
                 requested,
-                advice,
+                hint: advice,
                 ..
-            } = verdict
+            } = outcome
             {
                 println!("offered {offered}, requested {requested}: {advice}");
             }

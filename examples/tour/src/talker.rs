@@ -1,5 +1,5 @@
-//! Publishes "Hello World: N" on `chatter` each second, as ROS 2's demo talker
-//! does; `ros2 run demo_nodes_cpp listener` hears it. Ctrl-C ends it.
+//! Talker: publishes "Hello World: N" on `chatter` every second, as ROS 2's demo
+//! talker does. `ros2 run demo_nodes_cpp listener` receives it. Ctrl-C ends it.
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use pteros::prelude::*;
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let node = context.node("talker")?;
+    let node = context.create_node("talker")?;
     let publisher = node.create_publisher::<Text>("chatter", 10)?;
     let mut count = 0;
     let _timer = node.create_timer(Duration::from_secs(1), move || {

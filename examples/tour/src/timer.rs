@@ -1,4 +1,4 @@
-//! A timer that counts to three, then ends the program.
+//! Timer: counts to three, then ends the program.
 
 use std::error::Error;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use pteros::prelude::*;
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
-    let node = context.node("counter")?;
+    let node = context.create_node("counter")?;
     let mut ticks = 0;
     let stop = context.clone();
     let timer = node.create_timer(Duration::from_millis(100), move || {

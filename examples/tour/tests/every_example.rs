@@ -1,5 +1,5 @@
-//! Every example runs as a user runs it and prints what it promises, on this
-//! host only.
+//! Every example runs as a user runs it and prints the expected lines, on this host
+//! only.
 #![allow(
     clippy::disallowed_methods,
     reason = "starts programs and waits for their lines"
@@ -8,7 +8,7 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Domains of this file, one per test, away from those of other tests.
+/// Domains of this file, one per test, different from those of other tests.
 const DOMAIN: u32 = 210;
 
 struct Program {
@@ -34,7 +34,7 @@ impl Program {
         }
     }
 
-    /// Reads on until a line holds `text`.
+    /// Reads lines until one contains `text`.
     fn expect(&mut self, text: &str) {
         let found = self
             .lines
@@ -44,7 +44,7 @@ impl Program {
         assert!(found, "it ended without saying {text:?}");
     }
 
-    /// Interrupts it as Ctrl-C does; it must end well.
+    /// Interrupts it as Ctrl-C does. It must exit without error.
     fn interrupt(mut self) {
         let sent = Command::new("kill")
             .args(["-INT", &self.child.id().to_string()])
@@ -71,7 +71,7 @@ fn run(name: &str, domain: u32, promises: &[&str]) {
 }
 
 #[test]
-fn a_listener_hears_the_talker_and_the_graph_shows_both() {
+fn a_listener_receives_the_talkers_messages_and_the_graph_shows_both() {
     let mut watch = Program::start("graph_watch", DOMAIN);
     let mut listener = Program::start("listener", DOMAIN);
     let mut talker = Program::start("talker", DOMAIN);
@@ -84,13 +84,13 @@ fn a_listener_hears_the_talker_and_the_graph_shows_both() {
 }
 
 #[test]
-fn a_parameter_is_set_from_elsewhere_within_its_range() {
+fn a_parameter_is_set_by_another_node_within_its_range() {
     run(
         "parameters",
         DOMAIN + 17,
         &[
             "speed is 1.5 at first",
-            "the handle says 0.5",
+            "the parameter handle has 0.5",
             "9 is refused: Parameter {speed} doesn't comply",
         ],
     );
@@ -106,7 +106,7 @@ fn a_timer_ticks_three_times() {
 }
 
 #[test]
-fn both_ends_name_the_policy_that_does_not_fit() {
+fn both_endpoints_report_the_incompatible_policy() {
     let promises = [
         "incompatible RELIABILITY",
         "incompatible RELIABILITY",
@@ -116,13 +116,13 @@ fn both_ends_name_the_policy_that_does_not_fit() {
 }
 
 #[test]
-fn a_late_joiner_gets_the_last_two() {
+fn a_late_joiner_gets_the_last_two_samples() {
     let promises = ["the map of the ground floor", "the map of the attic"];
     run("late_joiner", DOMAIN + 3, &promises);
 }
 
 #[test]
-fn a_type_of_run_time_travels() {
+fn a_message_of_a_dynamic_type_is_delivered() {
     let promises = [
         "orchard/msg/Apple is RIHS01_",
         "x: 1.5",
@@ -133,25 +133,25 @@ fn a_type_of_run_time_travels() {
 }
 
 #[test]
-fn within_a_process_nothing_is_copied() {
+fn intra_process_delivery_copies_nothing() {
     let promises = ["same memory: true", "serialized: 0 times"];
     run("intra_process", DOMAIN + 5, &promises);
 }
 
 #[test]
-fn an_image_is_written_and_read_where_it_lies() {
+fn an_image_is_written_and_read_in_a_loaned_message() {
     let promises = ["mono8: brightest 1, by ", "brightest 3, by "];
-    run("in_place", DOMAIN + 6, &promises);
+    run("loaned_message", DOMAIN + 6, &promises);
 }
 
 #[test]
-fn a_loop_of_ones_own_serves_a_node_and_the_keyboard() {
+fn an_external_event_loop_serves_a_node_and_the_keyboard() {
     let mut program = Program::start("event_loop", DOMAIN + 7);
     program.expect("tick");
     let mut keyboard = program.child.stdin.take().expect("it is piped");
     writeln!(keyboard, "typed by hand").expect("it reads");
-    program.expect("heard: typed by hand");
-    // The end of what is typed is not the program's.
+    program.expect("received: typed by hand");
+    // The end of the keyboard input does not end the program.
     drop(keyboard);
     program.expect("tick");
     program.interrupt();
@@ -168,11 +168,11 @@ fn managed_nodes_are_brought_up_and_down_in_order() {
         "camera: inactive",
         "down: /camera unconfigured, /detector unconfigured",
     ];
-    run("managed", DOMAIN + 8, &promises);
+    run("managed_nodes", DOMAIN + 8, &promises);
 }
 
 #[test]
-fn an_action_tells_ends_and_is_cancelled() {
+fn an_action_succeeds_gives_feedback_and_is_cancelled() {
     let promises = [
         "server: goal 5",
         "client: [0, 1, 1]",
@@ -192,7 +192,7 @@ fn without_a_name_the_examples_are_listed() {
 }
 
 #[test]
-fn an_unknown_example_is_answered_with_the_list() {
+fn an_unknown_example_prints_the_list() {
     let program = Command::new(env!("CARGO_BIN_EXE_tour"))
         .arg("nothing")
         .output();

@@ -1,10 +1,10 @@
-//! `cargo xtask bench executor [--quick] [--repeats N] [--json FILE]`: what a
-//! callback costs beyond its work, what is dropped, and how long an urgent one
-//! waits, for each executor, beside a plain epoll loop.
+//! `cargo xtask bench executor [--quick] [--repeats N] [--json FILE]`: callback
+//! overhead, dropped messages and latency of an urgent callback for each executor,
+//! compared with a plain epoll loop.
 //!
-//! Every figure comes from a process of its own (`examples/executor_load`), in a
-//! private network. It reports and never fails; only a quiet machine's numbers
-//! count.
+//! Every value comes from a separate process (`examples/executor_load`) in a
+//! private network. The task reports and never fails. Only numbers of a quiet
+//! machine count.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,27 +19,27 @@ use crate::{namespace, peers};
 
 const USAGE: &str = "usage: cargo xtask bench executor [--quick] [--repeats N] [--json FILE]";
 
-/// In the order of the table.
+/// Executor kinds, in the order of the table.
 const KINDS: [&str; 6] = ["floor", "single", "static", "chain", "multi", "isolated"];
 
-/// Those that are asked what comes through.
+/// Executor kinds whose throughput under load is measured.
 const LOADED: [&str; 4] = ["single", "chain", "multi", "isolated"];
 
 /// The work of a callback in the paper's experiment, µs (Macenski et al. 2023,
 /// fig. 5).
 const WORK_US: u64 = 500;
 
-/// At most so much beyond the work, µs.
+/// Largest overhead beyond the work of a callback, µs.
 const OVERHEAD_MAX_US: f64 = 2.0;
 
-/// Two hundred subscriptions may cost so much more than ten, each: a part, and
-/// what a clock's noise is, µs.
+/// How much more each of two hundred subscriptions may cost than each of ten: a
+/// factor, and the noise of a clock in µs.
 const FLAT: (f64, f64) = (1.5, 0.1);
 
-/// An urgent callback waits for one other at most, and this, µs.
+/// An urgent callback waits for one other callback at most, plus this margin, µs.
 const URGENT_MAX_US: f64 = WORK_US as f64 + 50.0;
 
-/// Other people's figures, from other machines.
+/// Published values of other projects, from other machines.
 const PUBLISHED: &str = "\
 published, on other machines, for orientation:
   rclcpp, single-threaded: 4 000 empty callbacks a second take 70 % of a processor, 175 us each (rclcpp issue 1637)
@@ -48,14 +48,14 @@ published, on other machines, for orientation:
   isolated against multi-threaded containers: the better with more subscriptions than processors, and with timers (Macenski et al. 2023, fig. 5)
 ";
 
-struct Plan {
+struct ExecutorBenchPlan {
     quick: bool,
     repeats: usize,
     json: Option<PathBuf>,
 }
 
-/// One question to one executor.
-struct Question {
+/// One measurement of one executor.
+struct Measurement {
     kind: &'static str,
     what: &'static str,
     subscriptions: usize,
@@ -63,29 +63,29 @@ struct Question {
     timers: usize,
 }
 
-type Figures = BTreeMap<String, f64>;
+type NamedValues = BTreeMap<String, f64>;
 
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
-    let plan = Plan::parse(flags)?;
+    let plan = ExecutorBenchPlan::parse(flags)?;
     super::build(&["executor-load"])?;
     let program = peers::target_folder()?.join("release/executor-load");
-    let mut bench = Bench {
+    let mut bench = ExecutorBench {
         plan,
         program,
-        answers: Vec::new(),
+        results: Vec::new(),
     };
     bench.overhead()?;
     bench.load()?;
     bench.urgent()?;
     print!("\n{PUBLISHED}");
     if let Some(file) = &bench.plan.json {
-        let text = serde_json::to_string_pretty(&bench.answers)?;
+        let text = serde_json::to_string_pretty(&bench.results)?;
         std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
     }
     Command::new("true").status().context("run true")
 }
 
-impl Plan {
+impl ExecutorBenchPlan {
     fn parse(flags: &[String]) -> Result<Self> {
         let (mut quick, mut repeats, mut json) = (false, None, None);
         let mut flags = flags.iter();
@@ -103,7 +103,7 @@ impl Plan {
         }
         let repeats = repeats.unwrap_or(if quick { 1 } else { 3 });
         if repeats == 0 {
-            bail!("--repeats 0: nothing would be measured; ask for at least 1");
+            bail!("--repeats 0: nothing would be measured; measure for at least 1");
         }
         Ok(Self {
             quick,
@@ -113,43 +113,44 @@ impl Plan {
     }
 }
 
-struct Bench {
-    plan: Plan,
+struct ExecutorBench {
+    plan: ExecutorBenchPlan,
     program: PathBuf,
-    answers: Vec<serde_json::Value>,
+    results: Vec<serde_json::Value>,
 }
 
-impl Bench {
+impl ExecutorBench {
     fn counts(&self) -> &'static [usize] {
-        match self.plan.quick {
-            true => &[1, 10, 200],
-            false => &[1, 10, 50, 100, 200],
+        if self.plan.quick {
+            &[1, 10, 200]
+        } else {
+            &[1, 10, 50, 100, 200]
         }
     }
 
-    /// The median of each figure over the repeats; `None` if none succeeded.
-    fn ask(&mut self, question: &Question) -> Option<Figures> {
+    /// The median of each value over the repeats. `None` if none succeeded.
+    fn measure(&mut self, measurement: &Measurement) -> Option<NamedValues> {
         let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for _ in 0..self.plan.repeats {
-            match question.ask(&self.program, self.plan.quick) {
-                Ok(figures) => {
-                    for (name, value) in figures {
+            match measurement.measure(&self.program, self.plan.quick) {
+                Ok(values) => {
+                    for (name, value) in values {
                         all.entry(name).or_default().push(value);
                     }
                 }
-                Err(error) => eprintln!("{}: {error:#}", question.line()),
+                Err(error) => eprintln!("{}: {error:#}", measurement.line()),
             }
         }
-        let figures: Figures = all.into_iter().map(|(n, v)| (n, median(v))).collect();
-        self.answers
-            .push(json!({"question": question.line(), "figures": figures}));
-        (!figures.is_empty()).then_some(figures)
+        let values: NamedValues = all.into_iter().map(|(n, v)| (n, median(v))).collect();
+        self.results
+            .push(json!({"measurement": measurement.line(), "values": values}));
+        (!values.is_empty()).then_some(values)
     }
 
     fn overhead(&mut self) -> Result<()> {
         println!(
-            "A callback beyond its work, us. By the processors' time; one publisher, N subscriptions on\n\
-             N nodes, message after message. multi has 2 threads. Median of {}.\n",
+            "Callback overhead beyond its work, us, in CPU time; one publisher, N subscriptions on\n\
+             N nodes, one message after another. multi has 2 threads. Median of {}.\n",
             self.plan.repeats
         );
         print!("{:>6}{:>9}{:>9}", "N", "work us", "timers");
@@ -162,16 +163,16 @@ impl Bench {
                     let timers = if with_timers { subscriptions } else { 0 };
                     let mut line = format!("{subscriptions:>6}{work_us:>9}{timers:>9}");
                     for kind in KINDS {
-                        let question = Question {
+                        let measurement = Measurement {
                             kind,
                             what: "overhead",
                             subscriptions,
                             work_us,
-                            // The floor has none.
+                            // The floor has no timers.
                             timers: if kind == "floor" { 0 } else { timers },
                         };
-                        let figures = self.ask(&question);
-                        let each = figures.and_then(|f| f.get("overhead_us").copied());
+                        let values = self.measure(&measurement);
+                        let each = values.and_then(|f| f.get("overhead_us").copied());
                         let mark = match each {
                             Some(each) if kind != "floor" && each > OVERHEAD_MAX_US => "!",
                             _ => " ",
@@ -188,7 +189,7 @@ impl Bench {
             }
         }
         println!(
-            "\naim: at most {OVERHEAD_MAX_US} us each (! is above it), and flat: at N = 200 at most {} times what it is at N = 10, and {} us",
+            "\ntarget: at most {OVERHEAD_MAX_US} us each (! is above it), and flat: at N = 200 at most {} times the value at N = 10, and {} us",
             FLAT.0, FLAT.1
         );
         for ((kind, work_us, with_timers), each) in flat {
@@ -197,7 +198,7 @@ impl Bench {
                 let timers = if with_timers { " with timers" } else { "" };
                 println!(
                     "  {kind}, {work_us} us of work{timers}: {first:.2} to {last:.2}: {}",
-                    verdict(met)
+                    met_text(met)
                 );
             }
         }
@@ -206,32 +207,32 @@ impl Bench {
 
     fn load(&mut self) -> Result<()> {
         println!(
-            "\n90 % of the threads' time asked for, {WORK_US} us of work each: what came through\n"
+            "\n90 % of the threads' time requested, {WORK_US} us of work each: callbacks that ran\n"
         );
         println!(
-            "{:>10}{:>6}{:>9}{:>12}{:>14}{:>10}  aim: no drops",
+            "{:>10}{:>6}{:>9}{:>12}{:>14}{:>10}  target: no drops",
             "", "N", "timers", "callbacks", "utilisation", "dropped"
         );
         for kind in LOADED {
             for &subscriptions in self.counts() {
                 for timers in [0, subscriptions] {
-                    let question = Question {
+                    let measurement = Measurement {
                         kind,
                         what: "load",
                         subscriptions,
                         work_us: WORK_US,
                         timers,
                     };
-                    let Some(figures) = self.ask(&question) else {
+                    let Some(values) = self.measure(&measurement) else {
                         continue;
                     };
-                    let of = |name: &str| figures.get(name).copied().unwrap_or(f64::NAN);
+                    let of = |name: &str| values.get(name).copied().unwrap_or(f64::NAN);
                     println!(
                         "{kind:>10}{subscriptions:>6}{timers:>9}{:>12}{:>13.1}%{:>10}  {}",
                         of("callbacks"),
                         of("utilisation") * 100.0,
                         of("dropped"),
-                        verdict(of("dropped") == 0.0)
+                        met_text(of("dropped") == 0.0)
                     );
                 }
             }
@@ -241,46 +242,45 @@ impl Bench {
 
     fn urgent(&mut self) -> Result<()> {
         println!(
-            "\nAn urgent message every 7.3 ms beside that load, N = 10: from publish to callback, us\n"
+            "\nAn urgent message every 7.3 ms beside that load, N = 10: latency from publish to callback, us\n"
         );
         println!(
-            "{:>10}{:>9}{:>9}{:>9}{:>9}  aim: p99 at most {URGENT_MAX_US}",
+            "{:>10}{:>9}{:>9}{:>9}{:>9}  target: p99 at most {URGENT_MAX_US}",
             "", "count", "p50", "p99", "max"
         );
         for kind in LOADED {
-            let question = Question {
+            let measurement = Measurement {
                 kind,
                 what: "urgent",
                 subscriptions: 10,
                 work_us: WORK_US,
                 timers: 0,
             };
-            let Some(figures) = self.ask(&question) else {
+            let Some(values) = self.measure(&measurement) else {
                 continue;
             };
-            let of = |name: &str| figures.get(name).copied().unwrap_or(f64::NAN);
+            let of = |name: &str| values.get(name).copied().unwrap_or(f64::NAN);
             println!(
                 "{kind:>10}{:>9}{:>9.0}{:>9.0}{:>9.0}  {}",
                 of("urgent"),
                 of("urgent_p50_us"),
                 of("urgent_p99_us"),
                 of("urgent_max_us"),
-                verdict(of("urgent_p99_us") <= URGENT_MAX_US)
+                met_text(of("urgent_p99_us") <= URGENT_MAX_US)
             );
         }
-        println!("(single and multi are fair, not urgent: all that was ready before goes first)");
+        println!(
+            "(single and multi are fair and have no priorities: earlier ready callbacks run first)"
+        );
         Ok(())
     }
 }
 
-fn verdict(met: bool) -> &'static str {
-    match met {
-        true => "met",
-        false => "not met",
-    }
+fn met_text(met: bool) -> &'static str {
+    if met { "met" } else { "not met" }
 }
 
-impl Question {
+impl Measurement {
     fn line(&self) -> String {
         format!(
             "{} {} --subscriptions {} --work-us {} --timers {}",
@@ -288,7 +288,7 @@ impl Question {
         )
     }
 
-    fn ask(&self, program: &Path, quick: bool) -> Result<Figures> {
+    fn measure(&self, program: &Path, quick: bool) -> Result<NamedValues> {
         let millis = match (self.what, quick) {
             ("overhead", true) => 300,
             ("overhead", false) => 1_000,
@@ -307,14 +307,14 @@ impl Question {
     }
 }
 
-/// Lines of a name and a number.
-fn parse(text: &str) -> Result<Figures> {
+/// Parses lines of a name and a number.
+fn parse(text: &str) -> Result<NamedValues> {
     let figure = |line: &str| -> Result<(String, f64)> {
         let (name, value) = line.split_once(' ').context("no value")?;
         Ok((name.to_owned(), value.parse().context("no number")?))
     };
     text.lines()
-        .map(|line| figure(line).with_context(|| format!("executor-load said {line:?}")))
+        .map(|line| figure(line).with_context(|| format!("executor-load printed {line:?}")))
         .collect()
 }
 
@@ -323,19 +323,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_line_by_line() {
-        let figures = parse("overhead_us 0.250\ncallbacks 4\n").unwrap();
-        assert_eq!(figures["overhead_us"], 0.25);
-        assert_eq!(figures["callbacks"], 4.0);
+    fn values_are_parsed_line_by_line() {
+        let values = parse("overhead_us 0.250\ncallbacks 4\n").unwrap();
+        assert_eq!(values["overhead_us"], 0.25);
+        assert_eq!(values["callbacks"], 4.0);
         let error = parse("overhead_us many").unwrap_err();
         assert!(format!("{error:#}").contains("overhead_us many"));
     }
 
     #[test]
-    fn a_plan_knows_its_options_and_no_others() {
+    fn unknown_options_are_errors() {
         let parse = |line: &str| {
             let flags: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            Plan::parse(&flags)
+            ExecutorBenchPlan::parse(&flags)
         };
         assert_eq!(parse("").unwrap().repeats, 3);
         let quick = parse("--quick --json out.json").unwrap();

@@ -1,4 +1,4 @@
-//! What a process costs that only exists: memory, threads, bytes on disk.
+//! Footprint of an idle process: memory, threads, CPU time and bytes on disk.
 
 use std::fs;
 use std::path::Path;
@@ -7,36 +7,37 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::contestant::{Contestant, Pinning};
+use super::wire_peer::{Pinning, WirePeer};
 
-/// How long a process rests before it is looked at.
+/// Pause before a process is measured.
 const REST: Duration = Duration::from_millis(1500);
 
-/// An idle process.
+/// Footprint of an idle process.
 pub struct Footprint {
-    pub contestant: &'static str,
-    /// Proportional set size: its own pages and its share of common ones.
+    pub implementation: &'static str,
+    /// Proportional set size: private pages plus the process's share of shared
+    /// ones.
     pub pss_kb: u64,
-    /// The part of it that no file backs.
+    /// Anonymous part of the PSS, which no file backs.
     pub pss_anonymous_kb: u64,
     /// Resident set size.
     pub rss_kb: u64,
     pub threads: u64,
-    /// CPU time used while it rested, milliseconds per second.
+    /// CPU time used while idle, milliseconds per second.
     pub cpu_ms_per_s: f64,
 }
 
-/// The command's size on disk.
+/// Size of the command on disk.
 pub struct Binary {
     pub bytes: u64,
     pub stripped_bytes: Option<u64>,
 }
 
-/// Looks at one idle process of each contestant that has a way to idle.
-pub fn measure(contestants: &[Contestant]) -> Result<Vec<Footprint>> {
-    let idle = contestants.iter().filter_map(|c| Some((c, c.idle?)));
-    idle.map(|(contestant, arguments)| {
-        let process = contestant.start(arguments, Pinning::None)?;
+/// Measures one idle process of each implementation that has an idle command.
+pub fn measure(implementations: &[WirePeer]) -> Result<Vec<Footprint>> {
+    let idle = implementations.iter().filter_map(|c| Some((c, c.idle?)));
+    idle.map(|(implementation, arguments)| {
+        let process = implementation.start(arguments, Pinning::None)?;
         std::thread::sleep(REST);
         let before = cpu_ticks(process.id())?;
         std::thread::sleep(REST);
@@ -44,12 +45,12 @@ pub fn measure(contestants: &[Contestant]) -> Result<Vec<Footprint>> {
         let rollup = read(process.id(), "smaps_rollup")?;
         let status = read(process.id(), "status")?;
         Ok(Footprint {
-            contestant: contestant.name,
+            implementation: implementation.name,
             pss_kb: field(&rollup, "Pss:")?,
             pss_anonymous_kb: field(&rollup, "Pss_Anon:")?,
             rss_kb: field(&rollup, "Rss:")?,
             threads: field(&status, "Threads:")?,
-            // USER_HZ is 100 on every Linux of ours.
+            // USER_HZ is 100 on every supported Linux.
             cpu_ms_per_s: ticks as f64 * 10.0 / REST.as_secs_f64(),
         })
     })
@@ -61,7 +62,7 @@ fn read(id: u32, file: &str) -> Result<String> {
     fs::read_to_string(&path).with_context(|| format!("read {path}"))
 }
 
-/// The number behind a key at a line's begin.
+/// Returns the number after the key at the start of a line.
 fn field(text: &str, key: &str) -> Result<u64> {
     text.lines()
         .find_map(|line| line.strip_prefix(key))
@@ -69,12 +70,13 @@ fn field(text: &str, key: &str) -> Result<u64> {
         .with_context(|| format!("no {key} in {text}"))
 }
 
-/// Proportional set size of a process.
+/// Proportional set size of a process, KiB.
 pub fn pss_kb(id: u32) -> Result<u64> {
     field(&read(id, "smaps_rollup")?, "Pss:")
 }
 
-/// User and system time, fields 14 and 15 of proc_pid_stat(5).
+/// User plus system time of a process in ticks, fields 14 and 15 of
+/// proc_pid_stat(5).
 pub fn cpu_ticks(id: u32) -> Result<u64> {
     let stat = read(id, "stat")?;
     let after_name = stat.rsplit(')').next().unwrap_or_default();
@@ -82,7 +84,7 @@ pub fn cpu_ticks(id: u32) -> Result<u64> {
     Ok(times.filter_map(|n| n.parse::<u64>().ok()).sum())
 }
 
-/// The size of the release binary, as built and stripped (if there is `strip`).
+/// Size of the release binary, as built and stripped (if `strip` exists).
 pub fn binary(program: &Path) -> Result<Option<Binary>> {
     let Ok(found) = fs::metadata(program) else {
         return Ok(None);
@@ -93,9 +95,10 @@ pub fn binary(program: &Path) -> Result<Option<Binary>> {
         .args([&stripped, &program.to_owned()])
         .status()
         .is_ok_and(|status| status.success());
-    let stripped_bytes = match worked {
-        true => Some(fs::metadata(&stripped)?.len()),
-        false => None,
+    let stripped_bytes = if worked {
+        Some(fs::metadata(&stripped)?.len())
+    } else {
+        None
     };
     let _ = fs::remove_file(&stripped);
     Ok(Some(Binary {

@@ -1,9 +1,10 @@
-//! `cargo xtask bench loss [--quick] [--only NAME,…]`: how late reliable
-//! messages get through a bad cable, ours beside Cyclone DDS and Fast DDS.
+//! `cargo xtask bench loss [--quick] [--only NAME,…]`: latency of reliable messages
+//! over a lossy cable, compared with Cyclone DDS and Fast DDS.
 //!
-//! Two hosts of their own, a relay between them that delays and loses
-//! datagrams. A message is late by the time between the publisher's `sent` line
-//! and the subscriber's `received` line, both stamped here as they are read.
+//! Two network namespaces act as hosts. A relay between them delays and drops
+//! datagrams. The latency of a message is the time between the publisher's `sent`
+//! line and the subscriber's `received` line; this process stamps both when it
+//! reads them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -14,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use pteros_testbed::hosts::NAMES as HOSTS;
-use pteros_testbed::{Link, TwoHosts};
+use pteros_testbed::{EmulatedLink, TwoHosts};
 
 use crate::{namespace, peers};
 
-/// The task that runs inside the namespace.
+/// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "bench-loss-inside";
 
 const USAGE: &str =
@@ -26,11 +27,11 @@ const USAGE: &str =
 
 const NAMES: [&str; 3] = ["pteros", "cyclone", "fastdds"];
 
-/// One way through the cable.
+/// Delay of the cable in one direction.
 const DELAY_US: u32 = 500;
 
-/// The answer must come within this, however bad the cable.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit for the results, however lossy the cable is.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 struct Experiment {
     name: &'static str,
@@ -64,7 +65,7 @@ const EXPERIMENTS: [Experiment; 3] = [
     },
 ];
 
-/// Builds what is measured, then measures it in a private network.
+/// Builds the programs, then measures them in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
     parse(flags)?;
     let folder = peers::prepare_for_bench()?;
@@ -86,7 +87,7 @@ fn parse(flags: &[String]) -> Result<(bool, Vec<&'static str>)> {
         match flag.as_str() {
             "--quick" => quick = true,
             "--only" => {
-                let wanted = flags.next().context("--only lacks a value")?;
+                let wanted = flags.next().context("--only needs a value")?;
                 for name in wanted.split(',') {
                     if !NAMES.contains(&name) {
                         bail!("--only {name}: expected {}", NAMES.join(", "));
@@ -100,7 +101,7 @@ fn parse(flags: &[String]) -> Result<(bool, Vec<&'static str>)> {
     Ok((quick, only))
 }
 
-/// The inner half.
+/// Runs the measurement inside the namespace.
 pub fn run_inside(arguments: &[String]) -> Result<()> {
     let [folder, flags @ ..] = arguments else {
         bail!(USAGE);
@@ -116,9 +117,10 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
         "", "", "p50", "p99", "max", "arrived", "of"
     );
     for experiment in &EXPERIMENTS {
-        let count = match quick {
-            true => experiment.quick_count,
-            false => experiment.count,
+        let count = if quick {
+            experiment.quick_count
+        } else {
+            experiment.count
         };
         for name in &only {
             let program = match *name {
@@ -152,16 +154,16 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Which side said that it sent or received which message, and when.
+/// Time at which one side reported that it sent or received a message.
 struct Stamp {
     sent: bool,
     text: String,
     at: Instant,
 }
 
-/// How late each message that arrived was, in milliseconds.
+/// Returns the latency of each received message in milliseconds.
 fn measure(program: &PathBuf, experiment: &Experiment, count: u32) -> Result<Vec<f64>> {
-    let hosts = TwoHosts::join(Link {
+    let hosts = TwoHosts::join(EmulatedLink {
         bits_per_second: 0,
         loss_per_mille: experiment.loss_per_mille,
         delay_us: DELAY_US,
@@ -187,16 +189,17 @@ fn measure(program: &PathBuf, experiment: &Experiment, count: u32) -> Result<Vec
     let mut met: BTreeMap<String, (Option<Instant>, Option<Instant>)> = BTreeMap::new();
     let mut late = Vec::new();
     let whole = Duration::from_secs(u64::from(count / experiment.rate));
-    let end = Instant::now() + whole + 2 * PATIENCE;
+    let end = Instant::now() + whole + 2 * TIMEOUT;
     while late.len() < count as usize {
         let left = end.saturating_duration_since(Instant::now());
         let Ok(stamp) = stamped.recv_timeout(left) else {
             break;
         };
         let pair = met.entry(stamp.text).or_default();
-        match stamp.sent {
-            true => pair.0 = Some(stamp.at),
-            false => pair.1 = Some(stamp.at),
+        if stamp.sent {
+            pair.0 = Some(stamp.at)
+        } else {
+            pair.1 = Some(stamp.at)
         }
         if let (Some(sent), Some(received)) = *pair {
             late.push(received.saturating_duration_since(sent).as_secs_f64() * 1e3);
@@ -205,7 +208,7 @@ fn measure(program: &PathBuf, experiment: &Experiment, count: u32) -> Result<Vec
     Ok(late)
 }
 
-/// One process whose lines are stamped; ended when dropped.
+/// A process whose lines are stamped, killed on drop.
 struct Side(Child);
 
 impl Side {
@@ -248,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contestants_are_chosen_by_name() {
+    fn implementations_are_selected_by_name() {
         let parsed = |line: &str| {
             let flags: Vec<String> = line.split(' ').map(str::to_owned).collect();
             parse(&flags).map_err(|e| e.to_string())

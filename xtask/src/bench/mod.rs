@@ -1,14 +1,14 @@
-//! `cargo xtask bench wire [--quick] [--pin 0|1|2] [--only NAME,…] [--json FILE]`:
-//! round trips of two processes over loopback UDP, ours beside Cyclone DDS and
-//! beside bare UDP, alternately in one run, in a private network.
+//! Wire benchmark:
+//! `cargo xtask bench wire [--quick] [--pin 0|1|2] [--only NAME,…] [--json FILE]`.
+//! Round trips of two processes over loopback UDP, compared with Cyclone DDS and
+//! with plain UDP, in turns within one run, in a private network.
 //!
-//! Wall time reports, it never fails a build: numbers depend on the machine,
-//! ratios of one run much less. Every program runs without CAP_NET_ADMIN, so
-//! that nobody gets larger socket buffers than an ordinary user would.
+//! Wall time is reported and never fails a build. Absolute numbers depend on the
+//! machine, ratios within one run much less. Every program runs without
+//! CAP_NET_ADMIN, so that none gets larger socket buffers than an ordinary user
+//! would.
 
 pub mod composition;
-mod contestant;
-mod crowd;
 mod executor;
 mod footprint;
 pub mod host;
@@ -17,6 +17,8 @@ mod report;
 pub mod robot;
 mod round_trip;
 pub mod security;
+mod simultaneous_start;
+mod wire_peer;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -24,17 +26,17 @@ use std::process::{Command, ExitStatus};
 use anyhow::{Context, Result, bail};
 
 use crate::{namespace, peers};
-use contestant::Pinning;
+use wire_peer::Pinning;
 
-/// The task that runs inside the namespace.
+/// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "bench-inside";
 
 const USAGE: &str = "usage: cargo xtask bench wire [--quick] [--pin 0|1|2] [--only NAME,...] [--repeats N] [--json FILE]\n\
-     names: floor cyclone cyclone-tuned pteros; --pin: 0 as the scheduler likes,\n\
+     names: floor cyclone cyclone-tuned pteros; --pin: 0 no pinning,\n\
      1 both processes on one CPU, 2 on one each; without it 0, then 1 (--quick: 0)";
 
-/// What the command line says.
-pub struct Plan {
+/// Parsed command line.
+pub struct WireBenchPlan {
     quick: bool,
     pinnings: Vec<Pinning>,
     only: Vec<String>,
@@ -42,16 +44,16 @@ pub struct Plan {
     json: Option<PathBuf>,
 }
 
-/// Everything one run found out.
-pub struct Findings {
+/// All results of one run.
+pub struct WireResults {
     repeats: usize,
-    contestants: Vec<&'static str>,
+    implementations: Vec<&'static str>,
     tables: Vec<(Pinning, Vec<round_trip::Row>)>,
     footprints: Vec<footprint::Footprint>,
     binary: Option<footprint::Binary>,
 }
 
-/// Prepares what is measured, then measures it in a private network.
+/// Builds the programs, then measures them in a private network.
 pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let flags = match arguments {
         [task, flags @ ..] if task == "wire" => flags,
@@ -65,7 +67,7 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
             "usage: cargo xtask bench host|wire|loss|composition|robot|executor|security [OPTION...]"
         ),
     };
-    Plan::parse(flags)?;
+    WireBenchPlan::parse(flags)?;
     let folder = peers::prepare_for_bench()?;
     build_ours()?;
     let own = std::env::current_exe()?;
@@ -81,7 +83,7 @@ pub fn build_ours() -> Result<()> {
     build(&["ping-pong", "pteros-cli"])
 }
 
-/// Builds packages of the workspace as users would.
+/// Builds packages of the workspace in release mode, as users do.
 fn build(packages: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
@@ -95,28 +97,33 @@ fn build(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The inner half.
+/// Runs the measurement inside the namespace.
 pub fn run_inside(arguments: &[String]) -> Result<()> {
     let [folder, flags @ ..] = arguments else {
         bail!(USAGE);
     };
-    let plan = Plan::parse(flags)?;
+    let plan = WireBenchPlan::parse(flags)?;
     let programs = peers::target_folder()?.join("release");
-    let mut contestants = contestant::all(Path::new(folder), &programs);
+    let mut implementations = wire_peer::all(Path::new(folder), &programs);
     if !plan.only.is_empty() {
-        contestants.retain(|c| plan.only.iter().any(|name| name == c.name));
+        implementations.retain(|c| plan.only.iter().any(|name| name == c.name));
     }
     let tables = plan
         .pinnings
         .iter()
-        .map(|pinning| (*pinning, round_trip::measure(&contestants, &plan, *pinning)))
+        .map(|pinning| {
+            (
+                *pinning,
+                round_trip::measure(&implementations, &plan, *pinning),
+            )
+        })
         .collect();
-    let findings = Findings {
+    let findings = WireResults {
         repeats: plan.repeats,
         tables,
-        footprints: footprint::measure(&contestants)?,
+        footprints: footprint::measure(&implementations)?,
         binary: footprint::binary(&programs.join("pteros"))?,
-        contestants: contestants.iter().map(|c| c.name).collect(),
+        implementations: implementations.iter().map(|c| c.name).collect(),
     };
     print!("{}", report::text(&findings));
     if let Some(file) = &plan.json {
@@ -126,7 +133,7 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-impl Plan {
+impl WireBenchPlan {
     fn parse(flags: &[String]) -> Result<Self> {
         let mut plan = Self {
             quick: false,
@@ -159,8 +166,8 @@ impl Plan {
             }
         }
         for name in &plan.only {
-            if !contestant::NAMES.contains(&name.as_str()) {
-                bail!("--only {name}: expected {}", contestant::NAMES.join(", "));
+            if !wire_peer::NAMES.contains(&name.as_str()) {
+                bail!("--only {name}: expected {}", wire_peer::NAMES.join(", "));
             }
         }
         if plan.pinnings.is_empty() {
@@ -175,7 +182,7 @@ impl Plan {
     }
 }
 
-/// The middle one; of an even number the lower of the two.
+/// The median; of an even number of values the lower one of the middle two.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len().saturating_sub(1) / 2;
@@ -197,7 +204,9 @@ mod tests {
     fn a_wrong_option_is_named() {
         let parse = |line: &str| {
             let flags: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            Plan::parse(&flags).map(drop).map_err(|e| e.to_string())
+            WireBenchPlan::parse(&flags)
+                .map(drop)
+                .map_err(|e| e.to_string())
         };
         assert_eq!(parse("--quick --pin 2 --only floor,pteros"), Ok(()));
         assert!(parse("--pin 3").unwrap_err().contains("--pin 3"));

@@ -1,14 +1,14 @@
-//! The findings as a table and as JSON.
+//! Output of the wire benchmark's results as a table and as JSON.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::Findings;
-use super::contestant::Pinning;
+use super::WireResults;
 use super::round_trip::Row;
+use super::wire_peer::Pinning;
 
-/// The pairs whose medians are divided.
+/// Pairs whose medians are divided.
 const RATIOS: [(&str, &str); 4] = [
     ("pteros", "cyclone"),
     ("pteros", "cyclone-tuned"),
@@ -16,18 +16,18 @@ const RATIOS: [(&str, &str); 4] = [
     ("cyclone", "floor"),
 ];
 
-/// For people.
-pub fn text(findings: &Findings) -> String {
+/// Returns the results as a table.
+pub fn text(results: &WireResults) -> String {
     let mut out = format!(
         "\nRound trip in microseconds, two processes, loopback UDP, reliable, keep last 10;\n\
-         median of {} repeats, contestants in turns; spread: least and greatest median.\n",
-        findings.repeats
+         median of {} repeats, implementations take turns; spread: smallest and largest median.\n",
+        results.repeats
     );
-    for (pinning, rows) in &findings.tables {
+    for (pinning, rows) in &results.tables {
         table(&mut out, *pinning, rows);
-        ratios(&mut out, findings, rows);
+        ratios(&mut out, results, rows);
     }
-    footprints(&mut out, findings);
+    footprints(&mut out, results);
     out
 }
 
@@ -38,28 +38,28 @@ fn table(out: &mut String, pinning: Pinning, rows: &[Row]) {
         "p50", "p95", "min", "spread of p50"
     );
     for row in rows {
-        for (index, cell) in row.cells.iter().enumerate() {
-            let (least, greatest) = cell.spread();
+        for (index, result) in row.results.iter().enumerate() {
+            let (least, greatest) = result.spread();
             let _ = writeln!(
                 out,
                 "{:<6} {:<14} {:>10.1} {:>10.1} {:>10.1}   {least:>9.1} {greatest:>9.1}",
                 if index == 0 { row.size } else { "" },
-                cell.contestant,
-                cell.p50(),
-                cell.p95(),
-                cell.min(),
+                result.implementation,
+                result.p50(),
+                result.p95(),
+                result.min(),
             );
         }
     }
 }
 
-fn ratios(out: &mut String, findings: &Findings, rows: &[Row]) {
+fn ratios(out: &mut String, results: &WireResults, rows: &[Row]) {
     let _ = write!(out, "\n{:<24}", "ratio of p50");
     for row in rows {
         let _ = write!(out, " {:>7}", row.size);
     }
     for (of, to) in RATIOS {
-        let known = |name| findings.contestants.contains(&name);
+        let known = |name| results.implementations.contains(&name);
         if !known(of) || !known(to) {
             continue;
         }
@@ -74,24 +74,24 @@ fn ratios(out: &mut String, findings: &Findings, rows: &[Row]) {
     out.push('\n');
 }
 
-fn footprints(out: &mut String, findings: &Findings) {
-    if !findings.footprints.is_empty() {
+fn footprints(out: &mut String, results: &WireResults) {
+    if !results.footprints.is_empty() {
         let _ = writeln!(
             out,
             "\n{:<21} {:>9} {:>9} {:>9} {:>8} {:>9}",
             "an idle process", "PSS", "anonymous", "RSS", "threads", "CPU"
         );
     }
-    for f in &findings.footprints {
+    for f in &results.footprints {
         let _ = writeln!(
             out,
             "{:<21} {:>6} kB {:>6} kB {:>6} kB {:>8} {:>4.1} ms/s",
-            f.contestant, f.pss_kb, f.pss_anonymous_kb, f.rss_kb, f.threads, f.cpu_ms_per_s
+            f.implementation, f.pss_kb, f.pss_anonymous_kb, f.rss_kb, f.threads, f.cpu_ms_per_s
         );
     }
-    if let Some(binary) = &findings.binary {
+    if let Some(binary) = &results.binary {
         let stripped = binary.stripped_bytes.map_or_else(
-            || "no strip here".into(),
+            || "strip is not installed".into(),
             |b| format!("{} kB stripped", b / 1024),
         );
         let _ = writeln!(
@@ -102,9 +102,9 @@ fn footprints(out: &mut String, findings: &Findings) {
     }
 }
 
-/// For programs: the same numbers, repeats included.
-pub fn json(findings: &Findings) -> Value {
-    let tables: Vec<Value> = findings
+/// Returns the same numbers as JSON, with every repeat.
+pub fn json(results: &WireResults) -> Value {
+    let tables: Vec<Value> = results
         .tables
         .iter()
         .map(|(pinning, rows)| {
@@ -112,12 +112,12 @@ pub fn json(findings: &Findings) -> Value {
             json!({ "pinning": pinning.to_string(), "sizes": sizes })
         })
         .collect();
-    let idle: Vec<Value> = findings
+    let idle: Vec<Value> = results
         .footprints
         .iter()
         .map(|f| {
             json!({
-                "name": f.contestant,
+                "name": f.implementation,
                 "pss_kb": f.pss_kb,
                 "pss_anonymous_kb": f.pss_anonymous_kb,
                 "rss_kb": f.rss_kb,
@@ -127,25 +127,25 @@ pub fn json(findings: &Findings) -> Value {
         })
         .collect();
     json!({
-        "repeats": findings.repeats,
+        "repeats": results.repeats,
         "round_trips": tables,
         "idle": idle,
-        "binary_bytes": findings.binary.as_ref().map(|b| b.bytes),
-        "binary_stripped_bytes": findings.binary.as_ref().and_then(|b| b.stripped_bytes),
+        "binary_bytes": results.binary.as_ref().map(|b| b.bytes),
+        "binary_stripped_bytes": results.binary.as_ref().and_then(|b| b.stripped_bytes),
     })
 }
 
 fn row_json(row: &Row) -> Value {
-    let cells: Vec<Value> = row
-        .cells
+    let results: Vec<Value> = row
+        .results
         .iter()
-        .map(|cell| {
+        .map(|result| {
             json!({
-                "name": cell.contestant,
-                "p50_us": cell.p50(),
-                "p95_us": cell.p95(),
-                "min_us": cell.min(),
-                "repeats_p50_us": cell.repeats.iter().map(|r| r.p50).collect::<Vec<_>>(),
+                "name": result.implementation,
+                "p50_us": result.p50(),
+                "p95_us": result.p95(),
+                "min_us": result.min(),
+                "repeats_p50_us": result.repeats.iter().map(|r| r.p50).collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -153,5 +153,5 @@ fn row_json(row: &Row) -> Value {
         .iter()
         .map(|(of, to)| (format!("{of}/{to}"), json!(row.ratio(of, to))))
         .collect();
-    json!({ "bytes": row.bytes, "contestants": cells, "ratios_p50": ratios })
+    json!({ "bytes": row.bytes, "implementations": results, "ratios_p50": ratios })
 }

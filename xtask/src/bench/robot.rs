@@ -1,7 +1,9 @@
-//! `cargo xtask bench robot [--quick]`: memory and CPU of a graph of the size of
-//! iRobot's Create 3 (Macenski et al. 2023, VI-B), in one process and as ten, with ten
-//! processes of Cyclone DDS beside them that do nothing. In a private network; reports,
-//! never fails.
+//! `cargo xtask bench robot [--quick]`: memory and CPU time of a graph as large as
+//! that of iRobot's Create 3 (Macenski et al. 2023, VI-B), in one process and in
+//! ten.
+//!
+//! Ten idle processes of Cyclone DDS run for comparison. The task runs in a private
+//! network, reports, and never fails.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -9,24 +11,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::composition::{Process, is_quick, met, pss_of, ticks_of};
+use super::composition::{Process, is_quick, met_text, pss_of, ticks_of};
 use crate::{namespace, peers};
 
-/// The task that runs inside the namespace.
+/// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "bench-robot-inside";
 
 const USAGE: &str = "usage: cargo xtask bench robot [--quick]";
 const NODES: usize = 10;
-/// How long processes rest before they are looked at: discovery is over.
+/// Pause before processes are measured; discovery is over by then.
 const REST: Duration = Duration::from_secs(3);
-/// Aim: what the whole robot had, published for ROS 2.
+/// Target: the memory of the whole robot, published for ROS 2.
 const PUBLISHED_MB: f64 = 60.0;
 
-/// Prepares what is measured, then measures it in a private network.
+/// Builds the programs, then measures them in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
     is_quick(flags, USAGE)?;
     let folder = peers::prepare_for_bench().unwrap_or_else(|why| {
-        println!("without Cyclone DDS, since its program could not be built: {why:#}");
+        println!("without Cyclone DDS, because its program could not be built: {why:#}");
         PathBuf::new()
     });
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -35,7 +37,7 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
         "--release",
         "--quiet",
         "--package",
-        "pteros-components",
+        "pteros-demo-components",
     ];
     let status = Command::new(cargo)
         .args(words)
@@ -54,7 +56,7 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
         .context("run the bench in a private network")
 }
 
-/// The inner half.
+/// Runs the measurement inside the namespace.
 pub fn run_inside(arguments: &[String]) -> Result<()> {
     let [folder, flags @ ..] = arguments else {
         bail!(USAGE);
@@ -77,7 +79,7 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     let ten: Result<Vec<_>> = (0..NODES)
         .map(|node| start(&program, &[&node.to_string()]))
         .collect();
-    measure("a process each", &ten?, seconds)?;
+    measure("one process each", &ten?, seconds)?;
     if cyclone.is_file() {
         let ten: Result<Vec<_>> = (0..NODES).map(|_| start(&cyclone, &["sub"])).collect();
         measure("Cyclone DDS, 10 idle participants", &ten?, seconds)?;
@@ -85,7 +87,7 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     println!("Aim");
     println!(
         "  {}: one process: {mb:.1} MB; published for ROS 2 on a Create 3: under {PUBLISHED_MB} MB (32 MB used)",
-        met(mb < PUBLISHED_MB)
+        met_text(mb < PUBLISHED_MB)
     );
     Ok(())
 }
@@ -96,7 +98,7 @@ fn measure(what: &str, processes: &[Process], seconds: u64) -> Result<(f64, f64)
     let before = ticks_of(processes)?;
     std::thread::sleep(Duration::from_secs(seconds));
     let ticks = ticks_of(processes)? - before;
-    // USER_HZ is 100 on every Linux of ours: a tick a second is a percent.
+    // USER_HZ is 100 on every supported Linux, so a tick per second is one percent.
     let percent = ticks as f64 / began.elapsed().as_secs_f64();
     let mb = pss_of(processes)? as f64 / 1024.0;
     println!("  {what:<34}{mb:>10.1}{percent:>14.1}");

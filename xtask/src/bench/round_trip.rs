@@ -1,15 +1,16 @@
-//! Round trips: every contestant at every size, in turns, several times over.
+//! Round-trip measurement: every implementation at every size, in turns,
+//! repeatedly.
 
 use std::io::Write;
 
 use anyhow::{Context, Result};
 
-use super::contestant::{Contestant, Pinning};
-use super::{Plan, median};
+use super::wire_peer::{Pinning, WirePeer};
+use super::{WireBenchPlan, median};
 use crate::driver::value;
 
-/// A payload and how often it goes there and back in one measurement: enough
-/// for a p95, few enough that a whole run stays below three minutes.
+/// A payload size and its round trips per measurement: enough for a p95, few enough
+/// that a whole run takes less than three minutes.
 struct Size {
     name: &'static str,
     bytes: usize,
@@ -34,11 +35,11 @@ const fn size(name: &'static str, bytes: usize, count: usize, warmup: usize) -> 
     }
 }
 
-/// Seconds until a measurement ends with what it has: a stack that waits for
-/// repairs at 4 MB would take minutes.
+/// Time limit of a measurement in seconds. A stack that waits for retransmissions
+/// at 4 MB would take minutes.
 const TIMEOUT: &str = "4";
 
-/// What one measurement says, microseconds.
+/// Result of one measurement, microseconds.
 #[derive(Clone, Copy)]
 pub struct Rtt {
     pub p50: f64,
@@ -46,37 +47,37 @@ pub struct Rtt {
     pub min: f64,
 }
 
-/// One contestant at one size.
-pub struct Cell {
-    pub contestant: &'static str,
-    /// Each repeat, in order; those without any answer are left out.
+/// Results of one implementation at one size.
+pub struct RoundTripResult {
+    pub implementation: &'static str,
+    /// Each repeat, in order, without those that failed.
     pub repeats: Vec<Rtt>,
 }
 
-/// One size.
+/// Results of one size.
 pub struct Row {
     pub size: &'static str,
     pub bytes: usize,
-    pub cells: Vec<Cell>,
+    pub results: Vec<RoundTripResult>,
 }
 
-impl Cell {
-    /// The median of the repeats' medians; not a number if none came.
+impl RoundTripResult {
+    /// Median of the repeats' medians. NaN without repeats.
     pub fn p50(&self) -> f64 {
         median(self.repeats.iter().map(|r| r.p50).collect())
     }
 
-    /// The median of the repeats' p95.
+    /// Median of the repeats' p95.
     pub fn p95(&self) -> f64 {
         median(self.repeats.iter().map(|r| r.p95).collect())
     }
 
-    /// The least of all.
+    /// Minimum over all repeats.
     pub fn min(&self) -> f64 {
         self.repeats.iter().map(|r| r.min).fold(f64::NAN, f64::min)
     }
 
-    /// The least and the greatest of the repeats' medians.
+    /// Smallest and largest median of the repeats.
     pub fn spread(&self) -> (f64, f64) {
         let medians = || self.repeats.iter().map(|r| r.p50);
         (
@@ -87,26 +88,26 @@ impl Cell {
 }
 
 impl Row {
-    /// A contestant's median divided by another's.
+    /// Median of one implementation divided by that of another.
     pub fn ratio(&self, of: &str, to: &str) -> Option<f64> {
-        let p50 = |name: &str| self.cells.iter().find(|c| c.contestant == name);
+        let p50 = |name: &str| self.results.iter().find(|c| c.implementation == name);
         let ratio = p50(of)?.p50() / p50(to)?.p50();
         ratio.is_finite().then_some(ratio)
     }
 }
 
-/// Measures everything. Within a repeat the contestants take turns at each
-/// size; each repeat begins with another one, so that none is always first.
-pub fn measure(contestants: &[Contestant], plan: &Plan, pinning: Pinning) -> Vec<Row> {
+/// Measures all sizes. Within a repeat the implementations take turns at each size.
+/// Each repeat starts with another one, so that none is always first.
+pub fn measure(implementations: &[WirePeer], plan: &WireBenchPlan, pinning: Pinning) -> Vec<Row> {
     let mut rows: Vec<Row> = SIZES
         .iter()
         .map(|size| Row {
             size: size.name,
             bytes: size.bytes,
-            cells: contestants
+            results: implementations
                 .iter()
-                .map(|c| Cell {
-                    contestant: c.name,
+                .map(|c| RoundTripResult {
+                    implementation: c.name,
                     repeats: Vec::new(),
                 })
                 .collect(),
@@ -117,10 +118,10 @@ pub fn measure(contestants: &[Contestant], plan: &Plan, pinning: Pinning) -> Vec
         for (size, row) in SIZES.iter().zip(&mut rows) {
             eprint!(" {}", size.name);
             let _ = std::io::stderr().flush();
-            for turn in 0..contestants.len() {
-                let index = (turn + repeat) % contestants.len();
-                match measure_one(&contestants[index], size, plan.quick, pinning) {
-                    Ok(rtt) => row.cells[index].repeats.push(rtt),
+            for turn in 0..implementations.len() {
+                let index = (turn + repeat) % implementations.len();
+                match measure_one(&implementations[index], size, plan.quick, pinning) {
+                    Ok(rtt) => row.results[index].repeats.push(rtt),
                     Err(error) => eprintln!("\n{}: {error:#}", size.name),
                 }
             }
@@ -130,17 +131,22 @@ pub fn measure(contestants: &[Contestant], plan: &Plan, pinning: Pinning) -> Vec
     rows
 }
 
-fn measure_one(contestant: &Contestant, size: &Size, quick: bool, pinning: Pinning) -> Result<Rtt> {
+fn measure_one(
+    implementation: &WirePeer,
+    size: &Size,
+    quick: bool,
+    pinning: Pinning,
+) -> Result<Rtt> {
     let part = if quick { 3 } else { 1 };
     let bytes = size.bytes.to_string();
     let count = (size.count / part).to_string();
     let warmup = (size.warmup / part).to_string();
     let mut arguments = vec!["--size", &bytes, "--count", &count, "--warmup", &warmup];
-    if contestant.name != "floor" {
+    if implementation.name != "floor" {
         arguments.extend(["--timeout", TIMEOUT]);
     }
-    let _pong = contestant.start(&["pong"], pinning)?;
-    let line = contestant.ping(&arguments, pinning)?;
+    let _pong = implementation.start(&["pong"], pinning)?;
+    let line = implementation.ping(&arguments, pinning)?;
     read(&line)
 }
 
@@ -148,7 +154,7 @@ fn read(line: &str) -> Result<Rtt> {
     let number = |key: &str| -> Result<f64> {
         value(line, key)
             .and_then(|v| v.parse().ok())
-            .with_context(|| format!("no round trip came back: {line}"))
+            .with_context(|| format!("no round trip completed: {line}"))
     };
     Ok(Rtt {
         p50: number("p50")?,
@@ -162,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peers_line_is_read_and_an_empty_one_is_an_error() {
+    fn the_rtt_line_is_parsed_and_an_empty_one_is_an_error() {
         let line = "rtt size=64 count=10 min=1.50 p50=2.00 p95=3.25 p99=4.00 max=5.00 mean=2.10";
         let rtt = read(line).expect("a full line");
         assert_eq!((rtt.p50, rtt.p95, rtt.min), (2.0, 3.25, 1.5));
@@ -171,8 +177,8 @@ mod tests {
 
     #[test]
     fn ratios_compare_medians_of_repeats() {
-        let cell = |contestant, p50s: [f64; 3]| Cell {
-            contestant,
+        let result = |implementation, p50s: [f64; 3]| RoundTripResult {
+            implementation,
             repeats: p50s
                 .map(|p50| Rtt {
                     p50,
@@ -184,10 +190,13 @@ mod tests {
         let row = Row {
             size: "64 B",
             bytes: 64,
-            cells: vec![cell("a", [8.0, 900.0, 7.0]), cell("b", [10.0, 9.0, 11.0])],
+            results: vec![
+                result("a", [8.0, 900.0, 7.0]),
+                result("b", [10.0, 9.0, 11.0]),
+            ],
         };
         assert_eq!(row.ratio("a", "b"), Some(0.8));
         assert_eq!(row.ratio("a", "c"), None);
-        assert_eq!(row.cells[0].spread(), (7.0, 900.0));
+        assert_eq!(row.results[0].spread(), (7.0, 900.0));
     }
 }

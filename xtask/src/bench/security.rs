@@ -1,11 +1,14 @@
-//! `cargo xtask bench security [--quick] [--only NAME,...] [--repeats N]`: round
-//! trips of two processes, secured as SROS 2 ships it (whole messages signed,
-//! submessages and payloads encrypted) against plain, ours beside Cyclone DDS and
-//! Fast DDS, in turns in a private network; and how long up to fifty processes of
-//! ours take to meet that start at once.
+//! Security benchmark:
+//! `cargo xtask bench security [--quick] [--only NAME,...] [--repeats N]`.
 //!
-//! Wall time reports, it never fails a build; a measurement without an answer
-//! shows as nothing.
+//! It compares round trips of two processes, secured as SROS 2 does by default
+//! (RTPS messages signed, submessages and payloads encrypted), with plain ones.
+//! Pteros, Cyclone DDS and Fast DDS take turns in a private network. It also
+//! measures how long up to fifty Pteros processes that start at once need to
+//! discover each other.
+//!
+//! Wall time is reported and never fails a build. A failed measurement leaves an
+//! empty field.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,18 +16,18 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 
-use super::contestant::{self, Pinning};
-use super::round_trip::{self, Cell, Row};
-use super::{Plan, build_ours, crowd};
+use super::round_trip::{self, RoundTripResult, Row};
+use super::wire_peer::{self, Pinning};
+use super::{WireBenchPlan, build_ours, simultaneous_start};
 use crate::{namespace, peers};
 
-/// The task that runs inside the namespace.
+/// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "bench-security-inside";
 
 const USAGE: &str = "usage: cargo xtask bench security [--quick] [--only NAME,...] [--repeats N]\n\
      names: pteros memory cyclone fastdds, each also with -secured behind it";
 
-/// What is secured, and what it is compared with.
+/// Secured configurations and the plain ones they are compared with.
 const PAIRS: [(&str, &str); 4] = [
     ("pteros-secured", "pteros"),
     ("memory-secured", "memory"),
@@ -32,10 +35,10 @@ const PAIRS: [(&str, &str); 4] = [
     ("fastdds-secured", "fastdds"),
 ];
 
-/// Of which as many as fifty start at once.
-const CROWDS: [&str; 2] = ["memory", "memory-secured"];
+/// Implementations of which up to fifty processes start at once.
+const SIMULTANEOUS_STARTS: [&str; 2] = ["memory", "memory-secured"];
 
-/// Prepares what is measured, then measures it in a private network.
+/// Builds the programs, then measures them in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
     parse(flags)?;
     let folder = peers::prepare_for_security()?;
@@ -49,7 +52,7 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
         .context("run the bench in a private network")
 }
 
-/// The inner half.
+/// Runs the measurement inside the namespace.
 pub fn run_inside(arguments: &[String]) -> Result<()> {
     let [folder, flags @ ..] = arguments else {
         bail!(USAGE);
@@ -59,24 +62,26 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     let keystore = peers::target_folder()?.join("bench-keystore");
     make(&programs.join("pteros"), &keystore)?;
     let enclave = keystore.join("enclaves");
-    let mut contestants = contestant::secured_and_plain(Path::new(folder), &programs, &enclave);
+    let mut implementations = wire_peer::secured_and_plain(Path::new(folder), &programs, &enclave);
     if !plan.only.is_empty() {
-        contestants.retain(|c| plan.only.iter().any(|name| name == c.name));
+        implementations.retain(|c| plan.only.iter().any(|name| name == c.name));
     }
-    let rows = round_trip::measure(&contestants, &plan, Pinning::None);
+    let rows = round_trip::measure(&implementations, &plan, Pinning::None);
     print!("{}", text(&rows, plan.repeats));
-    let ours = contestants.iter().filter(|one| CROWDS.contains(&one.name));
+    let ours = implementations
+        .iter()
+        .filter(|one| SIMULTANEOUS_STARTS.contains(&one.name));
     let ours: Vec<_> = ours.collect();
     if !ours.is_empty() {
-        print!("{}", crowd::table(&ours));
+        print!("{}", simultaneous_start::table(&ours));
     }
     Ok(())
 }
 
-/// A fresh keystore as SROS 2 would make it, with the enclave `/` for all.
+/// Creates a fresh keystore as SROS 2 does, with the enclave `/` for all processes.
 fn make(program: &Path, keystore: &Path) -> Result<()> {
     if keystore.exists() {
-        std::fs::remove_dir_all(keystore).context("remove the last keystore")?;
+        std::fs::remove_dir_all(keystore).context("remove the previous keystore")?;
     }
     let status = Command::new(program)
         .args(["security", "init", "--rtps", "SIGN"])
@@ -84,14 +89,15 @@ fn make(program: &Path, keystore: &Path) -> Result<()> {
         .stdout(std::process::Stdio::null())
         .status()
         .with_context(|| format!("run {}", program.display()))?;
-    match status.success() {
-        true => Ok(()),
-        false => bail!("{} security init: {status}", program.display()),
+    if status.success() {
+        Ok(())
+    } else {
+        bail!("{} security init: {status}", program.display())
     }
 }
 
-fn parse(flags: &[String]) -> Result<Plan> {
-    let mut plan = Plan {
+fn parse(flags: &[String]) -> Result<WireBenchPlan> {
+    let mut plan = WireBenchPlan {
         quick: false,
         pinnings: Vec::new(),
         only: Vec::new(),
@@ -116,28 +122,29 @@ fn parse(flags: &[String]) -> Result<Plan> {
         all.any(|known| known == name)
     };
     if let Some(name) = plan.only.iter().find(|name| !is_known(name)) {
-        bail!("--only {name}: no such contestant\n{USAGE}");
+        bail!("--only {name}: no such implementation\n{USAGE}");
     }
     Ok(plan)
 }
 
 fn text(rows: &[Row], repeats: usize) -> String {
     let mut out = format!(
-        "\nRound trip in microseconds, two processes of one host, reliable, keep last 10; secured:\n\
+        "\nRound trip in microseconds, two processes on one host, reliable, keep last 10; secured:\n\
          messages signed, submessages and payloads encrypted. Median of {repeats} repeats in turns.\n\n"
     );
     let _ = write!(out, "{:<26}", "p50");
     for row in rows {
         let _ = write!(out, " {:>10}", row.size);
     }
-    let names = rows.first().map_or(&[][..], |row| &row.cells);
+    let names = rows.first().map_or(&[][..], |row| &row.results);
     for (at, named) in names.iter().enumerate() {
-        let _ = write!(out, "\n{:<26}", named.contestant);
+        let _ = write!(out, "\n{:<26}", named.implementation);
         for row in rows {
-            let p50 = row.cells.get(at).map_or(f64::NAN, Cell::p50);
-            let _ = match p50.is_finite() {
-                true => write!(out, " {p50:>10.1}"),
-                false => write!(out, " {:>10}", "-"),
+            let p50 = row.results.get(at).map_or(f64::NAN, RoundTripResult::p50);
+            let _ = if p50.is_finite() {
+                write!(out, " {p50:>10.1}")
+            } else {
+                write!(out, " {:>10}", "-")
             };
         }
     }
@@ -147,7 +154,7 @@ fn text(rows: &[Row], repeats: usize) -> String {
     compared(&mut out, rows, "secured - plain", |secured, plain| {
         secured.p50() - plain.p50()
     });
-    // What a busy machine disturbs least.
+    // The minimum suffers least from a busy machine.
     compared(&mut out, rows, "least - least", |secured, plain| {
         secured.min() - plain.min()
     });
@@ -155,13 +162,22 @@ fn text(rows: &[Row], repeats: usize) -> String {
     out
 }
 
-/// A row for each that is there both secured and plain.
-fn compared(out: &mut String, rows: &[Row], title: &str, figure: impl Fn(&Cell, &Cell) -> f64) {
+/// Writes a row for each configuration that was measured both secured and plain.
+fn compared(
+    out: &mut String,
+    rows: &[Row],
+    title: &str,
+    figure: impl Fn(&RoundTripResult, &RoundTripResult) -> f64,
+) {
     let _ = write!(out, "\n\n{title:<26}");
     for (secured, plain) in PAIRS {
         let pair = |row: &Row| -> Option<f64> {
-            let cell = |name: &str| row.cells.iter().find(|cell| cell.contestant == name);
-            Some(figure(cell(secured)?, cell(plain)?))
+            let result = |name: &str| {
+                row.results
+                    .iter()
+                    .find(|result| result.implementation == name)
+            };
+            Some(figure(result(secured)?, result(plain)?))
         };
         if !rows.iter().any(|row| pair(row).is_some()) {
             continue;
@@ -181,9 +197,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_security_adds_stands_beside_each_that_is_there_both_ways() {
-        let cell = |contestant, p50| Cell {
-            contestant,
+    fn security_overhead_is_shown_for_each_pair_of_secured_and_plain() {
+        let result = |implementation, p50| RoundTripResult {
+            implementation,
             repeats: vec![round_trip::Rtt {
                 p50,
                 p95: p50,
@@ -193,10 +209,10 @@ mod tests {
         let row = Row {
             size: "64 B",
             bytes: 64,
-            cells: vec![
-                cell("pteros", 10.0),
-                cell("pteros-secured", 12.5),
-                cell("cyclone", 20.0),
+            results: vec![
+                result("pteros", 10.0),
+                result("pteros-secured", 12.5),
+                result("cyclone", 20.0),
             ],
         };
         let said = text(&[row], 1);
@@ -214,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_contestant_is_named() {
+    fn an_unknown_implementation_is_named() {
         let flags = ["--only", "pteros-secured,connext"].map(str::to_owned);
         let Err(error) = parse(&flags) else {
             panic!("taken");

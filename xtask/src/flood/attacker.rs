@@ -1,5 +1,5 @@
-//! The attacker: captured datagrams under false names, cut, flipped and
-//! forged, at a steady rate.
+//! Attacker of the flood test: sends captured datagrams with false source GUID
+//! prefixes, truncated, with flipped bits and forged, at a steady rate.
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -9,19 +9,20 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::tidy::root;
 
-/// The task that attacks.
+/// Name of the attacker task.
 pub const TASK: &str = "flood-attacker";
 
-/// Domain 0: the group's port, and those of its first two participants.
+/// Domain 0: the multicast discovery address and the unicast ports of its first two
+/// participants.
 const GROUP: (Ipv4Addr, u16) = (Ipv4Addr::new(239, 255, 0, 1), 7400);
 const PORTS: [u16; 2] = [7410, 7412];
 
-/// Where a message names who sent it.
+/// Position of the source GUID prefix in an RTPS message (RTPS 2.5 §8.3.3).
 const PREFIX: std::ops::Range<usize> = 8..20;
 
-/// Submessages of nobody we know, with numbers chosen to hurt: GAPs and
-/// heartbeats over everything, a fragment of a sample of 4 GB, requests for
-/// all that ever was.
+/// Submessages of unknown endpoints with extreme numbers: GAPs and heartbeats over
+/// the whole range, a fragment of a sample of 4 GB, requests for every sequence
+/// number.
 const FORGED: [&[u8]; 5] = [
     // HEARTBEAT 1 ..= i64::MAX
     &[
@@ -43,11 +44,11 @@ const FORGED: [&[u8]; 5] = [
         0x06, 1, 28, 0, 0, 0, 1, 4, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 32, 0, 0, 0, 0xff, 0xff,
         0xff, 0xff, 1, 0, 0, 0,
     ],
-    // A submessage longer than its message
+    // A submessage longer than its message.
     &[0x15, 1, 0xf0, 0xff, 0, 0, 16, 0],
 ];
 
-/// Throws packets and says how many.
+/// Sends packets and prints their number.
 pub fn run(arguments: &[String]) -> Result<()> {
     let [rate, seconds] = arguments else {
         bail!("usage: {TASK} RATE SECONDS");
@@ -56,60 +57,60 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let seconds: u64 = seconds.parse().context("SECONDS")?;
     let captured = captured()?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("open a socket")?;
-    let mut chance = Chance(0x5eed);
+    let mut random = Xorshift(0x5eed);
     let mut packet = Vec::new();
-    let (mut thrown, mut refused) = (0u64, 0u64);
+    let (mut sent, mut refused) = (0u64, 0u64);
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {
         let due = rate * u64::try_from(start.elapsed().as_millis())? / 1000;
-        if thrown >= due {
+        if sent >= due {
             std::thread::sleep(Duration::from_micros(200));
         }
-        while thrown < due {
-            forge(&mut packet, &captured, &mut chance);
-            let to = match chance.below(8) {
+        while sent < due {
+            forge(&mut packet, &captured, &mut random);
+            let to = match random.below(8) {
                 0 => GROUP,
                 other => (Ipv4Addr::LOCALHOST, PORTS[other % 2]),
             };
             refused += u64::from(socket.send_to(&packet, to).is_err());
-            thrown += 1;
+            sent += 1;
         }
     }
-    let per_second = thrown / seconds.max(1);
-    println!("threw {thrown} packets, {per_second} a second, {refused} refused by the kernel");
+    let per_second = sent / seconds.max(1);
+    println!("sent {sent} packets, {per_second} a second, {refused} refused by the kernel");
     Ok(())
 }
 
-/// The next packet, each under another false name.
-fn forge(packet: &mut Vec<u8>, captured: &[Vec<u8>], chance: &mut Chance) {
+/// Builds the next packet, each with another false source GUID prefix.
+fn forge(packet: &mut Vec<u8>, captured: &[Vec<u8>], random: &mut Xorshift) {
     packet.clear();
-    packet.extend_from_slice(&captured[chance.below(captured.len())]);
-    match chance.below(6) {
-        // As captured: discovery of participants who are not there.
+    packet.extend_from_slice(&captured[random.below(captured.len())]);
+    match random.below(6) {
+        // As captured: discovery data of participants that do not exist.
         0 | 1 => {}
         2 => {
             for _ in 0..4 {
-                let at = PREFIX.end + chance.below(packet.len() - PREFIX.end);
-                packet[at] ^= 1 << chance.below(8);
+                let at = PREFIX.end + random.below(packet.len() - PREFIX.end);
+                packet[at] ^= 1 << random.below(8);
             }
         }
-        3 => packet.truncate(PREFIX.end + chance.below(packet.len() - PREFIX.end)),
+        3 => packet.truncate(PREFIX.end + random.below(packet.len() - PREFIX.end)),
         4 => {
             packet.truncate(PREFIX.end);
-            packet.extend((0..chance.below(200)).map(|_| chance.next().to_le_bytes()[0]));
+            packet.extend((0..random.below(200)).map(|_| random.next().to_le_bytes()[0]));
         }
         _ => {
             packet.truncate(PREFIX.end);
-            for _ in 0..=chance.below(3) {
-                packet.extend_from_slice(FORGED[chance.below(FORGED.len())]);
+            for _ in 0..=random.below(3) {
+                packet.extend_from_slice(FORGED[random.below(FORGED.len())]);
             }
         }
     }
-    let name = chance.next().to_le_bytes();
+    let name = random.next().to_le_bytes();
     packet[PREFIX.start..PREFIX.start + 8].copy_from_slice(&name);
 }
 
-/// Every datagram of the captures that is long enough to have a body.
+/// Returns every captured datagram that is long enough to have a body.
 fn captured() -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root().join("crates/rtps/tests/vectors"))? {
@@ -137,10 +138,10 @@ fn captured() -> Result<Vec<Vec<u8>>> {
     Ok(found)
 }
 
-/// xorshift64*: the same flood for everybody.
-struct Chance(u64);
+/// xorshift64*: the same flood in every run.
+struct Xorshift(u64);
 
-impl Chance {
+impl Xorshift {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -1,6 +1,6 @@
-//! What fuzzing begins with: the inputs of `fuzz/seeds`, captured datagrams and their payloads, sorted by
-//! the target that reads them, interface definitions, and a little YAML. Names
-//! of files are hashes of their contents, so that writing twice adds nothing.
+//! Seed corpus of fuzzing: the inputs of `fuzz/seeds`, captured datagrams and
+//! payloads, sorted by target, interface definitions, and some YAML. File names are
+//! hashes of the contents, so writing them twice adds nothing.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -11,9 +11,9 @@ use anyhow::{Context, Result};
 
 use crate::tidy::root;
 
-/// Kinds of messages that targets choose from by their first byte.
+/// Number of message types that targets select by their first byte.
 const CHOICES: u8 = 12;
-/// Larger payloads teach nothing that smaller ones do not.
+/// Limit of a payload. Larger ones add no coverage.
 const BYTES_MAX: usize = 2_000;
 
 const YAML: [&str; 6] = [
@@ -25,7 +25,7 @@ const YAML: [&str; 6] = [
     "numbers: [1, 2.5]\nwide: [\"\\u00e9\", ~]\nraw: [a, 0, 255]\nshort: abcd\n",
 ];
 
-/// Expressions over fields of the usual types, each with its parameter.
+/// Filter expressions over fields of common types, each with its parameter.
 const FILTERS: [&str; 8] = [
     "data LIKE 'Hello%' AND data <> %0\0'Hello World: 7'",
     "header.stamp.sec BETWEEN 1 AND %0 OR header.frame_id = 'map'\x00200",
@@ -37,7 +37,7 @@ const FILTERS: [&str; 8] = [
     "((data = 5))\0",
 ];
 
-/// Writes all seeds below `corpus`; how many there are.
+/// Writes all seeds below `corpus`. Returns their number.
 pub fn write(corpus: &Path) -> Result<usize> {
     let mut seeds = Seeds { corpus, count: 0 };
     for text in YAML {
@@ -75,13 +75,14 @@ struct Seeds<'a> {
 
 impl Seeds<'_> {
     fn add(&mut self, target: &str, bytes: &[u8]) -> Result<()> {
-        match bytes.len() > BYTES_MAX {
-            true => Ok(()),
-            false => self.add_whole(target, bytes),
+        if bytes.len() > BYTES_MAX {
+            Ok(())
+        } else {
+            self.add_whole(target, bytes)
         }
     }
 
-    /// However large it is: what is signed means nothing without its end.
+    /// Adds an input of any size. Signed documents are useless if truncated.
     fn add_whole(&mut self, target: &str, bytes: &[u8]) -> Result<()> {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
@@ -92,7 +93,7 @@ impl Seeds<'_> {
         fs::write(&path, bytes).with_context(|| format!("write {}", path.display()))
     }
 
-    /// The inputs that are kept in the repository, in hexadecimal.
+    /// Adds the hexadecimal inputs of the repository.
     fn kept(&mut self, folder: &Path) -> Result<()> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
@@ -110,9 +111,8 @@ impl Seeds<'_> {
                     u8::from_str_radix(pair, 16).ok()
                 };
                 let bytes: Option<Vec<u8>> = digits.map(byte).collect();
-                let bytes = bytes.with_context(|| {
-                    format!("{}: no hexadecimal digits: {line}", path.display())
-                })?;
+                let bytes = bytes
+                    .with_context(|| format!("{}: not hexadecimal: {line}", path.display()))?;
                 self.add(target, &bytes)?;
             }
         }
@@ -137,7 +137,7 @@ impl Seeds<'_> {
         Ok(())
     }
 
-    /// Documents, certificates and keys of the fixtures' keystores.
+    /// Adds documents, certificates and keys of the fixtures' keystores.
     fn keystores(&mut self, folder: &Path) -> Result<()> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
@@ -158,7 +158,7 @@ impl Seeds<'_> {
         Ok(())
     }
 
-    /// The records of one file of captured datagrams.
+    /// Adds the records of one capture file.
     fn capture(&mut self, file: &[u8]) -> Result<()> {
         let mut rest = file.strip_prefix(b"RTPSVEC1").unwrap_or_default();
         while let Some((head, after)) = rest.split_at_checked(20) {
@@ -168,7 +168,7 @@ impl Seeds<'_> {
             };
             rest = after;
             self.add("message", message)?;
-            // One step of the participants' script: a whole datagram.
+            // One step of the participants' script is a whole datagram.
             let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
             let [low, high] = length.to_le_bytes();
             self.add("participant", &[&[0x80, low, high], message].concat())?;
@@ -196,8 +196,8 @@ impl Seeds<'_> {
     }
 }
 
-/// Writers and payloads of the DATA submessages of a little endian message
-/// whose inline QoS, if any, ends with a sentinel.
+/// Writers and payloads of the DATA submessages of a little-endian message whose
+/// inline QoS, if any, ends with a sentinel.
 fn payloads(message: &[u8]) -> Vec<([u8; 4], &[u8])> {
     let mut found = Vec::new();
     let mut rest = message.get(20..).unwrap_or_default();
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payloads_are_found_behind_inline_qos() {
+    fn payloads_are_found_after_inline_qos() {
         let mut message = b"RTPS\x02\x03\x01\x50............".to_vec();
         message.extend_from_slice(&[0x09, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
         let qos = [0x71, 0, 4, 0, 0, 0, 0, 1, 1, 0, 0, 0];

@@ -1,9 +1,9 @@
 //! `pteros action find`.
 
-use super::known::actions;
-use crate::interface::named::full_or_as_written;
+use super::lookup::all_actions;
+use crate::cli_context::CliContext;
+use crate::interface::type_names::full_or_as_written;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 
@@ -20,18 +20,18 @@ pub struct Find {
 }
 
 impl Find {
-    /// Prints the actions of the type, sorted. A type that nobody uses gives an
-    /// empty answer.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
+    /// Prints the actions of the type, sorted. An unused type gives an empty
+    /// result.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
         let full = |name: &str| full_or_as_written(&library, name);
         let wanted = full(&self.action_type);
-        let session = Session::open(shared, None)?;
-        let names: Vec<String> = actions(&session.discover(&self.discovery))
+        let session = Session::open(cli, None)?;
+        let names: Vec<String> = all_actions(&session.discover(&self.discovery))
             .into_iter()
             .filter(|action| action.types.iter().any(|ty| full(ty) == wanted))
             .map(|action| action.name)
             .collect();
-        Ok(shared.console.names(&names, self.count_actions)?)
+        Ok(cli.console.names(&names, self.count_actions)?)
     }
 }

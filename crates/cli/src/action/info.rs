@@ -1,8 +1,8 @@
 //! `pteros action info`.
 
-use super::known::{feedback_topic, known_action};
+use super::lookup::{feedback_topic, find_action};
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::EndpointInfo;
@@ -26,16 +26,16 @@ pub struct Info {
 }
 
 impl Info {
-    /// Prints the nodes that ask for goals and those that work on them.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the clients and servers of an action.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let name = session.topic(&self.action_name)?;
         let graph = session.discover(&self.discovery);
-        known_action(&session, &graph, &name)?;
+        find_action(&session, &graph, &name)?;
         let topic = feedback_topic(&name);
         let clients = nodes(graph.subscriptions(&topic));
         let servers = nodes(graph.publishers(&topic));
-        let console = shared.console;
+        let console = cli.console;
         if console.json {
             return Ok(console.json(&json!({
                 "name": name,
@@ -50,9 +50,10 @@ impl Info {
                 continue;
             }
             for (node, ty) in nodes {
-                console.line(match self.show_types {
-                    true => format!("    {node} [{ty}]"),
-                    false => format!("    {node}"),
+                console.line(if self.show_types {
+                    format!("    {node} [{ty}]")
+                } else {
+                    format!("    {node}")
                 })?;
             }
         }
@@ -60,7 +61,7 @@ impl Info {
     }
 }
 
-/// Nodes by name, and the action's type as they have it.
+/// Node names with the action type that each node uses.
 fn nodes(endpoints: Vec<EndpointInfo>) -> BTreeMap<String, String> {
     let row = |endpoint: EndpointInfo| {
         let name = endpoint.node_name?;

@@ -1,8 +1,8 @@
 //! `pteros action list`.
 
-use super::known::{Known, actions};
+use super::lookup::{ActionEntry, all_actions};
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
@@ -22,17 +22,20 @@ pub struct List {
 
 impl List {
     /// Prints the actions, sorted.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
-        let actions = actions(&session.discover(&self.discovery));
-        let console = shared.console;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
+        let actions = all_actions(&session.discover(&self.discovery));
+        let console = cli.console;
         if console.json && !self.count_actions {
-            let row = |action: &Known| json!({ "name": action.name, "types": action.types });
+            let row = |action: &ActionEntry| json!({ "name": action.name, "types": action.types });
             return Ok(console.json(&actions.iter().map(row).collect::<Value>())?);
         }
-        let shown = |action: Known| match self.show_types {
-            true => format!("{} [{}]", action.name, action.types.join(", ")),
-            false => action.name,
+        let shown = |action: ActionEntry| {
+            if self.show_types {
+                format!("{} [{}]", action.name, action.types.join(", "))
+            } else {
+                action.name
+            }
         };
         let lines: Vec<String> = actions.into_iter().map(shown).collect();
         Ok(console.names(&lines, self.count_actions)?)

@@ -1,12 +1,12 @@
 //! `pteros action send_goal`.
 
-use super::known::feedback_topic;
-use crate::interface::named::known_action_type;
-use crate::outcome::{Failed, Interrupted};
+use super::lookup::feedback_topic;
+use crate::cli_context::CliContext;
+use crate::exit_errors::{Failed, Interrupted};
+use crate::interface::type_names::find_action_type;
+use crate::remote_types;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
-use crate::told;
-use crate::values::positive_seconds;
+use crate::value_parsers::positive_seconds;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request};
@@ -21,21 +21,22 @@ use serde_json::{Value, json};
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-/// How long one wait lasts before Ctrl-C is looked at again.
-const SLICE: Duration = Duration::from_millis(50);
-/// How long the server's feedback is waited for once it serves.
-const MATCH: Duration = Duration::from_secs(1);
-/// How long cancelling is waited for.
-const CANCEL: Duration = Duration::from_secs(5);
+/// Period between two checks for Ctrl-C.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+/// How long to wait for a match of the feedback subscription, once the server is
+/// there.
+const FEEDBACK_MATCH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Timeout of a cancel request.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Arguments of `action send_goal`.
 #[derive(Debug, Args)]
 pub struct SendGoal {
-    /// Print what the goal has come to meanwhile
+    /// Print the feedback of the goal
     #[arg(short = 'f', long)]
     feedback: bool,
-    /// Cancel the goal when it, or the wait for its server, lasts longer [default:
-    /// wait until Ctrl-C, which leaves the goal to its server]
+    /// Cancel the goal when it, or the wait for its server, lasts longer
+    /// [default: wait until Ctrl-C, which does not cancel the goal]
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     timeout: Option<Duration>,
     /// Read the goal from standard input
@@ -54,86 +55,87 @@ pub struct SendGoal {
     goal: String,
 }
 
-/// One goal on its way.
-struct Way<'s> {
-    shared: &'s Shared,
+/// A goal that was sent.
+struct GoalSession<'s> {
+    cli: &'s CliContext,
     session: Session,
     name: String,
     end: Option<Instant>,
     limit_ms: u64,
     feedback: Option<Subscription<DynamicMessage>>,
-    /// As feedback names it.
+    /// The goal id as feedback messages contain it.
     id: String,
 }
 
 impl SendGoal {
-    /// Sends one goal and waits for its end.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Sends one goal and waits for its result.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let name = session.topic(&self.action_name)?;
-        let Types {
+        let ActionTypes {
             name: ty,
-            asking,
-            telling,
+            send_goal: asking,
+            get_result: telling,
             feedback: feedback_type,
-        } = self.types(shared, &session, &name)?;
+        } = self.types(cli, &session, &name)?;
         let mut request = DynamicMessage::new(asking.request());
         request.set_yaml("goal", &self.yaml()?).with_context(|| {
             format!(
-                "the values are no goal of {ty} (to see its fields: pteros interface show {ty})"
+                "the values are not a valid goal of {ty} (to see its fields: pteros interface show {ty})"
             )
         })?;
-        let uuid = new_id(&session);
-        let listed = format!("{uuid:?}");
-        request.set_yaml("goal_id.uuid", &listed)?;
-        let feedback = match self.feedback {
-            true => Some(feedback(&session, &feedback_type, &name)?),
-            false => None,
+        let uuid = new_goal_id(&session);
+        let uuid_yaml = format!("{uuid:?}");
+        request.set_yaml("goal_id.uuid", &uuid_yaml)?;
+        let feedback = if self.feedback {
+            Some(feedback(&session, &feedback_type, &name)?)
+        } else {
+            None
         };
-        let way = Way {
-            shared,
-            id: id_of(&request)?,
+        let goal = GoalSession {
+            cli,
+            id: goal_id_of(&request)?,
             end: self.timeout.map(|timeout| Instant::now() + timeout),
             limit_ms: self.timeout.map_or(0, millis),
             feedback,
             session,
             name,
         };
-        let accepted = way.ask(&asking, &request)?;
+        let accepted = goal.send(&asking, &request)?;
         if !accepted {
-            way.finish(&json!({ "accepted": false }), "Goal was rejected.")?;
+            goal.print(&json!({ "accepted": false }), "Goal was rejected.")?;
             return Err(Failed.into());
         }
         let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-        if !shared.console.json {
+        if !cli.console.json {
             let line = format!("Goal accepted with ID: {hex}\n");
-            shared.console.line(line)?;
+            cli.console.line(line)?;
         }
-        let mut wanted = DynamicMessage::new(telling.request());
-        wanted.set_yaml("goal_id.uuid", &listed)?;
-        let client = way.client("get_result", &telling)?;
-        let answer = match way.call(&client, &wanted) {
-            Err(error) if is_late(&error) => {
-                way.cancel(uuid)?;
+        let mut result_request = DynamicMessage::new(telling.request());
+        result_request.set_yaml("goal_id.uuid", &uuid_yaml)?;
+        let client = goal.client("get_result", &telling)?;
+        let response = match goal.call(&client, &result_request) {
+            Err(error) if is_timeout(&error) => {
+                goal.cancel(uuid)?;
                 return Err(error);
             }
-            answer => answer?,
+            response => response?,
         };
-        way.tell_end(&answer, &hex)
+        goal.print_result(&response, &hex)
     }
 
-    /// By its definition, or else as the action's server tells it.
-    fn types(&self, shared: &Shared, session: &Session, action: &str) -> Result<Types> {
-        let library = shared.library()?;
-        let unknown = match known_action_type(&library, &self.action_type) {
-            Ok(name) => return Types::of_library(&library, name),
+    /// The types from their definition, else from the action's server.
+    fn types(&self, cli: &CliContext, session: &Session, action: &str) -> Result<ActionTypes> {
+        let library = cli.library()?;
+        let unknown = match find_action_type(&library, &self.action_type) {
+            Ok(name) => return ActionTypes::from_library(&library, name),
             Err(unknown) => unknown,
         };
         let graph = session.discover(&DiscoveryFlags::default());
-        let told = Types::told(session, &graph, action, &self.action_type);
-        told.map_err(|silence| {
+        let types = ActionTypes::from_graph(session, &graph, action, &self.action_type);
+        types.map_err(|reason| {
             unknown.context(format!(
-                "nobody at action '{action}' tells its type ({silence})"
+                "no endpoint of action '{action}' provides its type ({reason})"
             ))
         })
     }
@@ -150,41 +152,41 @@ impl SendGoal {
     }
 }
 
-/// What an action's messages are made of.
-struct Types {
+/// The message types of an action.
+struct ActionTypes {
     name: String,
-    asking: DynamicServiceType,
-    telling: DynamicServiceType,
+    send_goal: DynamicServiceType,
+    get_result: DynamicServiceType,
     feedback: DynamicType,
 }
 
-impl Types {
-    fn of_library(library: &InterfaceLibrary, name: String) -> Result<Self> {
+impl ActionTypes {
+    fn from_library(library: &InterfaceLibrary, name: String) -> Result<Self> {
         let feedback = library.describe(&format!("{name}_FeedbackMessage"))?;
         Ok(Self {
-            asking: DynamicServiceType::new(library, &format!("{name}_SendGoal"))?,
-            telling: DynamicServiceType::new(library, &format!("{name}_GetResult"))?,
+            send_goal: DynamicServiceType::new(library, &format!("{name}_SendGoal"))?,
+            get_result: DynamicServiceType::new(library, &format!("{name}_GetResult"))?,
             feedback: DynamicType::new(&feedback)?,
             name,
         })
     }
 
-    fn told(session: &Session, graph: &Graph, action: &str, name: &str) -> Result<Self> {
+    fn from_graph(session: &Session, graph: &Graph, action: &str, name: &str) -> Result<Self> {
         let service = |part: &str, suffix: &str| {
             let service = format!("{action}/_action/{part}");
-            told::of_service(session, graph, &service, &format!("{name}{suffix}"))
+            remote_types::of_service(session, graph, &service, &format!("{name}{suffix}"))
         };
         Ok(Self {
             name: name.into(),
-            asking: service("send_goal", "_SendGoal")?,
-            telling: service("get_result", "_GetResult")?,
-            feedback: told::of_topic(session, graph, &feedback_topic(action))?,
+            send_goal: service("send_goal", "_SendGoal")?,
+            get_result: service("get_result", "_GetResult")?,
+            feedback: remote_types::of_topic(session, graph, &feedback_topic(action))?,
         })
     }
 }
 
-/// Nobody else's: the participant's identity, and a number.
-fn new_id(session: &Session) -> [u8; 16] {
+/// A unique goal id from the participant's GUID and a counter.
+fn new_goal_id(session: &Session) -> [u8; 16] {
     let mut id = session.context.guid().to_bytes();
     id[12..].copy_from_slice(&1_u32.to_be_bytes());
     id
@@ -202,7 +204,7 @@ fn feedback(
         .create_dynamic_subscription(&topic, ty, options)?)
 }
 
-fn id_of(message: &DynamicMessage) -> Result<String> {
+fn goal_id_of(message: &DynamicMessage) -> Result<String> {
     Ok(message.to_yaml_at("goal_id.uuid", &YamlOptions::default())?)
 }
 
@@ -214,14 +216,14 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn is_late(error: &anyhow::Error) -> bool {
+fn is_timeout(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<CallError>(),
         Some(CallError::TimedOut { .. })
     )
 }
 
-impl Way<'_> {
+impl GoalSession<'_> {
     fn client(&self, part: &str, ty: &DynamicServiceType) -> Result<DynamicClient> {
         let name = format!("{}/_action/{part}", self.name);
         let options = ServiceOptions::default();
@@ -231,81 +233,82 @@ impl Way<'_> {
             .create_dynamic_client(&name, ty, options)?)
     }
 
-    /// Whether the goal is accepted.
-    fn ask(&self, ty: &DynamicServiceType, request: &DynamicMessage) -> Result<bool> {
+    /// Sends the goal. Returns whether it is accepted.
+    fn send(&self, ty: &DynamicServiceType, request: &DynamicMessage) -> Result<bool> {
         let client = self.client("send_goal", ty)?;
-        let console = self.shared.console;
+        let console = self.cli.console;
         if !console.json {
             console.line("Waiting for an action server to become available...")?;
         }
-        while !client.wait_for_service(SLICE) {
-            self.check(|| CallError::NoServer {
+        while !client.wait_for_service(POLL_PERIOD) {
+            self.check_deadline(|| CallError::NoServer {
                 service: client.service_name().into(),
                 service_type: ty.name().into(),
                 waited_ms: self.limit_ms,
             })?;
         }
         if let Some(feedback) = &self.feedback {
-            // What is told before that is not heard.
-            feedback.wait_for_matched(1, MATCH);
+            // Feedback before the match is lost.
+            feedback.wait_for_matched(1, FEEDBACK_MATCH_TIMEOUT);
         }
         if !console.json {
             let goal = yaml_of(request, "goal")?;
             console.line(format!("Sending goal:\n     {goal}"))?;
         }
-        let answer = self.call(&client, request)?;
-        let answer: Value = serde_json::from_str(&answer.to_json())?;
-        Ok(answer["accepted"] == json!(true))
+        let response = self.call(&client, request)?;
+        let response: Value = serde_json::from_str(&response.to_json())?;
+        Ok(response["accepted"] == json!(true))
     }
 
-    /// Calls, and prints feedback meanwhile.
+    /// Calls the service, and prints feedback meanwhile.
     fn call(
         &self,
         client: &DynamicClient,
         request: &DynamicMessage,
     ) -> Result<Sample<DynamicMessage>> {
-        while !client.wait_for_service(SLICE) {
-            self.check(|| self.late(client))?;
+        while !client.wait_for_service(POLL_PERIOD) {
+            self.check_deadline(|| self.timeout_error(client))?;
         }
         let mut call = client.call_async(request)?;
         loop {
-            self.tell_feedback()?;
-            if let Some(answer) = call.take() {
-                self.tell_feedback()?;
-                return Ok(answer?);
+            self.print_feedback()?;
+            if let Some(response) = call.take() {
+                self.print_feedback()?;
+                return Ok(response?);
             }
-            self.check(|| self.late(client))?;
-            self.session.spin_once(SLICE);
+            self.check_deadline(|| self.timeout_error(client))?;
+            self.session.spin_once(POLL_PERIOD);
         }
     }
 
-    fn late(&self, client: &DynamicClient) -> CallError {
+    fn timeout_error(&self, client: &DynamicClient) -> CallError {
         CallError::TimedOut {
             service: client.service_name().into(),
             waited_ms: self.limit_ms,
         }
     }
 
-    /// Whether to wait on.
-    fn check(&self, late: impl FnOnce() -> CallError) -> Result<()> {
+    /// Fails after Ctrl-C or the timeout.
+    fn check_deadline(&self, late: impl FnOnce() -> CallError) -> Result<()> {
         if self.session.context.is_shut_down() {
             return Err(Interrupted.into());
         }
-        match self.end.is_some_and(|end| Instant::now() >= end) {
-            true => Err(late().into()),
-            false => Ok(()),
+        if self.end.is_some_and(|end| Instant::now() >= end) {
+            Err(late().into())
+        } else {
+            Ok(())
         }
     }
 
-    fn tell_feedback(&self) -> Result<()> {
+    fn print_feedback(&self) -> Result<()> {
         let Some(feedback) = &self.feedback else {
             return Ok(());
         };
         while let Some(message) = feedback.take() {
-            if id_of(&message)? != self.id {
+            if goal_id_of(&message)? != self.id {
                 continue;
             }
-            let console = self.shared.console;
+            let console = self.cli.console;
             if console.json {
                 let message: Value = serde_json::from_str(&message.to_json())?;
                 console.json_line(&json!({ "feedback": message["feedback"] }))?;
@@ -317,19 +320,16 @@ impl Way<'_> {
         Ok(())
     }
 
-    fn tell_end(&self, answer: &DynamicMessage, id: &str) -> Result<()> {
-        let all: Value = serde_json::from_str(&answer.to_json())?;
+    fn print_result(&self, response: &DynamicMessage, id: &str) -> Result<()> {
+        let all: Value = serde_json::from_str(&response.to_json())?;
         let number = all["status"].as_i64().and_then(|n| i8::try_from(n).ok());
         let status = GoalStatus::from_id(number.unwrap_or_default());
         if status == GoalStatus::Unknown {
-            bail!(
-                "action '{}': its server does not know the goal any more",
-                self.name
-            );
+            bail!("action '{}': the server no longer has the goal", self.name);
         }
         let text = format!(
             "Result:\n    {}\nGoal finished with status: {}",
-            yaml_of(answer, "result")?,
+            yaml_of(response, "result")?,
             status.to_string().to_uppercase()
         );
         let json = json!({
@@ -338,31 +338,33 @@ impl Way<'_> {
             "status": status.to_string(),
             "result": all["result"],
         });
-        self.finish(&json, &text)?;
+        self.print(&json, &text)?;
         match status {
             GoalStatus::Succeeded => Ok(()),
             _ => Err(Failed.into()),
         }
     }
 
-    fn finish(&self, json: &Value, text: &str) -> Result<()> {
-        let console = self.shared.console;
-        match console.json {
-            true => Ok(console.json_line(json)?),
-            false => Ok(console.line(text)?),
+    fn print(&self, json: &Value, text: &str) -> Result<()> {
+        let console = self.cli.console;
+        if console.json {
+            Ok(console.json_line(json)?)
+        } else {
+            Ok(console.line(text)?)
         }
     }
 
     fn cancel(&self, id: [u8; 16]) -> Result<()> {
-        self.shared.console.remark("Canceling goal...");
+        self.cli.console.note("Canceling goal...");
         let name = format!("{}/_action/cancel_goal", self.name);
         let client = self.session.node.create_client::<CancelGoal>(&name)?;
         let mut request = CancelGoal_Request::default();
         request.goal_info.goal_id.uuid = id;
-        let answer = client.call(&request, CANCEL)?;
-        match answer.goals_canceling.is_empty() {
-            true => bail!("action '{}': the goal is not cancelled", self.name),
-            false => self.shared.console.remark("Goal canceled."),
+        let response = client.call(&request, CANCEL_TIMEOUT)?;
+        if response.goals_canceling.is_empty() {
+            bail!("action '{}': the goal was not cancelled", self.name)
+        } else {
+            self.cli.console.note("Goal canceled.")
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! `pteros action type`.
 
-use super::known::known_action;
+use super::lookup::find_action;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
@@ -17,18 +17,18 @@ pub struct TypeOf {
 }
 
 impl TypeOf {
-    /// Prints the types of the action, a line each.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the types of the action, one per line.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let name = session.topic(&self.action_name)?;
         let graph = session.discover(&self.discovery);
-        let action = known_action(&session, &graph, &name)?;
-        if shared.console.json {
-            let answer = json!({ "name": action.name, "types": action.types });
-            return Ok(shared.console.json(&answer)?);
+        let action = find_action(&session, &graph, &name)?;
+        if cli.console.json {
+            let output = json!({ "name": action.name, "types": action.types });
+            return Ok(cli.console.json(&output)?);
         }
         for name in action.types {
-            shared.console.line(name)?;
+            cli.console.line(name)?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! `pteros component container`.
 
 use super::program::container_program;
-use crate::shared::Shared;
-use crate::values::{positive_count, positive_seconds};
+use crate::cli_context::CliContext;
+use crate::value_parsers::{positive_count, positive_seconds};
 use anyhow::{Context as _, Error, Result};
 use clap::{Args, ValueEnum};
 use std::os::unix::process::CommandExt;
@@ -17,16 +17,16 @@ pub struct Container {
     pub flags: ContainerFlags,
 }
 
-/// How a container is to be.
+/// Options of a container.
 #[derive(Debug, Args)]
 pub struct ContainerFlags {
     /// Which threads run the callbacks of components
     #[arg(long, value_enum, default_value = "single")]
-    executor: Executor,
-    /// How many threads [default: as many as there are cores]
+    executor: ExecutorChoice,
+    /// Number of threads [default: number of cores]
     #[arg(long, value_name = "N", value_parser = positive_count)]
     threads: Option<usize>,
-    /// How long a constructor may take, in seconds [default: 10]
+    /// Timeout of a constructor in seconds [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     load_timeout: Option<Duration>,
     /// The container program [default: pteros-container beside the component libraries]
@@ -34,33 +34,33 @@ pub struct ContainerFlags {
     program: Option<PathBuf>,
 }
 
-/// The kinds of executors.
+/// Executor of a container.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Executor {
-    /// One thread for all
+enum ExecutorChoice {
+    /// One thread for all components
     Single,
-    /// Several threads for all
+    /// Several threads for all components
     Multi,
     /// A thread for each component
     Isolated,
 }
 
 impl Container {
-    /// Becomes the container.
-    pub fn run(self, _: &Shared) -> Result<()> {
+    /// Replaces this process by the container.
+    pub fn run(self, _: &CliContext) -> Result<()> {
         self.flags.become_container(&[])
     }
 }
 
 impl ContainerFlags {
-    /// Puts the container program, with its flags, `more` words and this
-    /// command's own `--ros-args`, in the place of this one. Returns only errors.
+    /// Replaces this process by the container program with its flags, `more`
+    /// arguments and the `--ros-args` of this command. Returns only on error.
     pub fn become_container(self, more: &[String]) -> Result<()> {
         let mut command = Command::new(container_program(self.program)?);
         let executor = match self.executor {
-            Executor::Single => "single",
-            Executor::Multi => "multi",
-            Executor::Isolated => "isolated",
+            ExecutorChoice::Single => "single",
+            ExecutorChoice::Multi => "multi",
+            ExecutorChoice::Isolated => "isolated",
         };
         command.args(["--executor", executor]);
         if let Some(threads) = self.threads {
@@ -75,7 +75,7 @@ impl ContainerFlags {
     }
 }
 
-/// This command's words from `--ros-args` on, for the container to read.
+/// The arguments of this command from `--ros-args` on, for the container.
 fn ros_arguments() -> Vec<std::ffi::OsString> {
     let words = std::env::args_os().skip(1);
     words.skip_while(|word| word != "--ros-args").collect()

@@ -1,9 +1,9 @@
 //! `pteros component list`.
 
-use super::known::{ask, container, containers};
-use crate::outcome::Interrupted;
+use super::lookup::{all_containers, call, find_container};
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::composition_interfaces::srv::{ListNodes, ListNodes_Request};
@@ -25,27 +25,28 @@ pub struct List {
 }
 
 impl List {
-    /// Prints containers, and their components indented below, with numbers.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints containers, each with the numbers and names of its components.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let names = match &self.container_node_name {
-            Some(name) => vec![container(&session, &graph, name)?],
-            None => containers(&graph, self.include_hidden_nodes),
+            Some(name) => vec![find_container(&session, &graph, name)?],
+            None => all_containers(&graph, self.include_hidden_nodes),
         };
-        let (console, mut rows) = (shared.console, Vec::new());
+        let (console, mut rows) = (cli.console, Vec::new());
         for name in names {
-            let loaded = match self.containers_only {
-                true => Vec::new(),
-                false => match self.loaded(&session, &name) {
+            let loaded = if self.containers_only {
+                Vec::new()
+            } else {
+                match self.loaded(&session, &name) {
                     Ok(loaded) => loaded,
                     Err(error) if error.is::<Interrupted>() => return Err(error),
-                    // The others are told all the same.
+                    // The other containers are listed nevertheless.
                     Err(error) => {
-                        console.remark(format!("container '{name}' does not answer: {error}"));
+                        console.note(format!("container '{name}' does not respond: {error}"));
                         continue;
                     }
-                },
+                }
             };
             if console.json {
                 let of_one = |(id, node): &(u64, String)| json!({ "unique_id": id, "name": node });
@@ -61,15 +62,16 @@ impl List {
                 console.line(format!("  {id}  {node}"))?;
             }
         }
-        match console.json {
-            true => Ok(console.json(&Value::from(rows))?),
-            false => Ok(()),
+        if console.json {
+            Ok(console.json(&Value::from(rows))?)
+        } else {
+            Ok(())
         }
     }
 
     fn loaded(&self, session: &Session, container: &str) -> Result<Vec<(u64, String)>> {
-        let answer = ask::<ListNodes>(session, container, "list_nodes", &ListNodes_Request {})?;
-        let names = answer.full_node_names.iter().cloned();
-        Ok(answer.unique_ids.iter().copied().zip(names).collect())
+        let response = call::<ListNodes>(session, container, "list_nodes", &ListNodes_Request {})?;
+        let names = response.full_node_names.iter().cloned();
+        Ok(response.unique_ids.iter().copied().zip(names).collect())
     }
 }

@@ -1,9 +1,9 @@
 //! `pteros component load`.
 
-use super::known::{ask, container};
 use super::load_flags::LoadFlags;
+use super::lookup::{call, find_container};
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::interfaces::composition_interfaces::srv::LoadNode;
@@ -14,7 +14,7 @@ use serde_json::json;
 pub struct Load {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Print nothing but the number of the component
+    /// Print only the number of the component
     #[arg(short = 'q', long)]
     quiet: bool,
     /// Full name of the container (e.g. /ComponentManager)
@@ -25,28 +25,29 @@ pub struct Load {
 
 impl Load {
     /// Loads one component and prints its number.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
-        let name = container(&session, &graph, &self.container_node_name)?;
-        let answer = ask::<LoadNode>(&session, &name, "load_node", &self.flags.request())?;
-        if !answer.success {
+        let name = find_container(&session, &graph, &self.container_node_name)?;
+        let response = call::<LoadNode>(&session, &name, "load_node", &self.flags.request())?;
+        if !response.success {
             let class = self.flags.class();
             bail!(
                 "Failed to load component '{class}': {}",
-                answer.error_message
+                response.error_message
             );
         }
-        let (id, node) = (answer.unique_id, &answer.full_node_name);
-        let console = shared.console;
+        let (id, node) = (response.unique_id, &response.full_node_name);
+        let console = cli.console;
         if console.json {
             let row = json!({ "container": name, "unique_id": id, "name": node });
             return Ok(console.json(&row)?);
         }
-        let said = match self.quiet {
-            true => id.to_string(),
-            false => format!("Loaded component {id} into '{name}' container node as '{node}'"),
+        let text = if self.quiet {
+            id.to_string()
+        } else {
+            format!("Loaded component {id} into '{name}' container node as '{node}'")
         };
-        Ok(console.line(said)?)
+        Ok(console.line(text)?)
     }
 }

@@ -1,4 +1,4 @@
-//! Flags that say how a component is loaded, with ros2's names.
+//! Flags of a component load, with ros2's names.
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
@@ -8,14 +8,14 @@ use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::log::Severity;
 use pteros::parameter::ParameterValue;
 
-/// Which component, and how its node is to be.
+/// The component and its node options.
 #[derive(Debug, Args)]
 pub struct LoadFlags {
-    /// Package of the component (e.g. pteros_components)
+    /// Package of the component (e.g. pteros_demo_components)
     package_name: String,
-    /// Class of the component (e.g. pteros_components::Talker)
+    /// Class of the component (e.g. pteros_demo_components::Talker)
     plugin_name: String,
-    /// Name of the node [default: as the component says]
+    /// Name of the node [default: set by the component]
     #[arg(
         short = 'n',
         long,
@@ -24,7 +24,7 @@ pub struct LoadFlags {
         hide_default_value = true
     )]
     node_name: String,
-    /// Namespace of the node [default: as the component says]
+    /// Namespace of the node [default: set by the component]
     #[arg(
         long,
         value_name = "NAMESPACE",
@@ -32,7 +32,7 @@ pub struct LoadFlags {
         hide_default_value = true
     )]
     node_namespace: String,
-    /// Log level of the node, which the container is told; neither rclcpp's nor ours acts on it yet
+    /// Log level of the node
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<Severity>,
     /// Remap rule, FROM:=TO; may be repeated
@@ -47,7 +47,7 @@ pub struct LoadFlags {
 }
 
 impl LoadFlags {
-    /// The request that says so.
+    /// The load request with these flags.
     pub fn request(&self) -> LoadNode_Request {
         LoadNode_Request {
             package_name: self.package_name.clone(),
@@ -61,8 +61,9 @@ impl LoadFlags {
         }
     }
 
-    /// The same as words for a container program that loads it at its start.
-    pub fn words(&self) -> Vec<String> {
+    /// The same as arguments of a container program, which loads the component at
+    /// its start.
+    pub fn container_arguments(&self) -> Vec<String> {
         let mut words = vec!["--load".into()];
         words.extend([self.package_name.clone(), self.plugin_name.clone()]);
         let mut add = |flag: &str, value: &str| words.extend([flag.into(), value.into()]);
@@ -85,13 +86,13 @@ impl LoadFlags {
         words
     }
 
-    /// The class, for what is said to people.
+    /// The class, for messages.
     pub fn class(&self) -> &str {
         &self.plugin_name
     }
 }
 
-/// A rule as the container will read it.
+/// Validates a remap rule as the container does.
 fn remap_rule(text: &str) -> Result<String, String> {
     match RemapRule::parse("-r", text) {
         Ok(_) => Ok(text.into()),
@@ -99,7 +100,7 @@ fn remap_rule(text: &str) -> Result<String, String> {
     }
 }
 
-/// `NAME:=VALUE`, and what it means.
+/// A parsed `NAME:=VALUE`.
 #[derive(Clone, Debug)]
 struct Assignment {
     text: String,

@@ -1,16 +1,16 @@
-//! `pteros component`: containers, and what is in them.
+//! `pteros component`: component containers and their components.
 
 mod container;
-mod known;
 mod list;
 mod load;
 mod load_flags;
+mod lookup;
 mod program;
 mod standalone;
 mod types;
 mod unload;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -19,13 +19,13 @@ use clap::Subcommand;
 pub enum ComponentVerb {
     /// List the components that can be loaded
     Types(types::Types),
-    /// List the containers and what they have loaded
+    /// List the containers and their components
     List(list::List),
     /// Load a component into a container
     Load(load::Load),
     /// Unload components from a container
     Unload(unload::Unload),
-    /// Run a component in a container of its own
+    /// Run a component in its own container
     Standalone(standalone::Standalone),
     /// Run a container until Ctrl-C
     Container(container::Container),
@@ -33,14 +33,14 @@ pub enum ComponentVerb {
 
 impl ComponentVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::Types(verb) => verb.run(shared),
-            Self::List(verb) => verb.run(shared),
-            Self::Load(verb) => verb.run(shared),
-            Self::Unload(verb) => verb.run(shared),
-            Self::Standalone(verb) => verb.run(shared),
-            Self::Container(verb) => verb.run(shared),
+            Self::Types(verb) => verb.run(cli),
+            Self::List(verb) => verb.run(cli),
+            Self::Load(verb) => verb.run(cli),
+            Self::Unload(verb) => verb.run(cli),
+            Self::Standalone(verb) => verb.run(cli),
+            Self::Container(verb) => verb.run(cli),
         }
     }
 }

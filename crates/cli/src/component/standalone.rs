@@ -2,7 +2,7 @@
 
 use super::container::ContainerFlags;
 use super::load_flags::LoadFlags;
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 
@@ -19,11 +19,11 @@ pub struct Standalone {
 }
 
 impl Standalone {
-    /// Becomes a container that loads the component and no other by itself.
-    pub fn run(self, _: &Shared) -> Result<()> {
+    /// Becomes a container that loads only this component at its start.
+    pub fn run(self, _: &CliContext) -> Result<()> {
         let own = format!("standalone_container_{}", std::process::id());
         let name = self.container_node_name.unwrap_or(own);
-        let mut words = self.flags.words();
+        let mut words = self.flags.container_arguments();
         words.extend(["--ros-args".into(), "-r".into(), format!("__node:={name}")]);
         self.container.become_container(&words)
     }

@@ -1,23 +1,23 @@
 //! `pteros component types`.
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros_component::{Index, Listed, Origin};
+use pteros_container::{ComponentEntry, ComponentIndex, ComponentOrigin};
 use serde_json::{Value, json};
 
 /// Arguments of `component types`.
 #[derive(Debug, Args)]
 pub struct Types {
-    /// Only those of this package
+    /// Only the components of this package
     package_name: Option<String>,
 }
 
 impl Types {
-    /// Prints packages, and their components indented below.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let mut packages = Index::from_environment().packages();
+    /// Prints packages, each with its components.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let mut packages = ComponentIndex::from_environment().packages();
         if let Some(name) = &self.package_name {
             if !packages.contains_key(name) {
                 let similar = did_you_mean(name, packages.keys().map(String::as_str));
@@ -27,7 +27,7 @@ impl Types {
             }
             packages.retain(|package, _| package == name);
         }
-        let console = shared.console;
+        let console = cli.console;
         if console.json {
             let rows = packages.into_values().flatten().map(|one| row(&one));
             return Ok(console.json(&Value::from_iter(rows))?);
@@ -42,21 +42,21 @@ impl Types {
                 ""
             };
             for one in components {
-                let remark = match one.origin {
-                    Origin::Pteros => "",
-                    Origin::Cpp => "  (C++, for rclcpp's containers)",
+                let suffix = match one.origin {
+                    ComponentOrigin::Pteros => "",
+                    ComponentOrigin::Cpp => "  (C++, for rclcpp's containers)",
                 };
-                console.line(format!("{indent}{}{remark}", one.class))?;
+                console.line(format!("{indent}{}{suffix}", one.class))?;
             }
         }
         Ok(())
     }
 }
 
-fn row(one: &Listed) -> Value {
+fn row(one: &ComponentEntry) -> Value {
     let language = match one.origin {
-        Origin::Pteros => "rust",
-        Origin::Cpp => "c++",
+        ComponentOrigin::Pteros => "rust",
+        ComponentOrigin::Cpp => "c++",
     };
     json!({
         "package": one.package,

@@ -1,9 +1,9 @@
 //! `pteros component unload`.
 
-use super::known::{ask, container};
-use crate::outcome::Failed;
+use super::lookup::{call, find_container};
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::composition_interfaces::srv::{UnloadNode, UnloadNode_Request};
@@ -22,16 +22,16 @@ pub struct Unload {
 }
 
 impl Unload {
-    /// Unloads each; one that cannot be does not keep the others.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Unloads each component. A failure does not stop the others.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
-        let name = container(&session, &graph, &self.container_node_name)?;
-        let (console, mut rows, mut failed) = (shared.console, Vec::new(), false);
+        let name = find_container(&session, &graph, &self.container_node_name)?;
+        let (console, mut rows, mut failed) = (cli.console, Vec::new(), false);
         for unique_id in self.component_uid {
             let request = UnloadNode_Request { unique_id };
-            let answer = ask::<UnloadNode>(&session, &name, "unload_node", &request)?;
-            let (success, why) = (answer.success, &answer.error_message);
+            let response = call::<UnloadNode>(&session, &name, "unload_node", &request)?;
+            let (success, why) = (response.success, &response.error_message);
             failed |= !success;
             if console.json {
                 rows.push(json!({ "unique_id": unique_id, "success": success, "error": why }));
@@ -40,7 +40,7 @@ impl Unload {
                     "Unloaded component {unique_id} from '{name}' container node"
                 ))?;
             } else {
-                console.remark(format!(
+                console.note(format!(
                     "Failed to unload component {unique_id} from '{name}' container node: {why}"
                 ));
             }
@@ -48,9 +48,6 @@ impl Unload {
         if console.json {
             console.json(&Value::from(rows))?;
         }
-        match failed {
-            true => Err(Failed.into()),
-            false => Ok(()),
-        }
+        if failed { Err(Failed.into()) } else { Ok(()) }
     }
 }

@@ -1,10 +1,10 @@
-//! A domain for the demonstration that nobody on this host uses.
+//! Selection of an unused domain for the demo.
 
 use anyhow::{Result, bail};
 use std::net::{Ipv4Addr, UdpSocket};
 
-/// Picks a domain whose first ports are free. Two demonstrations that start at
-/// the same moment begin to look at different places. Sends nothing.
+/// Selects a domain whose first ports are free. Two demos that start at the same
+/// time begin the search at different domains. Sends nothing.
 pub fn choose_free() -> Result<u32> {
     let start = std::process::id() % DOMAIN_COUNT;
     let found = (0..DOMAIN_COUNT)
@@ -19,13 +19,13 @@ pub fn choose_free() -> Result<u32> {
     }
 }
 
-/// Domains above 101 reach into Linux's ephemeral ports; low ones are what
-/// people use.
+/// Domains above 101 overlap Linux's ephemeral ports, and low ones are in common
+/// use.
 const DOMAIN_MIN: u32 = 21;
 const DOMAIN_COUNT: u32 = 80;
 
-/// Whether nobody has the domain's multicast port or the first participant's
-/// unicast port (RTPS 2.5 §9.6.2.3: 7400 + 250 × domain, + 10).
+/// Whether the domain's multicast port and the first participant's unicast port are
+/// free (RTPS 2.5 §9.6.2.3: 7400 + 250 × domain, + 10).
 fn is_free(domain: u32) -> bool {
     let Ok(base) = u16::try_from(7400 + 250 * domain) else {
         return false;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_domain_in_use_is_passed_over() {
+    fn a_domain_in_use_is_skipped() {
         let domain = choose_free().unwrap();
         let port = u16::try_from(7400 + 250 * domain).unwrap();
         let taken = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).unwrap();

@@ -1,8 +1,8 @@
 //! `pteros demo listener`: same node, topic, type, QoS and text as `listener`
 //! of ROS 2's demo nodes.
 
+use crate::cli_context::CliContext;
 use crate::session::Session;
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::Sample;
@@ -21,11 +21,11 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Prints what is heard until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open_as(shared, "listener")?;
+    /// Prints messages until Ctrl-C.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open_visible(cli, "listener")?;
         let logger = session.node.logger();
-        let (sender, heard) = channel();
+        let (sender, received) = channel();
         let forward = move |sample: Sample<msg::String>| {
             // The receiver lives as long as the subscription.
             let _ = sender.send(sample.data.clone());
@@ -33,12 +33,12 @@ impl Listener {
         let _subscription = session.node.create_subscription("chatter", 10, forward)?;
         let mut count = 0;
         while !session.context.is_shut_down() {
-            session.spin_once(TURN);
-            while let Ok(data) = heard.try_recv() {
+            session.spin_once(SPIN_TIMEOUT);
+            while let Ok(data) = received.try_recv() {
                 info!(logger, "I heard: [{data}]");
-                if shared.console.json {
-                    let answer = json!({ "node": session.node.name(), "heard": data });
-                    shared.console.json_line(&answer)?;
+                if cli.console.json {
+                    let output = json!({ "node": session.node.name(), "heard": data });
+                    cli.console.json_line(&output)?;
                 }
                 count += 1;
                 if Some(count) == self.times {
@@ -50,5 +50,5 @@ impl Listener {
     }
 }
 
-/// The longest sleep between looks at Ctrl-C.
-const TURN: Duration = Duration::from_secs(1);
+/// Largest time between two checks for Ctrl-C.
+const SPIN_TIMEOUT: Duration = Duration::from_secs(1);

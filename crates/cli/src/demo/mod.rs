@@ -1,16 +1,16 @@
-//! `pteros demo`: a small robot graph to watch, and ROS 2's talker and listener.
+//! `pteros demo`: a small robot graph, and ROS 2's talker and listener.
 
+mod child_process;
 mod domain;
-mod flow;
+mod flow_statistics;
 mod listener;
-mod part;
-mod process;
+mod live_display;
 mod robot;
-mod show;
+mod robot_process;
 mod table;
 mod talker;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use std::time::Duration;
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Demo {
     /// How long to run
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = crate::values::positive_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = crate::value_parsers::positive_seconds)]
     seconds: Duration,
     #[command(subcommand)]
     verb: Option<DemoVerb>,
@@ -28,22 +28,22 @@ pub struct Demo {
 
 #[derive(Debug, Subcommand)]
 enum DemoVerb {
-    /// Publish "Hello World: N" on /chatter each second, as ROS 2's demo talker
+    /// Publish "Hello World: N" on /chatter every second, as ROS 2's demo talker
     Talker(talker::Talker),
-    /// Print what comes on /chatter, as ROS 2's demo listener
+    /// Print the messages of /chatter, as ROS 2's demo listener
     Listener(listener::Listener),
-    /// One of the processes that `demo` starts
+    /// Run one of the processes that `demo` starts
     #[command(hide = true)]
-    RobotPart(part::RobotPart),
+    RobotPart(robot_process::RobotPart),
 }
 
 impl Demo {
-    /// Runs the demonstration.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Runs the demo.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self.verb {
-            None => show::run(shared, self.seconds),
-            Some(DemoVerb::Talker(verb)) => verb.run(shared),
-            Some(DemoVerb::Listener(verb)) => verb.run(shared),
+            None => live_display::run(cli, self.seconds),
+            Some(DemoVerb::Talker(verb)) => verb.run(cli),
+            Some(DemoVerb::Listener(verb)) => verb.run(cli),
             Some(DemoVerb::RobotPart(verb)) => verb.run(),
         }
     }

@@ -1,5 +1,4 @@
-//! The robot of the demonstration: nodes, their topics and timers, in three
-//! processes.
+//! The robot of the demo: nodes, topics and timers in three processes.
 //!
 //! ```text
 //! body        lidar -> /scan -> detector      camera -> /camera/image_raw -> recorder
@@ -8,7 +7,7 @@
 //! perception  mapper <- /scan                 viewer <- /camera/image_raw
 //! ```
 
-use super::flow::Flow;
+use super::flow_statistics::FlowStatistics;
 use anyhow::Result;
 use pteros::interfaces::{geometry_msgs, nav_msgs, sensor_msgs, std_msgs};
 use pteros::msg::cdr::{Representation, to_payload};
@@ -21,28 +20,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A process of the robot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Part {
+pub enum RobotProcess {
     /// The process that the user started.
     Body,
     /// Wheels and speaker.
     Base,
-    /// Whatever looks at images and scans.
+    /// The nodes that process images and scans.
     Perception,
 }
 
-/// The nodes of one process, running.
+/// The running nodes of one process.
 pub struct Robot {
     executor: SingleThreadedExecutor,
-    /// What its subscriptions have seen.
-    pub flows: Vec<Flow>,
+    /// Statistics of its subscriptions.
+    pub flows: Vec<FlowStatistics>,
     _nodes: HashMap<&'static str, Node>,
     /// Subscriptions and timers end when dropped.
     _alive: Vec<Box<dyn Any>>,
 }
 
-/// How many nodes there are in all processes together.
+/// Number of nodes in all processes.
 pub const NODE_COUNT: usize = 11;
-/// How many processes there are.
+/// Number of processes.
 pub const PROCESS_COUNT: usize = 3;
 
 const SCAN: &str = "/scan";
@@ -51,7 +50,7 @@ const STATUS: &str = "/status";
 const CMD_VEL: &str = "/cmd_vel";
 const ODOM: &str = "/odom";
 
-/// Every connection that must flow: topic and subscribing node.
+/// Every connection that must carry messages: topic and subscribing node.
 pub const CONNECTIONS: &[(&str, &str)] = &[
     (SCAN, "detector"),
     (SCAN, "mapper"),
@@ -63,9 +62,9 @@ pub const CONNECTIONS: &[(&str, &str)] = &[
     (ODOM, "controller"),
 ];
 
-/// Creates the nodes of a part.
-pub fn start(context: &Context, part: Part) -> Result<Robot> {
-    let mut builder = Builder {
+/// Creates the nodes of a process.
+pub fn start_process(context: &Context, part: RobotProcess) -> Result<Robot> {
+    let mut builder = RobotBuilder {
         context,
         executor: SingleThreadedExecutor::new(context),
         nodes: HashMap::new(),
@@ -73,9 +72,9 @@ pub fn start(context: &Context, part: Part) -> Result<Robot> {
         alive: Vec::new(),
     };
     match part {
-        Part::Body => builder.body()?,
-        Part::Base => builder.base()?,
-        Part::Perception => builder.perception()?,
+        RobotProcess::Body => builder.body()?,
+        RobotProcess::Base => builder.base()?,
+        RobotProcess::Perception => builder.perception()?,
     }
     Ok(Robot {
         executor: builder.executor,
@@ -86,21 +85,21 @@ pub fn start(context: &Context, part: Part) -> Result<Robot> {
 }
 
 impl Robot {
-    /// Serves one callback, or waits for it at most so long.
+    /// Serves one callback, or waits for it for at most `timeout`.
     pub fn spin_once(&self, timeout: Duration) {
         self.executor.spin_once(timeout);
     }
 }
 
-struct Builder<'a> {
+struct RobotBuilder<'a> {
     context: &'a Context,
     executor: SingleThreadedExecutor,
     nodes: HashMap<&'static str, Node>,
-    flows: Vec<Flow>,
+    flows: Vec<FlowStatistics>,
     alive: Vec<Box<dyn Any>>,
 }
 
-impl Builder<'_> {
+impl RobotBuilder<'_> {
     fn body(&mut self) -> Result<()> {
         self.publish("lidar", SCAN, QosProfile::sensor_data(), 50, scan)?;
         self.publish("camera", IMAGE, image_qos(), 66, image)?;
@@ -130,13 +129,13 @@ impl Builder<'_> {
         if let Some(node) = self.nodes.get(name) {
             return Ok(node.clone());
         }
-        let node = self.context.node(name)?;
+        let node = self.context.create_node(name)?;
         self.executor.add_node(&node)?;
         self.nodes.insert(name, node.clone());
         Ok(node)
     }
 
-    /// A node with a timer that publishes what `make` makes of the count.
+    /// Creates a node with a timer that publishes `make(count)`.
     fn publish<T: Message>(
         &mut self,
         node: &'static str,
@@ -150,14 +149,14 @@ impl Builder<'_> {
         let mut count = 0;
         let timer = node.create_timer(Duration::from_millis(period_ms), move || {
             count += 1;
-            // The table shows what does not arrive; there is nothing else to do.
+            // The table shows lost messages, so the error needs no handling.
             let _ = publisher.publish_owned(make(count));
         })?;
         self.alive.push(Box::new(timer));
         Ok(())
     }
 
-    /// A node that counts what it hears.
+    /// Creates a node that counts the messages of a topic.
     fn subscribe<T: Message + Encode>(
         &mut self,
         from: &'static str,
@@ -166,10 +165,10 @@ impl Builder<'_> {
         qos: QosProfile,
     ) -> Result<()> {
         let node = self.node(to)?;
-        let flow = Flow::new(topic, T::TYPE_NAME, from, to);
+        let flow = FlowStatistics::new(topic, T::TYPE_NAME, from, to);
         self.flows.push(flow.clone());
         let subscription = node.create_subscription(topic, qos, move |sample: Sample<T>| {
-            flow.note(&sample, || {
+            flow.record(&sample, || {
                 to_payload(&*sample, Representation::Xcdr1).len()
             });
         })?;
@@ -178,7 +177,7 @@ impl Builder<'_> {
     }
 }
 
-/// Reliable, so that a lost fragment of a large message is sent again.
+/// Reliable, so that lost fragments of a large message are retransmitted.
 fn image_qos() -> QosProfile {
     QosProfile::default().keep_last(5)
 }
@@ -196,7 +195,7 @@ fn header(frame: &str) -> std_msgs::msg::Header {
     }
 }
 
-/// A room of 4 m by 4 m around the robot, half a degree a step.
+/// A room of 4 m by 4 m around the robot, with one ray per half degree.
 fn scan(count: u64) -> sensor_msgs::msg::LaserScan {
     let step = std::f32::consts::TAU / SCAN_POINTS as f32;
     let turned = count as f32 * 0.01;
@@ -222,7 +221,7 @@ const SCAN_POINTS: usize = 720;
 const IMAGE_WIDTH: u32 = 640;
 const IMAGE_HEIGHT: u32 = 480;
 
-/// A moving brightness, in the size of an ordinary camera.
+/// An image with changing brightness, in the size of a common camera.
 fn image(count: u64) -> sensor_msgs::msg::Image {
     let brightness = u8::try_from(count % 256).unwrap_or(0);
     sensor_msgs::msg::Image {

@@ -1,10 +1,10 @@
-//! The rows of the demonstration as a table.
+//! The statistics as a table.
 
-use super::flow::Row;
+use super::flow_statistics::FlowRow;
 use std::time::Duration;
 
 /// Heading and rows, each cut to `width` columns.
-pub fn lines(rows: &[Row], width: usize) -> Vec<String> {
+pub fn lines(rows: &[FlowRow], width: usize) -> Vec<String> {
     let mut cells: Vec<[String; COLUMNS]> = vec![HEADINGS.map(str::to_string)];
     cells.extend(rows.iter().map(cells_of));
     let mut widths = [0; COLUMNS];
@@ -29,12 +29,12 @@ const COLUMNS: usize = 10;
 const HEADINGS: [&str; COLUMNS] = [
     "TOPIC", "TYPE", "SIZE", "FROM", "TO", "PATH", "HZ", "P50", "P95", "LOST",
 ];
-/// What a narrow terminal does without, the most dispensable first.
+/// Columns that a narrow terminal omits, the least important first.
 const DROPPED_FIRST: [usize; 3] = [1, 3, 2];
-/// Numbers stand to the right.
+/// Columns of numbers.
 const RIGHT_ALIGNED: [usize; 5] = [2, 6, 7, 8, 9];
 
-fn cells_of(row: &Row) -> [String; COLUMNS] {
+fn cells_of(row: &FlowRow) -> [String; COLUMNS] {
     let is_heard = row.count > 0;
     let when_heard = |text: String| if is_heard { text } else { "-".into() };
     let type_name = row.type_name.replace("/msg/", "/");
@@ -71,7 +71,7 @@ fn line(row: &[String; COLUMNS], widths: &[usize; COLUMNS], shown: &[bool; COLUM
     text.trim_end().to_string()
 }
 
-/// `922 KB`, in thousands as the network counts.
+/// `922 KB`, with decimal prefixes as in networking.
 pub fn bytes(count: usize) -> String {
     match count {
         0..1_000 => format!("{count} B"),
@@ -81,7 +81,7 @@ pub fn bytes(count: usize) -> String {
     }
 }
 
-/// `85 µs`, with two or three digits that mean something.
+/// `85 µs`, with two or three significant digits.
 pub fn latency(nanoseconds: u64) -> String {
     let time = Duration::from_nanos(nanoseconds);
     let (value, unit) = match nanoseconds {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_short() {
+    fn sizes_and_times_are_abbreviated() {
         assert_eq!(bytes(24), "24 B");
         assert_eq!(bytes(5_830), "5.8 KB");
         assert_eq!(bytes(921_664), "922 KB");
@@ -111,13 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_gets_the_essential_columns() {
-        let row = Row {
+    fn a_narrow_terminal_shows_the_essential_columns() {
+        let row = FlowRow {
             topic: "/camera/image_raw".into(),
             type_name: "sensor_msgs/msg/Image".into(),
             from: "camera".into(),
             to: "viewer".into(),
-            ..Row::default()
+            ..FlowRow::default()
         };
         let wide = lines(std::slice::from_ref(&row), 200);
         assert!(wide[1].contains("sensor_msgs/Image"));

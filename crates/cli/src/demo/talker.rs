@@ -1,8 +1,8 @@
 //! `pteros demo talker`: same node, topic, type, QoS and text as `talker` of
 //! ROS 2's demo nodes.
 
+use crate::cli_context::CliContext;
 use crate::session::Session;
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::info;
@@ -22,8 +22,8 @@ pub struct Talker {
 
 impl Talker {
     /// Publishes until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open_as(shared, "talker")?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open_visible(cli, "talker")?;
         let logger = session.node.logger();
         let qos = QosProfile::default().keep_last(7);
         let publisher = session
@@ -41,9 +41,9 @@ impl Talker {
                 count += 1;
                 let data = format!("Hello World: {count}");
                 info!(logger, "Publishing: '{data}'");
-                if shared.console.json {
-                    let answer = json!({ "node": session.node.name(), "published": data });
-                    shared.console.json_line(&answer)?;
+                if cli.console.json {
+                    let output = json!({ "node": session.node.name(), "published": data });
+                    cli.console.json_line(&output)?;
                 }
                 publisher.publish_owned(msg::String { data })?;
                 if Some(count) == self.times {

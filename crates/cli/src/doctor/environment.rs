@@ -1,19 +1,18 @@
-//! Environment variables: those that count, those that mean nothing here, and those
-//! that look like a slip of the pen.
+//! Environment variables: effective, unsupported and misspelt ones.
 
 use super::finding::{Finding, Findings};
 use crate::suggest::close_names;
 use pteros::config::{Config, VARIABLES};
 
-/// Read elsewhere than by a context.
-const ALSO_READ: &[&str] = &[
+/// Variables that other parts than a context read.
+const OTHER_VARIABLES: &[&str] = &[
     "AMENT_PREFIX_PATH",
     "PTEROS_COMPONENT_PATH",
     "PTEROS_CONTAINER",
 ];
 
-/// Set by ROS 2's setup files; nothing depends on them.
-const HARMLESS: &[&str] = &[
+/// Variables of ROS 2's setup files that have no effect and need no note.
+const IGNORED_SILENTLY: &[&str] = &[
     "ROS_DISTRO",
     "ROS_VERSION",
     "ROS_PYTHON_VERSION",
@@ -21,23 +20,23 @@ const HARMLESS: &[&str] = &[
     "ROS2CLI_DISABLE_DAEMON",
 ];
 
-/// What they mean in ROS 2, or in ROS 1, has no meaning here.
-const IGNORED: &[(&str, &str)] = &[
+/// Variables of ROS 2 or ROS 1 that have no effect here, with the replacement.
+const UNSUPPORTED_VARIABLES: &[(&str, &str)] = &[
     (
         "CYCLONEDDS_URI",
-        "Pteros reads no XML; use PTEROS_INTERFACES, ROS_STATIC_PEERS and the PTEROS_ variables of docs/paths.md",
+        "Pteros reads no XML; use PTEROS_INTERFACES, ROS_STATIC_PEERS and the PTEROS_ variables of docs/reference/environment.md",
     ),
     (
         "FASTRTPS_DEFAULT_PROFILES_FILE",
-        "Pteros reads no XML; set QoS in the program, or by parameters (docs/parameters.md)",
+        "Pteros reads no XML; set QoS in the program, or by parameters (docs/tutorials/parameters.md)",
     ),
     (
         "FASTDDS_DEFAULT_PROFILES_FILE",
-        "Pteros reads no XML; set QoS in the program, or by parameters (docs/parameters.md)",
+        "Pteros reads no XML; set QoS in the program, or by parameters (docs/tutorials/parameters.md)",
     ),
     (
         "RMW_FASTRTPS_USE_QOS_FROM_XML",
-        "Pteros reads no XML; set QoS in the program, or by parameters (docs/parameters.md)",
+        "Pteros reads no XML; set QoS in the program, or by parameters (docs/tutorials/parameters.md)",
     ),
     (
         "RMW_FASTRTPS_PUBLICATION_MODE",
@@ -58,7 +57,7 @@ const IGNORED: &[(&str, &str)] = &[
     ),
     (
         "ROS_DISABLE_LOANED_MESSAGES",
-        "a program that does not lend calls no Publisher::loan",
+        "a program without loaned messages does not call Publisher::borrow_loaned_message",
     ),
     (
         "ZENOH_ROUTER_CHECK_ATTEMPTS",
@@ -74,16 +73,16 @@ const IGNORED: &[(&str, &str)] = &[
     ),
     (
         "RCUTILS_CONSOLE_STDOUT_LINE_BUFFERED",
-        "ROS 2 dropped it as well; lines go out at once",
+        "ROS 2 has removed it too; lines are always flushed",
     ),
-    ("RCL_ASSERT_RMW_ID_MATCHES", "there is one middleware"),
+    ("RCL_ASSERT_RMW_ID_MATCHES", "there is only one middleware"),
     (
         "RCL_LOGGING_IMPLEMENTATION",
-        "there is one; docs/logging.md says what it can do",
+        "there is only one; see docs/how_to/logging.md",
     ),
     (
         "ROS_MASTER_URI",
-        "that is ROS 1; there is no master, peers find each other",
+        "that is ROS 1; there is no master, peers discover each other",
     ),
     (
         "ROS_IP",
@@ -99,7 +98,7 @@ const IGNORED: &[(&str, &str)] = &[
     ),
 ];
 
-const PREFIXES: &[&str] = &[
+const KNOWN_PREFIXES: &[&str] = &[
     "ROS_",
     "ROS2",
     "RMW_",
@@ -112,7 +111,7 @@ const PREFIXES: &[&str] = &[
     "ZENOH_",
 ];
 
-/// Looks at all variables of the process.
+/// Checks all environment variables of the process.
 pub fn check() -> Vec<Finding> {
     let mut found = Findings::new("environment");
     match Config::from_environment() {
@@ -123,7 +122,7 @@ pub fn check() -> Vec<Finding> {
         }
         Err(error) => found.error(
             format!("{}={:?}: {}", error.variable, error.value, error.reason),
-            error.way_out,
+            error.hint,
         ),
     }
     let mut names: Vec<String> = std::env::vars_os()
@@ -131,49 +130,52 @@ pub fn check() -> Vec<Finding> {
         .filter_map(|(name, _)| name.into_string().ok())
         .collect();
     names.sort();
-    look(&names, &mut found);
+    check_names(&names, &mut found);
     found.into_list()
 }
 
-fn look(names: &[String], found: &mut Findings) {
+fn check_names(names: &[String], found: &mut Findings) {
     let mut in_force = Vec::new();
     for name in names {
-        let is_read = VARIABLES.contains(&name.as_str()) || ALSO_READ.contains(&name.as_str());
-        if is_read && PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+        let is_read =
+            VARIABLES.contains(&name.as_str()) || OTHER_VARIABLES.contains(&name.as_str());
+        if is_read && KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
             in_force.push(name.as_str());
         }
-        if is_read || HARMLESS.contains(&name.as_str()) || name.starts_with("PTEROS_TEST_") {
+        if is_read || IGNORED_SILENTLY.contains(&name.as_str()) || name.starts_with("PTEROS_TEST_")
+        {
             continue;
         }
-        if let Some((_, instead)) = IGNORED.iter().find(|(ignored, _)| ignored == name) {
+        if let Some((_, instead)) = UNSUPPORTED_VARIABLES
+            .iter()
+            .find(|(ignored, _)| ignored == name)
+        {
             found.note_with(format!("{name} has no effect"), *instead);
             continue;
         }
-        let known = VARIABLES.iter().chain(ALSO_READ).copied();
-        let ours = PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+        let known = VARIABLES.iter().chain(OTHER_VARIABLES).copied();
+        let ours = KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         let similar = close_names(name, known.filter(|known| known.contains('_')));
         match similar.first() {
-            Some(meant) if ours || (name.len() > 8 && is_near(name, meant)) => found.warn(
-                format!("{name} is no variable of ROS 2's or of Pteros"),
-                format!("is {meant} meant? Rename or unset it"),
+            Some(meant) if ours || (name.len() > 8 && is_misspelling(name, meant)) => found.warn(
+                format!("{name} is not a variable of ROS 2 or Pteros"),
+                format!("did you mean {meant}? Rename or unset it"),
             ),
             None if ours => {
-                found.note_with(
-                    format!("{name} is not known"),
-                    "unset it if it does nothing",
-                );
+                found.note_with(format!("{name} is unknown"), "unset it if nothing uses it");
             }
             _ => {}
         }
     }
     match in_force.as_slice() {
-        [] => found.fine("nothing is set: domain 0, the whole subnet"),
-        set => found.fine(format!("set: {}", set.join(", "))),
+        [] => found.ok("nothing is set: domain 0, discovery in the whole subnet"),
+        set => found.ok(format!("set: {}", set.join(", "))),
     }
 }
 
-/// `DOMAIN_ID` and `ROSDOMAIN_ID` for `ROS_DOMAIN_ID`, but not `HOME_DIR` for `HOME`.
-fn is_near(name: &str, meant: &str) -> bool {
+/// Matches `DOMAIN_ID` and `ROSDOMAIN_ID` with `ROS_DOMAIN_ID`, but not `HOME_DIR`
+/// with `HOME`.
+fn is_misspelling(name: &str, meant: &str) -> bool {
     let letters = |text: &str| text.replace('_', "").to_uppercase();
     let (name, meant) = (letters(name), letters(meant));
     name == meant || meant.strip_prefix("ROS") == Some(&name)
@@ -181,34 +183,34 @@ fn is_near(name: &str, meant: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Weight;
+    use super::super::finding::FindingSeverity;
     use super::*;
 
-    fn findings(names: &[&str]) -> Vec<(Weight, String)> {
+    fn findings(names: &[&str]) -> Vec<(FindingSeverity, String)> {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut found = Findings::new("environment");
-        look(&names, &mut found);
+        check_names(&names, &mut found);
         let list = found.into_list().into_iter();
-        list.map(|f| (f.weight, f.text + " / " + &f.fix.unwrap_or_default()))
+        list.map(|f| (f.severity, f.text + " / " + &f.fix.unwrap_or_default()))
             .collect()
     }
 
     #[test]
-    fn slips_are_noticed_and_what_is_right_is_left_alone() {
+    fn misspelt_variables_are_reported_and_valid_ones_are_not() {
         for name in [
             "ROS_DOMAINID",
             "ROS_DOMIAN_ID",
             "ROSDOMAIN_ID",
-            "PTEROS_SPIN",
+            "PTEROS_BUSY_POLL",
             "RMW_IMPLEMENTATON",
         ] {
             let found = findings(&[name]);
-            assert_eq!(found[0].0, Weight::Warning, "{name} {found:?}");
+            assert_eq!(found[0].0, FindingSeverity::Warning, "{name} {found:?}");
         }
         assert!(
             findings(&["ROS_DOMAINID"])[0]
                 .1
-                .contains("is ROS_DOMAIN_ID meant?")
+                .contains("did you mean ROS_DOMAIN_ID?")
         );
         for name in [
             "ROS_DOMAIN_ID",
@@ -221,12 +223,14 @@ mod tests {
         ] {
             let found = findings(&[name]);
             assert!(
-                found.iter().all(|(weight, _)| *weight == Weight::Fine),
+                found
+                    .iter()
+                    .all(|(weight, _)| *weight == FindingSeverity::Ok),
                 "{name} {found:?}"
             );
         }
         let found = findings(&["CYCLONEDDS_URI"]);
-        assert_eq!(found[0].0, Weight::Note);
+        assert_eq!(found[0].0, FindingSeverity::Note);
         assert!(found[0].1.contains("has no effect / Pteros reads no XML"));
     }
 }

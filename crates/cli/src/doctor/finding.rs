@@ -1,24 +1,24 @@
-//! What a check found, and what mends it.
+//! Findings of a check, each with its fix.
 
 use serde_json::{Value, json};
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// As it should be.
-    Fine,
-    /// Good to know.
+pub enum FindingSeverity {
+    /// Correct.
+    Ok,
+    /// Information.
     Note,
-    /// Works, but not as well as it could, or not always.
+    /// It works, but not well or not always.
     Warning,
-    /// Does not work.
+    /// It does not work.
     Error,
 }
 
-impl Weight {
-    fn word(self) -> &'static str {
+impl FindingSeverity {
+    fn label(self) -> &'static str {
         match self {
-            Self::Fine => "ok",
+            Self::Ok => "ok",
             Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
@@ -27,7 +27,7 @@ impl Weight {
 
     fn coloured(self) -> &'static str {
         match self {
-            Self::Fine => "\x1b[32mok     \x1b[0m",
+            Self::Ok => "\x1b[32mok     \x1b[0m",
             Self::Note => "note   ",
             Self::Warning => "\x1b[33mwarning\x1b[0m",
             Self::Error => "\x1b[31merror  \x1b[0m",
@@ -35,11 +35,11 @@ impl Weight {
     }
 }
 
-/// One thing that was found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub area: &'static str,
-    pub weight: Weight,
+    pub severity: FindingSeverity,
     pub text: String,
     pub fix: Option<String>,
 }
@@ -48,15 +48,15 @@ impl Finding {
     pub fn json(&self) -> Value {
         json!({
             "area": self.area,
-            "result": self.weight.word(),
+            "result": self.severity.label(),
             "text": self.text,
             "fix": self.fix,
         })
     }
 
-    /// A line, and one more for what mends it.
+    /// One line, and a second one for the fix.
     pub fn lines(&self) -> String {
-        let mut lines = format!("  {} {}\n", self.weight.coloured(), self.text);
+        let mut lines = format!("  {} {}\n", self.severity.coloured(), self.text);
         if let Some(fix) = &self.fix {
             lines += &format!("          fix: {fix}\n");
         }
@@ -64,48 +64,48 @@ impl Finding {
     }
 }
 
-/// The findings of one area, in the order in which they were made.
+/// The findings of one area, in order of detection.
 pub struct Findings {
     area: &'static str,
-    found: Vec<Finding>,
+    list: Vec<Finding>,
 }
 
 impl Findings {
     pub fn new(area: &'static str) -> Self {
         Self {
             area,
-            found: Vec::new(),
+            list: Vec::new(),
         }
     }
 
-    pub fn fine(&mut self, text: impl Into<String>) {
-        self.add(Weight::Fine, text.into(), None);
+    pub fn ok(&mut self, text: impl Into<String>) {
+        self.add(FindingSeverity::Ok, text.into(), None);
     }
 
     pub fn note(&mut self, text: impl Into<String>) {
-        self.add(Weight::Note, text.into(), None);
+        self.add(FindingSeverity::Note, text.into(), None);
     }
 
     pub fn note_with(&mut self, text: impl Into<String>, fix: impl Into<String>) {
-        self.add(Weight::Note, text.into(), Some(fix.into()));
+        self.add(FindingSeverity::Note, text.into(), Some(fix.into()));
     }
 
     pub fn warn(&mut self, text: impl Into<String>, fix: impl Into<String>) {
-        self.add(Weight::Warning, text.into(), Some(fix.into()));
+        self.add(FindingSeverity::Warning, text.into(), Some(fix.into()));
     }
 
     pub fn error(&mut self, text: impl Into<String>, fix: impl Into<String>) {
-        self.add(Weight::Error, text.into(), Some(fix.into()));
+        self.add(FindingSeverity::Error, text.into(), Some(fix.into()));
     }
 
     pub fn into_list(self) -> Vec<Finding> {
-        self.found
+        self.list
     }
 
-    fn add(&mut self, weight: Weight, text: String, fix: Option<String>) {
-        self.found.push(Finding {
+    fn add(&mut self, weight: FindingSeverity, text: String, fix: Option<String>) {
+        self.list.push(Finding {
             area: self.area,
-            weight,
+            severity: weight,
             text,
             fix,
         });

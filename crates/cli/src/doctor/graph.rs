@@ -1,19 +1,19 @@
-//! Who is there, and what of them does not go together.
+//! Graph checks: duplicate node names, type mismatches and incompatible QoS.
 
 use super::finding::{Finding, Findings};
 use super::stacks;
 use crate::node::list::node_names;
 use crate::session::Session;
-use crate::topic::known::shown_topics;
-use pteros::{Graph, Verdict};
+use crate::topic::lookup::shown_topics;
+use pteros::{Graph, MatchOutcome};
 use std::collections::BTreeSet;
 
-/// Topics that are looked at for endpoints that do not match, at most.
+/// Largest number of topics that are checked for mismatches.
 const TOPICS_MAX: usize = 500;
-/// Pairs of one topic.
+/// Largest number of endpoint pairs per topic.
 const PAIRS_MAX: usize = 2_500;
 
-/// Looks at the graph as it is known now.
+/// Checks the discovered graph.
 pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
     let mut found = Findings::new("graph");
     let topics = shown_topics(session, graph, false);
@@ -31,7 +31,7 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
         if topic.types.len() > 1 {
             found.warn(
                 format!("topic {name} has several types: {}", topic.types.join(", ")),
-                format!("give one of them another name; pteros topic info -v {name}"),
+                format!("rename one of the topics; pteros topic info -v {name}"),
             );
         } else if hashes.len() > 1 {
             found.warn(
@@ -44,52 +44,51 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
         }
     }
     stacks::check(graph, &mut found);
-    twins(graph, &mut found);
+    check_duplicate_names(graph, &mut found);
     for topic in topics.iter().take(TOPICS_MAX) {
-        mismatches(graph, &topic.name, &mut found);
+        check_matching(graph, &topic.name, &mut found);
     }
     found.into_list()
 }
 
-fn twins(graph: &Graph, found: &mut Findings) {
+fn check_duplicate_names(graph: &Graph, found: &mut Findings) {
     let names = node_names(graph, true);
-    let mut twins: Vec<&String> = names
+    let mut duplicates: Vec<&String> = names
         .windows(2)
         .filter(|pair| pair[0] == pair[1])
         .map(|pair| &pair[0])
         .collect();
-    twins.dedup();
-    for name in &twins {
+    duplicates.dedup();
+    for name in &duplicates {
         let count = names.iter().filter(|other| other == name).count();
         found.warn(
-            format!("{count} nodes are called {name}"),
+            format!("{count} nodes have the name {name}"),
             "start them with different names: --ros-args -r __node:=NAME, or -r __ns:=/PLACE",
         );
     }
-    if twins.is_empty() && !names.is_empty() {
-        found.fine("every node has a name of its own");
+    if duplicates.is_empty() && !names.is_empty() {
+        found.ok("all node names are unique");
     }
 }
 
-fn mismatches(graph: &Graph, topic: &str, found: &mut Findings) {
+fn check_matching(graph: &Graph, topic: &str, found: &mut Findings) {
     if graph.publishers(topic).len() * graph.subscriptions(topic).len() > PAIRS_MAX {
         return;
     }
-    let mut said = BTreeSet::new();
-    for pair in graph.why(topic) {
-        for verdict in &pair.verdicts {
-            let Verdict::Blocked {
+    let mut reported = BTreeSet::new();
+    for pair in graph.match_reports(topic) {
+        for outcome in &pair.outcomes {
+            let MatchOutcome::Incompatible {
                 policy,
                 offered,
                 requested,
-                advice,
-            } = verdict
+                hint: advice,
+            } = outcome
             else {
                 continue;
             };
-            let text =
-                format!("topic {topic}: {policy} {offered} is offered, {requested} requested");
-            if policy != "type" && said.insert(text.clone()) {
+            let text = format!("topic {topic}: {policy} offered {offered}, requested {requested}");
+            if policy != "type" && reported.insert(text.clone()) {
                 found.warn(text, format!("{advice}; pteros topic why {topic}"));
             }
         }

@@ -1,24 +1,25 @@
-//! `pteros doctor`: what keeps robots from talking, each finding with what mends it.
+//! `pteros doctor`: checks for problems of communication, each finding with a fix.
 //!
-//! Looks at the environment, the network, shared memory, the clock, permissions and
-//! the graph. Every look has a limit; all of them take less than two seconds.
+//! The checks cover the environment, the network, shared memory, the clock,
+//! permissions and the graph. Every check has a time limit; together they take less
+//! than two seconds.
 
 mod environment;
 mod finding;
 mod graph;
-mod hello;
 mod host;
+mod multicast_hello;
 mod network;
 mod report;
 mod shared_memory;
 mod stacks;
 
-use crate::outcome::Failed;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use finding::{Finding, Weight};
+use finding::{Finding, FindingSeverity};
 use serde_json::json;
 
 /// Arguments of `doctor`.
@@ -29,13 +30,14 @@ use serde_json::json;
 )]
 pub struct Doctor {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<DoctorVerb>,
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Print facts for a bug report instead: platform, network, environment, graph
+    /// Print system information for a bug report instead: platform, network,
+    /// environment, graph
     #[arg(short = 'r', long)]
     report: bool,
-    /// Print warnings and errors only
+    /// Print only warnings and errors
     #[arg(short = 'f', long)]
     report_failed: bool,
     /// Fail if there is a warning
@@ -43,52 +45,59 @@ pub struct Doctor {
     include_warnings: bool,
 }
 
-/// What else it does.
+/// Other verbs of `doctor`.
 #[derive(Debug, Subcommand)]
-enum Verb {
-    /// Greet other hosts, and show who greets: run it on two hosts at once
-    Hello(hello::Hello),
+enum DoctorVerb {
+    /// Send greetings to other hosts and print theirs: run it on two hosts at the
+    /// same time
+    Hello(multicast_hello::Hello),
 }
 
 impl Doctor {
-    /// Examines, and says what was found.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        if let Some(Verb::Hello(hello)) = self.verb {
-            return hello.run(shared);
+    /// Runs all checks and prints the findings.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        if let Some(DoctorVerb::Hello(hello)) = self.verb {
+            return hello.run(cli);
         }
         if self.report {
-            let session = Session::open(shared, None)?;
+            let session = Session::open(cli, None)?;
             let facts = report::facts(&session, &session.discover(&self.discovery));
-            match shared.console.json {
-                true => shared.console.json(&facts)?,
-                false => shared.console.text(&report::text(&facts))?,
+            if cli.console.json {
+                cli.console.json(&facts)?
+            } else {
+                cli.console.text(&report::text(&facts))?
             }
             return Ok(());
         }
-        let mut found = self.examine(shared);
+        let mut found = self.run_checks(cli);
         if self.report_failed {
-            found.retain(|finding| finding.weight >= Weight::Warning);
+            found.retain(|finding| finding.severity >= FindingSeverity::Warning);
         }
-        let count = |weight| found.iter().filter(|f| f.weight == weight).count();
-        let (warnings, errors) = (count(Weight::Warning), count(Weight::Error));
-        match shared.console.json {
-            true => shared.console.json(&json!({
+        let count = |weight| found.iter().filter(|f| f.severity == weight).count();
+        let (warnings, errors) = (
+            count(FindingSeverity::Warning),
+            count(FindingSeverity::Error),
+        );
+        if cli.console.json {
+            cli.console.json(&json!({
                 "findings": found.iter().map(Finding::json).collect::<Vec<_>>(),
                 "warnings": warnings,
                 "errors": errors,
-            }))?,
-            false => shared.console.text(&text(&found, warnings, errors))?,
+            }))?
+        } else {
+            cli.console.text(&text(&found, warnings, errors))?
         }
-        match errors > 0 || (self.include_warnings && warnings > 0) {
-            true => Err(Failed.into()),
-            false => Ok(()),
+        if errors > 0 || (self.include_warnings && warnings > 0) {
+            Err(Failed.into())
+        } else {
+            Ok(())
         }
     }
 
-    fn examine(&self, shared: &Shared) -> Vec<Finding> {
-        let begun = host::Moment::now();
+    fn run_checks(&self, cli: &CliContext) -> Vec<Finding> {
+        let start = host::ClockSample::now();
         let mut found = environment::check();
-        let session = Session::open(shared, None);
+        let session = Session::open(cli, None);
         found.append(&mut network::check(session.as_ref().ok()));
         found.append(&mut shared_memory::check());
         match &session {
@@ -106,8 +115,8 @@ impl Doctor {
                 found.append(&mut graph.into_list());
             }
         }
-        found.append(&mut host::permissions());
-        found.append(&mut host::time(begun));
+        found.append(&mut host::check_permissions());
+        found.append(&mut host::check_clock(start));
         found
     }
 }

@@ -1,7 +1,7 @@
-//! Interfaces, multicast, ports and buffers.
+//! Network checks: interfaces, multicast, ports, and send and receive buffers.
 
 use super::finding::{Finding, Findings};
-use super::host::read;
+use super::host::read_kernel_file;
 use crate::session::Session;
 use pteros::config::Config;
 use pteros_net::{Interface, UdpSocket, interfaces};
@@ -9,77 +9,86 @@ use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-/// Of SPDP (RTPS 2.5 §9.6.1.4.1).
+/// Multicast group of SPDP (RTPS 2.5 §9.6.1.4.1).
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
-/// How long a datagram may take within this host.
+/// Largest transmission time within this host.
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
-/// Looks at this host's network; the session's sockets tell of buffers and groups.
+/// Checks the network of this host. The sockets of the session report their
+/// buffers.
 pub fn check(session: Option<&Session>) -> Vec<Finding> {
     let mut found = Findings::new("network");
     match interfaces() {
         Ok(list) => {
-            addresses(&list, &mut found);
-            multicast(&list, &mut found);
+            report_addresses(&list, &mut found);
+            check_multicast(&list, &mut found);
         }
         Err(error) => found.error(
             format!("the interfaces cannot be listed: {error}"),
-            "ip -4 address shows whether there are any",
+            "list them with: ip -4 address",
         ),
     }
     if let Ok(config) = Config::from_environment() {
-        let range = read("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-        ports(config.domain_id, &range, &mut found);
+        let range = read_kernel_file("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+        check_ports(config.domain_id, &range, &mut found);
     }
-    let advice = session.map_or(&[] as &[String], |session| session.context.advice());
+    let advice = session.map_or(&[] as &[String], |session| {
+        session.context.socket_buffer_warnings()
+    });
     for advice in advice {
         let (what, fix) = advice
             .split_once("; ")
-            .unwrap_or((advice, "see docs/paths.md"));
+            .unwrap_or((advice, "see docs/reference/environment.md"));
         found.warn(what, fix);
     }
     if session.is_some() && advice.is_empty() {
-        found.fine("sockets have the buffers that they ask for");
+        found.ok("socket send and receive buffers have the requested sizes");
     }
     found.into_list()
 }
 
-fn addresses(list: &[Interface], found: &mut Findings) {
+fn report_addresses(list: &[Interface], found: &mut Findings) {
     for interface in list {
         let of = format!(
             "{} {}/{}, MTU {}",
             interface.name, interface.address, interface.prefix_length, interface.mtu
         );
-        match interface.multicast || interface.loopback {
-            true => found.fine(of),
-            false => found.note_with(
+        if interface.multicast || interface.loopback {
+            found.ok(of)
+        } else {
+            found.note_with(
                 format!("{of}, without multicast"),
                 format!(
                     "sudo ip link set {} multicast on, or name the hosts behind it in ROS_STATIC_PEERS",
                     interface.name
                 ),
-            ),
+            )
         }
     }
     if !list.iter().any(|interface| !interface.loopback) {
-        found.note("this host has no network but itself");
+        found.note("this host has only the loopback interface");
     }
 }
 
-/// Whether what is sent to the group on an interface is received on it. The datagrams
-/// stay on this host (TTL 0).
-fn multicast(list: &[Interface], found: &mut Findings) {
+/// Checks that a datagram to the multicast group is received on the same interface.
+/// The datagrams stay on this host (TTL 0).
+fn check_multicast(list: &[Interface], found: &mut Findings) {
     let mut capable: Vec<&Interface> = list.iter().filter(|i| i.multicast).collect();
     capable.dedup_by_key(|interface| interface.index);
     if capable.is_empty() {
         return found.note_with(
-            "no interface carries multicast: peers of other hosts are not found by themselves",
-            "name them in ROS_STATIC_PEERS; processes of this host find each other without",
+            "no interface supports multicast: peers on other hosts are not discovered automatically",
+            "name them in ROS_STATIC_PEERS; processes of this host are discovered without it",
         );
     }
     let receiver = match UdpSocket::bind_multicast(GROUP, 0) {
         Ok(socket) => socket,
-        Err(error) => return found.error(error.to_string(), "see ss -ulpn for what has the port"),
+        Err(error) => {
+            return found.error(
+                error.to_string(),
+                "find the process that uses the port with: ss -ulpn",
+            );
+        }
     };
     let to = SocketAddrV4::new(GROUP, receiver.local_port());
     let mut waiting: Vec<&Interface> = Vec::new();
@@ -96,7 +105,7 @@ fn multicast(list: &[Interface], found: &mut Findings) {
             Err(error) => found.warn(
                 format!("multicast on {}: {error}", interface.name),
                 format!(
-                    "ip route get {GROUP} oif {}: a route and a firewall may refuse it",
+                    "check route and firewall: ip route get {GROUP} oif {}",
                     interface.name
                 ),
             ),
@@ -109,7 +118,7 @@ fn multicast(list: &[Interface], found: &mut Findings) {
             Ok(received) => waiting.retain(|interface| {
                 let is_it = received.interface_index == Some(interface.index);
                 if is_it {
-                    found.fine(format!("multicast on {} comes back", interface.name));
+                    found.ok(format!("multicast on {} is received", interface.name));
                 }
                 !is_it
             }),
@@ -118,14 +127,14 @@ fn multicast(list: &[Interface], found: &mut Findings) {
     }
     for interface in waiting {
         found.warn(
-            format!("multicast on {} does not come back", interface.name),
-            "let it through the firewall: sudo ufw allow in proto udp to 224.0.0.0/4, and from 224.0.0.0/4; or name peers in ROS_STATIC_PEERS. Between hosts: pteros doctor hello",
+            format!("multicast on {} is not received", interface.name),
+            "allow it in the firewall: sudo ufw allow in proto udp to 224.0.0.0/4, and from 224.0.0.0/4; or name peers in ROS_STATIC_PEERS. Between hosts: pteros doctor hello",
         );
     }
 }
 
-/// RTPS 2.5 §9.6.1.1: 250 ports for each domain.
-fn ports(domain_id: u32, ephemeral: &str, found: &mut Findings) {
+/// Checks the port mapping: RTPS 2.5 §9.6.1.1 gives each domain 250 ports.
+fn check_ports(domain_id: u32, ephemeral: &str, found: &mut Findings) {
     let first = 7_400 + 250 * domain_id;
     let last = (first + 249).min(65_535);
     let mut range = ephemeral
@@ -134,34 +143,34 @@ fn ports(domain_id: u32, ephemeral: &str, found: &mut Findings) {
     match (range.next(), range.next()) {
         (Some(low), Some(high)) if first <= high && low <= last => found.warn(
             format!(
-                "domain {domain_id} has ports {first} to {last}, which the kernel gives to others as well ({low} to {high})"
+                "domain {domain_id} uses ports {first} to {last}, which overlap the kernel's ephemeral ports ({low} to {high})"
             ),
             format!(
                 "choose a domain from 0 to {}, or sudo sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last}",
                 low.saturating_sub(7_650) / 250
             ),
         ),
-        _ => found.fine(format!("domain {domain_id}: UDP ports {first} to {last}")),
+        _ => found.ok(format!("domain {domain_id}: UDP ports {first} to {last}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Weight;
+    use super::super::finding::FindingSeverity;
     use super::*;
 
     #[test]
-    fn domains_whose_ports_the_kernel_gives_away_are_warned_of() {
+    fn domains_that_overlap_the_ephemeral_ports_are_reported() {
         let weight = |domain| {
             let mut found = Findings::new("network");
-            ports(domain, "32768\t60999", &mut found);
+            check_ports(domain, "32768\t60999", &mut found);
             found.into_list()[0].clone()
         };
-        assert_eq!(weight(0).weight, Weight::Fine);
-        assert_eq!(weight(100).weight, Weight::Fine);
-        assert_eq!(weight(215).weight, Weight::Fine);
+        assert_eq!(weight(0).severity, FindingSeverity::Ok);
+        assert_eq!(weight(100).severity, FindingSeverity::Ok);
+        assert_eq!(weight(215).severity, FindingSeverity::Ok);
         let found = weight(102);
-        assert_eq!(found.weight, Weight::Warning);
+        assert_eq!(found.severity, FindingSeverity::Warning);
         assert!(
             found
                 .fix

@@ -1,16 +1,16 @@
-//! `pteros doctor --report`: facts for a bug report.
+//! `pteros doctor --report`: system information for a bug report.
 
-use super::host::read;
+use super::host::read_kernel_file;
 use super::stacks;
 use crate::node::list::node_names;
 use crate::session::Session;
-use crate::topic::known::shown_topics;
+use crate::topic::lookup::shown_topics;
 use pteros::config::{Config, VARIABLES};
 use pteros::{Graph, NodeInfo};
 use pteros_net::interfaces;
 use serde_json::{Map, Value, json};
 
-/// All sections, as one document.
+/// All sections as one JSON document.
 pub fn facts(session: &Session, graph: &Graph) -> Value {
     let topics: Vec<Value> = shown_topics(session, graph, false)
         .into_iter()
@@ -40,7 +40,7 @@ pub fn facts(session: &Session, graph: &Graph) -> Value {
     })
 }
 
-/// The same for people.
+/// The same as text.
 pub fn text(facts: &Value) -> String {
     let mut text = String::new();
     for (section, content) in facts.as_object().into_iter().flatten() {
@@ -72,7 +72,7 @@ fn line(row: &Value) -> String {
         "name" => word(value),
         _ => format!("{name} {}", word(value)),
     };
-    // The name first: fields are sorted.
+    // Fields are sorted; the name comes first.
     let name = fields.get_key_value("name").map(field);
     let others = fields.iter().filter(|(name, _)| *name != "name").map(field);
     name.into_iter()
@@ -90,31 +90,31 @@ fn word(value: &Value) -> String {
 }
 
 fn platform() -> Value {
-    let release = read("/etc/os-release").unwrap_or_default();
+    let release = read_kernel_file("/etc/os-release").unwrap_or_default();
     let system = release
         .lines()
         .find_map(|line| line.strip_prefix("PRETTY_NAME="))
         .map(|name| name.trim_matches('"').to_owned());
-    let memory = read("/proc/meminfo").unwrap_or_default();
+    let memory = read_kernel_file("/proc/meminfo").unwrap_or_default();
     let memory = memory.lines().next().unwrap_or_default();
     json!({
         "system": system,
-        "kernel": read("/proc/sys/kernel/osrelease"),
-        "real_time_kernel": read("/sys/kernel/realtime").as_deref() == Some("1"),
+        "kernel": read_kernel_file("/proc/sys/kernel/osrelease"),
+        "real_time_kernel": read_kernel_file("/sys/kernel/realtime").as_deref() == Some("1"),
         "architecture": std::env::consts::ARCH,
         "processors": std::thread::available_parallelism().map_or(0, usize::from),
         "memory": memory.trim_start_matches("MemTotal:").trim(),
     })
 }
 
-/// The other processes: which stack they have, and their nodes.
+/// The other participants with their DDS implementation and nodes.
 fn participants(graph: &Graph) -> Value {
     let nodes = graph.nodes();
     let rows = graph.participants().into_iter().map(|one| {
         let own = nodes.iter().filter(|node| node.participant == one.guid);
         let own: Vec<String> = own.map(NodeInfo::fully_qualified_name).collect();
         json!({
-            "name": stacks::name(&one),
+            "name": stacks::stack_name(&one),
             "guid": one.guid.to_string(),
             "nodes": own,
         })
@@ -134,7 +134,7 @@ fn environment() -> Value {
     let mut all: Map<String, Value> = set.collect();
     if let Ok(config) = Config::from_environment() {
         let range = config.discovery_range.to_string();
-        all.insert("discovery range in force".into(), range.into());
+        all.insert("effective discovery range".into(), range.into());
     }
     Value::Object(all)
 }

@@ -1,15 +1,15 @@
-//! Which stacks the other processes have, in which versions.
+//! DDS implementations and versions of the other participants.
 
 use super::finding::Findings;
 use pteros::{Graph, NodeInfo, ParticipantInfo, ProductVersion};
 use std::collections::BTreeMap;
 
-/// Names of nodes in a line, at most.
+/// Largest number of node names in a line.
 const NODES_MAX: usize = 3;
 
-/// Names them, and what of them does not go together.
+/// Lists the implementations and reports incompatible versions.
 pub fn check(graph: &Graph, found: &mut Findings) {
-    look(
+    check_versions(
         &graph.participants(),
         &graph.nodes(),
         &ProductVersion::OURS.to_string(),
@@ -17,8 +17,8 @@ pub fn check(graph: &Graph, found: &mut Findings) {
     );
 }
 
-/// `Cyclone DDS 0.10.5`, or without what is not told.
-pub fn name(participant: &ParticipantInfo) -> String {
+/// Name and version, as `Cyclone DDS 0.10.5`; the version only if it is announced.
+pub fn stack_name(participant: &ParticipantInfo) -> String {
     let vendor = participant.vendor;
     let stack = vendor.name().map_or_else(
         || format!("vendor {:02x}.{:02x}", vendor.0[0], vendor.0[1]),
@@ -30,18 +30,23 @@ pub fn name(participant: &ParticipantInfo) -> String {
     }
 }
 
-fn look(participants: &[ParticipantInfo], nodes: &[NodeInfo], own: &str, found: &mut Findings) {
+fn check_versions(
+    participants: &[ParticipantInfo],
+    nodes: &[NodeInfo],
+    own: &str,
+    found: &mut Findings,
+) {
     let mut stacks: BTreeMap<String, Vec<&ParticipantInfo>> = BTreeMap::new();
     for one in participants {
-        stacks.entry(name(one)).or_default().push(one);
+        stacks.entry(stack_name(one)).or_default().push(one);
     }
     if stacks.is_empty() {
-        return found.note("nobody else is here");
+        return found.note("no other participants found");
     }
     let counts = stacks.iter();
     let counts = counts.map(|(stack, peers)| format!("{} of {stack}", peers.len()));
     let counts: Vec<String> = counts.collect();
-    found.fine(format!("other processes: {}", counts.join(", ")));
+    found.ok(format!("other participants: {}", counts.join(", ")));
     let ours = format!("Pteros {own}");
     let is_other = |stack: &str| {
         let is_pteros = stack == "Pteros" || stack.starts_with("Pteros ");
@@ -54,27 +59,28 @@ fn look(participants: &[ParticipantInfo], nodes: &[NodeInfo], own: &str, found: 
         let mut names: Vec<String> = whose.map(NodeInfo::fully_qualified_name).collect();
         let more = names.len().saturating_sub(NODES_MAX);
         names.truncate(NODES_MAX);
-        let mut who = match names.is_empty() {
-            true => "a process without nodes".into(),
-            false => names.join(", "),
+        let mut who = if names.is_empty() {
+            "a process without nodes".into()
+        } else {
+            names.join(", ")
         };
         if more > 0 {
             who += &format!(" and {more} more");
         }
         let version = match stack.as_str() {
-            "Pteros" => "a Pteros that is too old to tell its version",
+            "Pteros" => "a Pteros that is too old to announce its version",
             other => other,
         };
         found.warn(
-            format!("{who}: {version}, and this command is of {ours}"),
-            "build all of a robot with one version: others may do without shared memory, or without what is new",
+            format!("{who}: {version}, this command: {ours}"),
+            "build all programs of a robot with one version: others may not support shared memory or newer features",
         );
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Weight;
+    use super::super::finding::FindingSeverity;
     use super::*;
     use pteros::{Guid, VendorId};
 
@@ -89,7 +95,7 @@ mod tests {
         }
     }
 
-    fn findings(peers: &[ParticipantInfo]) -> Vec<(Weight, String)> {
+    fn findings(peers: &[ParticipantInfo]) -> Vec<(FindingSeverity, String)> {
         let nodes = peers.iter().map(|peer| NodeInfo {
             namespace: "/".into(),
             name: format!("n{}", peer.guid.prefix.0[0]),
@@ -98,13 +104,14 @@ mod tests {
         });
         let nodes: Vec<NodeInfo> = nodes.collect();
         let mut found = Findings::new("graph");
-        look(peers, &nodes, "0.1.0", &mut found);
+        check_versions(peers, &nodes, "0.1.0", &mut found);
         let list = found.into_list().into_iter();
-        list.map(|finding| (finding.weight, finding.text)).collect()
+        list.map(|finding| (finding.severity, finding.text))
+            .collect()
     }
 
     #[test]
-    fn stacks_are_named_with_their_versions_and_counted() {
+    fn implementations_are_listed_with_versions_and_counts() {
         let peers = [
             peer(1, VendorId::PTEROS, Some([0, 1, 0, 0])),
             peer(2, VendorId::CYCLONE, Some([0, 10, 5, 0])),
@@ -112,11 +119,11 @@ mod tests {
             peer(4, VendorId::FAST_DDS, None),
             peer(5, VendorId([9, 9]), None),
         ];
-        let text = "other processes: 2 of Cyclone DDS 0.10.5, 1 of Fast DDS, 1 of Pteros 0.1.0, 1 of vendor 09.09";
-        assert_eq!(findings(&peers), [(Weight::Fine, text.into())]);
+        let text = "other participants: 2 of Cyclone DDS 0.10.5, 1 of Fast DDS, 1 of Pteros 0.1.0, 1 of vendor 09.09";
+        assert_eq!(findings(&peers), [(FindingSeverity::Ok, text.into())]);
         assert_eq!(
             findings(&[]),
-            [(Weight::Note, "nobody else is here".into())]
+            [(FindingSeverity::Note, "no other participants found".into())]
         );
     }
 
@@ -129,12 +136,12 @@ mod tests {
         let found = findings(&peers);
         let warnings: Vec<&str> = found
             .iter()
-            .filter(|(weight, _)| *weight == Weight::Warning)
+            .filter(|(weight, _)| *weight == FindingSeverity::Warning)
             .map(|(_, text)| text.as_str())
             .collect();
         let expected = [
-            "/n6: a Pteros that is too old to tell its version, and this command is of Pteros 0.1.0",
-            "/n1, /n2, /n3 and 2 more: Pteros 0.2.0, and this command is of Pteros 0.1.0",
+            "/n6: a Pteros that is too old to announce its version, this command: Pteros 0.1.0",
+            "/n1, /n2, /n3 and 2 more: Pteros 0.2.0, this command: Pteros 0.1.0",
         ];
         assert_eq!(warnings, expected);
     }

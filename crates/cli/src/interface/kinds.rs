@@ -1,11 +1,11 @@
-//! The flags that choose between messages, services and actions.
+//! Flags that select messages, services and actions.
 
 use clap::Args;
 use pteros::msg::schema::InterfaceKind;
 
-/// `-m`, `-s`, `-a`; without any of them all kinds are meant.
+/// `-m`, `-s`, `-a`; none of them selects all kinds.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct KindFlags {
+pub struct InterfaceKindFlags {
     /// Only message types
     #[arg(short = 'm', long)]
     only_msgs: bool,
@@ -17,8 +17,8 @@ pub struct KindFlags {
     only_actions: bool,
 }
 
-impl KindFlags {
-    /// The chosen kinds in ROS 2's order of printing.
+impl InterfaceKindFlags {
+    /// The selected kinds in ROS 2's order.
     pub fn kinds(self) -> Vec<InterfaceKind> {
         let all = !(self.only_msgs || self.only_srvs || self.only_actions);
         [
@@ -33,7 +33,7 @@ impl KindFlags {
     }
 }
 
-/// The heading that `interface list` gives a kind, also its JSON key.
+/// The heading of a kind in `interface list`, also its JSON key.
 pub fn heading(kind: InterfaceKind) -> &'static str {
     match kind {
         InterfaceKind::Message => "Messages",

@@ -1,7 +1,7 @@
 //! `pteros interface list`.
 
-use super::kinds::{KindFlags, heading};
-use crate::shared::Shared;
+use super::kinds::{InterfaceKindFlags, heading};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Map, Value};
@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 #[derive(Debug, Args)]
 pub struct List {
     #[command(flatten)]
-    kinds: KindFlags,
+    kinds: InterfaceKindFlags,
 }
 
 impl List {
     /// Prints all known types below a heading per kind.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
         let mut text = String::new();
         let mut json = Map::new();
         for kind in self.kinds.kinds() {
@@ -28,10 +28,10 @@ impl List {
             }
             json.insert(heading(kind).to_lowercase(), Value::from(names));
         }
-        if shared.console.json {
-            shared.console.json(&Value::Object(json))?;
+        if cli.console.json {
+            cli.console.json(&Value::Object(json))?;
         } else {
-            shared.console.text(&text)?;
+            cli.console.text(&text)?;
         }
         Ok(())
     }

@@ -1,16 +1,16 @@
-//! `pteros interface`: what is known about message, service and action types.
-//! Opens no network, but where `show` asks a node.
+//! `pteros interface`: definitions of message, service and action types. It opens
+//! no network, except for `show --from`.
 
 mod kinds;
 mod list;
-pub mod named;
 mod package;
 mod packages;
 mod proto;
+mod remote;
 mod show;
-mod told;
+pub mod type_names;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -31,13 +31,13 @@ pub enum InterfaceVerb {
 
 impl InterfaceVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Show(verb) => verb.run(shared),
-            Self::Package(verb) => verb.run(shared),
-            Self::Packages(verb) => verb.run(shared),
-            Self::Proto(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Show(verb) => verb.run(cli),
+            Self::Package(verb) => verb.run(cli),
+            Self::Packages(verb) => verb.run(cli),
+            Self::Proto(verb) => verb.run(cli),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `pteros interface package`.
 
-use super::kinds::KindFlags;
-use crate::shared::Shared;
+use super::kinds::InterfaceKindFlags;
+use crate::cli_context::CliContext;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -11,21 +11,21 @@ use serde_json::json;
 #[derive(Debug, Args)]
 pub struct Package {
     #[command(flatten)]
-    kinds: KindFlags,
+    kinds: InterfaceKindFlags,
     /// Name of the ROS package (e.g. example_interfaces)
     package_name: String,
 }
 
 impl Package {
-    /// Prints the types of one package, a line each.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
+    /// Prints the types of one package, one per line.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
         let package = &self.package_name;
         if !library.packages().contains(&package.as_str()) {
             bail!(
                 "unknown package '{package}'{} Known ones: pteros interface packages; {}",
                 did_you_mean(package, library.packages()),
-                crate::shared::MORE_INTERFACES
+                crate::cli_context::MORE_INTERFACES
             );
         }
         let mut names = Vec::new();
@@ -33,11 +33,11 @@ impl Package {
             let prefix = format!("{package}/{kind}/");
             names.extend(library.names().filter(|name| name.starts_with(&prefix)));
         }
-        if shared.console.json {
-            return Ok(shared.console.json(&json!(names))?);
+        if cli.console.json {
+            return Ok(cli.console.json(&json!(names))?);
         }
         for name in names {
-            shared.console.line(name)?;
+            cli.console.line(name)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `pteros interface packages`.
 
-use super::kinds::KindFlags;
-use crate::shared::Shared;
+use super::kinds::InterfaceKindFlags;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
@@ -10,13 +10,13 @@ use serde_json::json;
 #[derive(Debug, Args)]
 pub struct Packages {
     #[command(flatten)]
-    kinds: KindFlags,
+    kinds: InterfaceKindFlags,
 }
 
 impl Packages {
-    /// Prints the packages that hold an interface of a chosen kind.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
+    /// Prints the packages that have an interface of a selected kind.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
         let infixes: Vec<String> = self
             .kinds
             .kinds()
@@ -30,11 +30,11 @@ impl Packages {
             .collect();
         packages.sort_unstable();
         packages.dedup();
-        if shared.console.json {
-            return Ok(shared.console.json(&json!(packages))?);
+        if cli.console.json {
+            return Ok(cli.console.json(&json!(packages))?);
         }
         for package in packages {
-            shared.console.line(package)?;
+            cli.console.line(package)?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! `pteros interface show`: the definition as it was written, with nested
-//! definitions indented below the fields that use them, and the type hash.
+//! `pteros interface show`: the definition, with nested definitions indented below
+//! the fields that use them, and the type hash.
 
-use crate::interface::named::{known, name_or_stdin};
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
+use crate::interface::type_names::{find_interface, name_or_stdin};
 use anyhow::Result;
 use clap::Args;
 use pteros::msg::library::InterfaceLibrary;
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 /// Arguments of `interface show`.
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Show all comments, those of nested definitions too
+    /// Print all comments, including those of nested definitions
     #[arg(long, conflicts_with = "no_comments")]
     all_comments: bool,
-    /// Show no comments and no empty lines
+    /// Print no comments and no empty lines
     #[arg(long)]
     no_comments: bool,
-    /// Ask a node that uses the type, in place of the definitions at hand
+    /// Request the type from a node that uses it, instead of the local definitions
     #[arg(long, value_name = "NODE", conflicts_with_all = ["all_comments", "no_comments"])]
     from: Option<String>,
     /// Name of the interface (e.g. example_interfaces/msg/String); "-" reads it from standard input
@@ -28,17 +28,17 @@ pub struct Show {
 
 impl Show {
     /// Prints the definition.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let type_name = name_or_stdin(self.type_name)?;
         if let Some(node) = &self.from {
-            return super::told::show(shared, node, &type_name);
+            return super::remote::show(cli, node, &type_name);
         }
-        let library = shared.library()?;
-        let name = known(&library, &type_name)?;
+        let library = cli.library()?;
+        let name = find_interface(&library, &type_name)?;
         let hash = library.type_hash(&name)?;
-        if shared.console.json {
+        if cli.console.json {
             let file = library.file(&name)?;
-            return Ok(shared.console.json(&json!({
+            return Ok(cli.console.json(&json!({
                 "name": name,
                 "kind": file.kind.to_string(),
                 "type_hash": hash.to_string(),
@@ -48,7 +48,7 @@ impl Show {
             }))?);
         }
         let mut text = String::new();
-        let listing = Listing {
+        let listing = NestedListing {
             library: &library,
             nested_comments: self.all_comments,
         };
@@ -56,19 +56,19 @@ impl Show {
         if !self.no_comments {
             text += &format!("# type hash: {hash}\n");
         }
-        shared.console.text(&text)?;
+        cli.console.text(&text)?;
         Ok(())
     }
 }
 
-struct Listing<'a> {
+struct NestedListing<'a> {
     library: &'a InterfaceLibrary,
     nested_comments: bool,
 }
 
-impl Listing<'_> {
-    /// Appends the definition of `name`, each line behind `depth` tabs. Ends,
-    /// because describing the type has refused messages that contain themselves.
+impl NestedListing<'_> {
+    /// Appends the definition of `name`, each line after `depth` tabs. It
+    /// terminates, since describing the type has refused recursive messages.
     fn write(&self, name: &str, comments: bool, depth: usize, out: &mut String) -> Result<()> {
         let file = self.library.file(name)?;
         let text = self.library.text(name).unwrap_or_default();
@@ -171,7 +171,7 @@ mod tests {
     use super::without_comment;
 
     #[test]
-    fn a_hash_inside_quotes_is_no_comment() {
+    fn a_hash_inside_quotes_does_not_start_a_comment() {
         assert_eq!(without_comment("int8 a # b"), "int8 a");
         assert_eq!(without_comment("# only"), "");
         assert_eq!(

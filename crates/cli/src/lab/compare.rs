@@ -1,7 +1,7 @@
 //! `pteros lab compare`.
 
-use crate::outcome::Failed;
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::compare::compare;
@@ -21,27 +21,25 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Prints what differs beyond noise.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Prints the differences beyond noise.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let found = compare(&Store::open(&self.before)?, &Store::open(&self.after)?)?;
-        if shared.console.json {
-            let row = |row: &Vec<pteros_lab::exhibit::Entry>| -> Value {
+        if cli.console.json {
+            let row = |row: &Vec<pteros_lab::report_items::TableEntry>| -> Value {
                 row.iter().map(|entry| json!(entry.text)).collect()
             };
             let rows: Vec<Value> = found.table.rows.iter().map(row).collect();
-            shared.console.json(&json!({
-                "figures": found.cells, "better": found.better, "worse": found.worse,
+            cli.console.json(&json!({
+                "figures": found.configurations, "better": found.better, "worse": found.worse,
                 "columns": found.table.columns, "rows": rows,
             }))?;
         } else {
             if !found.table.rows.is_empty() {
-                shared
-                    .console
-                    .text(&pteros_lab::report::table(&found.table))?;
+                cli.console.text(&pteros_lab::report::table(&found.table))?;
             }
-            shared.console.line(format!(
+            cli.console.line(format!(
                 "{} figures in both runs: {} better, {} worse, the others within noise",
-                found.cells, found.better, found.worse
+                found.configurations, found.better, found.worse
             ))?;
         }
         match found.worse {

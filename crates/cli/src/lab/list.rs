@@ -1,6 +1,6 @@
 //! `pteros lab list`.
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::experiments::ALL;
@@ -12,28 +12,28 @@ pub struct List {}
 
 impl List {
     /// Prints the experiments by paper.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        if shared.console.json {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        if cli.console.json {
             let all: Vec<Value> = ALL
                 .iter()
                 .map(|e| {
                     json!({
-                        "id": e.id, "title": e.title, "shows": e.shows, "asks": e.asks,
+                        "id": e.id, "title": e.title, "shows": e.reproduces, "asks": e.question,
                         "paper": e.paper.citation(),
                     })
                 })
                 .collect();
-            return Ok(shared.console.json(&json!(all))?);
+            return Ok(cli.console.json(&json!(all))?);
         }
         let mut paper = None;
         for experiment in ALL {
             if paper != Some(experiment.paper) {
                 paper = Some(experiment.paper);
-                shared.console.line(experiment.paper.citation())?;
+                cli.console.line(experiment.paper.citation())?;
             }
-            shared.console.line(format!(
+            cli.console.line(format!(
                 "  \x1b[1m{:<6}\x1b[0m {} ({})",
-                experiment.id, experiment.title, experiment.shows
+                experiment.id, experiment.title, experiment.reproduces
             ))?;
         }
         Ok(())

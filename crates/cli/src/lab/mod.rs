@@ -1,4 +1,4 @@
-//! `pteros lab`: published measurements, repeated, beside real peers.
+//! `pteros lab`: repeats published measurements, with other stacks for comparison.
 
 mod compare;
 mod list;
@@ -6,7 +6,7 @@ mod report;
 mod run;
 mod topology;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -17,9 +17,10 @@ pub enum LabVerb {
     List(list::List),
     /// Measure experiments beside other stacks, and report
     Run(run::Run),
-    /// Write the report of a run anew, and print its summary
+    /// Write the report of a run again, and print its summary
     Report(report::Report),
-    /// Say what became better or worse from one run to another; exit code 1 if anything became worse
+    /// Show what became better or worse between two runs; exit code 1 if anything
+    /// became worse
     Compare(compare::Compare),
     /// Run a graph of nodes from ros2-performance's JSON files, and measure it
     #[command(arg_required_else_help = true)]
@@ -28,13 +29,13 @@ pub enum LabVerb {
 
 impl LabVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Run(verb) => verb.run(shared),
-            Self::Report(verb) => verb.run(shared),
-            Self::Compare(verb) => verb.run(shared),
-            Self::Topology(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Run(verb) => verb.run(cli),
+            Self::Report(verb) => verb.run(cli),
+            Self::Compare(verb) => verb.run(cli),
+            Self::Topology(verb) => verb.run(cli),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `pteros lab report`.
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::report::{Report as Loaded, summary};
@@ -17,19 +17,18 @@ pub struct Report {
 
 impl Report {
     /// Writes report.html and results.json from the raw samples, and prints the summary.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let store = Store::open(&self.folder)?;
         let report = Loaded::load(&store)?;
-        // Whoever may only read, or has a full disk, still gets the summary.
+        // On a read-only or full disk the summary is printed nevertheless.
         if let Err(error) = report.write(&store) {
-            shared
-                .console
-                .remark(format!("the page is as it was: {error:#}"));
+            cli.console
+                .note(format!("the report is not updated: {error:#}"));
         }
-        if shared.console.json {
+        if cli.console.json {
             let text = store.read("results.json").unwrap_or_default();
-            return Ok(shared.console.text(&text)?);
+            return Ok(cli.console.text(&text)?);
         }
-        Ok(shared.console.text(&summary(&report))?)
+        Ok(cli.console.text(&summary(&report))?)
     }
 }

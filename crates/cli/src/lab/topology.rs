@@ -1,7 +1,7 @@
 //! `pteros lab topology`: graphs of nodes from JSON files, run and measured.
 
-use crate::outcome::Interrupted;
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::suggest::did_you_mean;
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Nodes that a generated file may have.
+/// Largest number of nodes in a generated file.
 const NODES_MAX: usize = 1_000;
 
 /// Run a graph of nodes from ros2-performance's JSON files, and measure it
@@ -26,25 +26,25 @@ pub struct TopologyVerb {
     /// Topology files, JSON
     #[arg(value_name = "FILE", required_unless_present = "generate")]
     files: Vec<PathBuf>,
-    /// Seconds for which messages flow
+    /// Duration of the measurement in seconds
     #[arg(short = 't', long, value_name = "SECONDS", default_value_t = 5.0)]
     duration: f64,
     /// One process for all files
     #[arg(long, conflicts_with = "processes")]
     composed: bool,
-    /// A process for each node
+    /// One process per node
     #[arg(long)]
     processes: bool,
-    /// Serialize messages within a process, too
+    /// Serialize messages within a process too
     #[arg(long)]
     no_intra_process: bool,
-    /// Threads of each executor
+    /// Number of threads per executor
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,
     /// Folder for tables, events and samples
     #[arg(long, value_name = "DIR", default_value = "topology_log")]
     out: PathBuf,
-    /// Only read the files and say what is wrong or strange in them
+    /// Only read the files and print errors and warnings
     #[arg(long)]
     check: bool,
     /// Print a file: chain, star, fan-in or all-to-all, and its number of nodes
@@ -68,33 +68,33 @@ pub struct TopologyVerb {
 
 impl TopologyVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let mut library = shared.library()?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let mut library = cli.library()?;
         topology::add_to(&mut library);
         if let [shape, number] = self.generate.as_slice() {
-            return self.generate(shared, shape, number);
+            return self.generate(cli, shape, number);
         }
         let (topologies, warnings) = topology::check(&self.files, &library)?;
         for warning in &warnings {
-            shared.console.remark(format!("warning: {warning}"));
+            cli.console.note(format!("warning: {warning}"));
         }
         if self.check {
             let nodes: usize = topologies.iter().map(|one| one.nodes.len()).sum();
             let files = self.files.len();
-            if shared.console.json {
-                let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-                let answer = json!({ "files": files, "nodes": nodes, "warnings": told });
-                return Ok(shared.console.json(&answer)?);
+            if cli.console.json {
+                let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+                let output = json!({ "files": files, "nodes": nodes, "warnings": texts });
+                return Ok(cli.console.json(&output)?);
             }
             let text = format!("{files} files with {nodes} nodes can run");
-            return Ok(shared.console.line(text)?);
+            return Ok(cli.console.line(text)?);
         }
-        let options = self.options(shared)?;
-        let console = shared.console;
+        let options = self.options(cli)?;
+        let console = cli.console;
         let seconds = self.duration;
         let mut began = |processes| {
-            console.remark(format!(
-                "{processes} processes have met; measuring for {seconds} s"
+            console.note(format!(
+                "{processes} processes have discovered each other; measuring for {seconds} s"
             ));
         };
         let outcome = topology::run(&self.files, &library, &options, &mut began)?;
@@ -107,18 +107,19 @@ impl TopologyVerb {
             let out = options.out.display();
             console.line(format!("{text}\nTables, events and samples: {out}"))?;
         }
-        match outcome.interrupted {
-            true => Err(Interrupted.into()),
-            false => Ok(()),
+        if outcome.interrupted {
+            Err(Interrupted.into())
+        } else {
+            Ok(())
         }
     }
 
-    fn options(&self, shared: &Shared) -> Result<RunOptions> {
+    fn options(&self, cli: &CliContext) -> Result<RunOptions> {
         if !(0.1..=1e6).contains(&self.duration) {
-            bail!("--duration {}: say 0.1 to 1000000 seconds", self.duration);
+            bail!("--duration {}: give 0.1 to 1000000 seconds", self.duration);
         }
         Ok(RunOptions {
-            worker: Worker::find()?.of_topology(&shared.interface_folders),
+            worker: Worker::find()?.of_topology(&cli.interface_folders),
             duration: Duration::from_secs_f64(self.duration),
             division: match (self.composed, self.processes) {
                 (true, _) => Division::Composed,
@@ -132,7 +133,7 @@ impl TopologyVerb {
         })
     }
 
-    fn generate(&self, shared: &Shared, shape: &str, number: &str) -> Result<()> {
+    fn generate(&self, cli: &CliContext, shape: &str, number: &str) -> Result<()> {
         let shapes = Shape::ALL.iter();
         let Some((_, shape)) = shapes.clone().find(|(name, _)| *name == shape) else {
             let hint = did_you_mean(shape, shapes.clone().map(|(name, _)| *name));
@@ -144,21 +145,21 @@ impl TopologyVerb {
         };
         let nodes = number.parse().ok().filter(|n| (2..=NODES_MAX).contains(n));
         let Some(nodes) = nodes else {
-            bail!("--generate … {number}: say how many nodes, 2 to {NODES_MAX}");
+            bail!("--generate … {number}: give the number of nodes, 2 to {NODES_MAX}");
         };
         if !(0.001..=1e6).contains(&self.rate) {
             bail!(
-                "--rate {}: say 0.001 to 1000000 messages a second",
+                "--rate {}: give 0.001 to 1000000 messages per second",
                 self.rate
             );
         }
         let value = topology::generate(*shape, nodes, &self.ty, self.rate, self.size);
-        // A type that nobody knows is said here, not when the file is run.
+        // An unknown type is reported here, not when the file is run.
         let text = value.to_string();
-        let mut library = shared.library()?;
+        let mut library = cli.library()?;
         topology::add_to(&mut library);
         let name = "the generated file".as_ref();
         topology::Topology::parse(name, &text, &library)?;
-        Ok(shared.console.json(&value)?)
+        Ok(cli.console.json(&value)?)
     }
 }

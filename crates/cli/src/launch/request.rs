@@ -1,38 +1,38 @@
-//! Which file, and with what.
+//! Launch request from the command line: the file and its arguments.
 
 use super::Launch;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros_component::Index;
+use pteros_container::ComponentIndex;
 use pteros_launch::run::LogFolder;
-use pteros_launch::{Packages, Request};
+use pteros_launch::{LaunchRequest, Packages};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A launch file and its arguments.
 #[derive(Debug, Args)]
-pub struct What {
+pub struct LaunchTarget {
     /// A launch file; or a package and the name of a launch file in it
     #[arg(required = true, value_name = "FILE | PACKAGE FILE")]
     file: Vec<String>,
 }
 
-/// Ends of launch files' names.
-const ENDS: [&str; 3] = [".xml", ".yaml", ".yml"];
+/// File name extensions of launch files.
+const EXTENSIONS: [&str; 3] = [".xml", ".yaml", ".yml"];
 
 impl Launch {
-    /// What is to be read.
-    pub fn request(&self) -> Result<Request> {
+    /// The launch request.
+    pub fn request(&self) -> Result<LaunchRequest> {
         let mut environment = environment();
         if self.show_all_subprocesses_output {
             environment.insert("OVERRIDE_LAUNCH_PROCESS_OUTPUT".into(), "both".into());
         }
-        let components = Index::from_environment();
+        let components = ComponentIndex::from_environment();
         let packages = packages(&components);
         let is_assignment = |word: &&String| word.contains(":=");
         let names: Vec<&String> = self
-            .what
+            .target
             .file
             .iter()
             .filter(|w| !is_assignment(w))
@@ -40,12 +40,12 @@ impl Launch {
         let file = match names.as_slice() {
             [file] => PathBuf::from(file),
             [file, word] if is_launch_file(file) => bail!(
-                "'{word}' is no argument of {file}; write NAME:=VALUE (pteros launch {file} --show-args lists them)"
+                "'{word}' is not an argument of {file}; write NAME:=VALUE (pteros launch {file} --show-args lists them)"
             ),
-            [package, file] => in_package(&packages, package, file)?,
+            [package, file] => find_in_package(&packages, package, file)?,
             [] => bail!("no launch file; write pteros launch FILE, or PACKAGE FILE"),
             [_, _, word, ..] => {
-                bail!("'{word}' is no argument of a launch file; write NAME:=VALUE")
+                bail!("'{word}' is not an argument of a launch file; write NAME:=VALUE")
             }
         };
         if let [package] = names.as_slice()
@@ -55,10 +55,10 @@ impl Launch {
             bail!("there is no launch file '{package}'; write its path, or PACKAGE FILE");
         }
         let mut arguments = Vec::new();
-        for word in self.what.file.iter().filter(is_assignment) {
+        for word in self.target.file.iter().filter(is_assignment) {
             let (name, value) = word.split_once(":=").unwrap_or((word, ""));
             if name.is_empty() {
-                bail!("'{word}' names no argument; write NAME:=VALUE");
+                bail!("'{word}' has no argument name; write NAME:=VALUE");
             }
             arguments.push((name.to_owned(), value.to_owned()));
         }
@@ -72,7 +72,7 @@ impl Launch {
         let host = host();
         let process = std::process::id();
         let log_folder = LogFolder::new(&environment, &host, process);
-        Ok(Request {
+        Ok(LaunchRequest {
             file,
             arguments,
             log_folder: log_folder.path().to_owned(),
@@ -85,12 +85,12 @@ impl Launch {
     }
 }
 
-/// Whether a word is the path of a file that is there, and so no package.
+/// Whether a word is the path of an existing launch file, and so not a package.
 fn is_launch_file(word: &str) -> bool {
-    ENDS.iter().any(|end| word.ends_with(end)) && Path::new(word).is_file()
+    EXTENSIONS.iter().any(|end| word.ends_with(end)) && Path::new(word).is_file()
 }
 
-/// This process's environment; what is no UTF-8 is read with replacement
+/// The environment of this process. Invalid UTF-8 is read with replacement
 /// characters.
 pub fn environment() -> BTreeMap<String, String> {
     let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
@@ -100,7 +100,7 @@ pub fn environment() -> BTreeMap<String, String> {
 }
 
 /// Installed packages, and those of the Cargo workspace of the current folder.
-pub fn packages(components: &Index) -> Packages {
+pub fn packages(components: &ComponentIndex) -> Packages {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     Packages::new(components, target).with_workspace_of(Path::new("."))
 }
@@ -111,8 +111,8 @@ fn host() -> String {
     name.map_or_else(|_| "localhost".into(), |name| name.trim().to_owned())
 }
 
-/// A launch file by name anywhere in a package's share.
-fn in_package(packages: &Packages, package: &str, name: &str) -> Result<PathBuf> {
+/// Finds a launch file by name below the share folder of a package.
+fn find_in_package(packages: &Packages, package: &str, name: &str) -> Result<PathBuf> {
     let found = packages.find(package).map_err(anyhow::Error::msg)?;
     let mut files = Vec::new();
     collect(&found.share, 0, &mut files);
@@ -138,7 +138,7 @@ fn in_package(packages: &Packages, package: &str, name: &str) -> Result<PathBuf>
     }
 }
 
-/// Launch files below a folder; what Cargo builds is left out.
+/// Collects the launch files below a folder, except cargo's build folder.
 fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     const DEPTH_MAX: usize = 6;
     let Ok(entries) = std::fs::read_dir(folder) else {
@@ -152,7 +152,7 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             if depth < DEPTH_MAX && name != "target" && !name.starts_with('.') {
                 collect(&path, depth + 1, files);
             }
-        } else if name.contains("launch") && ENDS.iter().any(|end| name.ends_with(end)) {
+        } else if name.contains("launch") && EXTENSIONS.iter().any(|end| name.ends_with(end)) {
             files.push(path);
         }
     }

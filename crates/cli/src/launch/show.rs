@@ -1,39 +1,43 @@
-//! What a launch file would do, or what is wrong with it.
+//! Output of `--check`, `--show-args`, `--dry-run` and of launch file errors.
 
-use crate::outcome::Failed;
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
 use anyhow::{Result, bail};
-use pteros_launch::plan::{Argument, Level, Process, Step, TimerClock};
-use pteros_launch::{Faults, Plan, Request};
+use pteros_launch::plan::{LaunchArgument, LogLevel, PlanStep, ProcessSpec, TimerClock};
+use pteros_launch::{LaunchFileErrors, LaunchPlan, LaunchRequest};
 use serde_json::json;
 
-/// Every fault as a line of its own.
-pub fn faults(shared: &Shared, request: &Request, faults: &Faults) -> Result<()> {
-    if shared.console.json {
-        let list = faults.iter().map(|fault| {
-            let place = fault.place.as_ref();
+/// Prints one line per error.
+pub fn print_errors(
+    cli: &CliContext,
+    request: &LaunchRequest,
+    errors: &LaunchFileErrors,
+) -> Result<()> {
+    if cli.console.json {
+        let list = errors.iter().map(|error| {
+            let place = error.location.as_ref();
             json!({
                 "file": place.map(|place| place.file.display().to_string()),
                 "line": place.map(|place| place.line),
                 "column": place.map(|place| place.column),
-                "message": fault.message,
+                "message": error.message,
             })
         });
         let list: Vec<_> = list.collect();
-        shared.console.json(&json!({
+        cli.console.json(&json!({
             "file": request.file.display().to_string(),
             "ok": false,
             "faults": list,
-            "more": faults.more(),
+            "more": errors.more(),
         }))?;
         return Err(Failed.into());
     }
-    bail!("{faults}")
+    bail!("{errors}")
 }
 
-/// That nothing is wrong.
-pub fn checked(shared: &Shared, plan: &Plan) -> Result<()> {
-    let console = shared.console;
+/// Reports that the launch file has no errors.
+pub fn print_checked(cli: &CliContext, plan: &LaunchPlan) -> Result<()> {
+    let console = cli.console;
     let file = plan.file.display().to_string();
     let count = plan.processes().len();
     if console.json {
@@ -42,25 +46,25 @@ pub fn checked(shared: &Shared, plan: &Plan) -> Result<()> {
             "ok": true,
             "faults": [],
             "more": 0,
-            "remarks": plan.remarks,
+            "remarks": plan.notes,
             "processes": count,
         }))?);
     }
     let files = plan.files.len();
     Ok(console.line(format!(
-        "{file}: nothing is wrong; {count} processes, {files} files"
+        "{file}: no errors; {count} processes, {files} files"
     ))?)
 }
 
-/// The declared arguments, as `ros2 launch --show-args` has them.
-pub fn arguments(shared: &Shared, request: &Request) -> Result<()> {
-    let arguments = match Plan::arguments(request) {
+/// Prints the declared arguments as `ros2 launch --show-args` does.
+pub fn print_arguments(cli: &CliContext, request: &LaunchRequest) -> Result<()> {
+    let arguments = match LaunchPlan::arguments(request) {
         Ok(arguments) => arguments,
-        Err(found) => return faults(shared, request, &found),
+        Err(found) => return print_errors(cli, request, &found),
     };
-    let console = shared.console;
+    let console = cli.console;
     if console.json {
-        let rows: Vec<_> = arguments.iter().map(Argument::to_json).collect();
+        let rows: Vec<_> = arguments.iter().map(LaunchArgument::to_json).collect();
         return Ok(console.json(&json!(rows))?);
     }
     if arguments.is_empty() {
@@ -88,9 +92,9 @@ pub fn arguments(shared: &Shared, request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// What would be started.
-pub fn plan(shared: &Shared, plan: &Plan, request: &Request) -> Result<()> {
-    let console = shared.console;
+/// Prints the plan.
+pub fn print_plan(cli: &CliContext, plan: &LaunchPlan, request: &LaunchRequest) -> Result<()> {
+    let console = cli.console;
     if console.json {
         return Ok(console.json(&plan.to_json(&request.environment))?);
     }
@@ -99,61 +103,64 @@ pub fn plan(shared: &Shared, plan: &Plan, request: &Request) -> Result<()> {
         let value = argument.value.as_deref().unwrap_or("");
         console.line(format!("  argument {} = {value}", argument.name))?;
     }
-    steps(shared, &plan.steps, "  ")
+    print_steps(cli, &plan.steps, "  ")
 }
 
-fn steps(shared: &Shared, list: &[Step], indent: &str) -> Result<()> {
-    let console = shared.console;
+fn print_steps(cli: &CliContext, list: &[PlanStep], indent: &str) -> Result<()> {
+    let console = cli.console;
     let deeper = format!("{indent}  ");
     for step in list {
         match step {
-            Step::Start(one) => process(shared, one, indent)?,
-            Step::Load(load) => {
+            PlanStep::Start(one) => print_process(cli, one, indent)?,
+            PlanStep::Load(load) => {
                 console.line(format!("{indent}load into {}", load.container))?;
                 for component in &load.components {
                     let name = format!("{}/{}", component.namespace, component.name);
                     console.line(format!("{deeper}{} as {name}", component.class))?;
                 }
             }
-            Step::Timer(timer) => {
+            PlanStep::Timer(timer) => {
                 let seconds = timer.period.as_secs_f64();
                 let clock = match timer.clock {
                     TimerClock::Steady => "",
                     TimerClock::Ros { .. } => " of ROS time",
                 };
                 console.line(format!("{indent}after {seconds} s{clock}"))?;
-                steps(shared, &timer.steps, &deeper)?;
+                print_steps(cli, &timer.steps, &deeper)?;
             }
-            Step::Log(log) => {
+            PlanStep::Log(log) => {
                 let level = match log.level {
-                    Level::Info => String::new(),
+                    LogLevel::Info => String::new(),
                     other => format!(" ({})", other.label()),
                 };
-                console.line(format!("{indent}say{level}: {}", log.text))?;
+                console.line(format!("{indent}log{level}: {}", log.text))?;
             }
-            Step::Shutdown(stop) => console.line(format!("{indent}shut down: {}", stop.reason))?,
+            PlanStep::Shutdown(stop) => {
+                console.line(format!("{indent}shut down: {}", stop.reason))?
+            }
         }
     }
     Ok(())
 }
 
-fn process(shared: &Shared, process: &Process, indent: &str) -> Result<()> {
-    let console = shared.console;
-    let words: Vec<String> = process.words.iter().map(|word| quoted(word)).collect();
+fn print_process(cli: &CliContext, process: &ProcessSpec, indent: &str) -> Result<()> {
+    let console = cli.console;
+    let words: Vec<String> = process.command.iter().map(|word| quoted(word)).collect();
     console.line(format!("{indent}start {}", process.name))?;
     console.line(format!("{indent}  {}", words.join(" ")))?;
     if !process.on_exit.is_empty() {
-        console.line(format!("{indent}  when it has ended"))?;
-        steps(shared, &process.on_exit, &format!("{indent}    "))?;
+        console.line(format!("{indent}  when it has exited"))?;
+        print_steps(cli, &process.on_exit, &format!("{indent}    "))?;
     }
     Ok(())
 }
 
-/// A word as one would type it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:=~@%+,".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

@@ -1,20 +1,20 @@
 //! `pteros lifecycle get`.
 
-use super::known::{interrupted, managed_node, managed_nodes};
-use crate::outcome::{Failed, Interrupted};
+use super::lookup::{find_managed_node, interrupted, managed_nodes};
+use crate::cli_context::CliContext;
+use crate::exit_errors::{Failed, Interrupted};
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
-use crate::values::positive_seconds;
+use crate::value_parsers::positive_seconds;
 use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::lifecycle_msgs::msg::State;
 use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetState_Request, GetState_Response};
-use pteros::{Call, CallError, Client};
+use pteros::{CallError, Client, ResponseFuture};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// How long one wait lasts before Ctrl-C is looked at again.
-const SLICE: Duration = Duration::from_millis(50);
+/// Period between two checks for Ctrl-C.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Arguments of `lifecycle get`.
 #[derive(Debug, Args)]
@@ -24,28 +24,29 @@ pub struct Get {
     /// Consider hidden nodes as well
     #[arg(long)]
     include_hidden_nodes: bool,
-    /// Give up on nodes that do not answer for longer
+    /// Timeout for the response of a node
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = positive_seconds)]
     timeout: Duration,
     /// Full name of the node (e.g. /talker) [default: all managed nodes]
     node_name: Option<String>,
 }
 
-/// A node that is asked for its state.
-struct Asked {
+/// A request for the state of a node.
+struct StateQuery {
     node: String,
     client: Client<GetState>,
-    call: Option<Call<GetState_Response>>,
-    answer: Option<Result<State, CallError>>,
+    call: Option<ResponseFuture<GetState_Response>>,
+    response: Option<Result<State, CallError>>,
 }
 
 impl Get {
-    /// Prints the state of one node, or of all, which are asked at once.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the state of one node, or of all nodes, which are queried
+    /// concurrently.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let nodes = match &self.node_name {
-            Some(name) => vec![managed_node(
+            Some(name) => vec![find_managed_node(
                 &session,
                 &graph,
                 name,
@@ -53,26 +54,26 @@ impl Get {
             )?],
             None => managed_nodes(&graph, self.include_hidden_nodes),
         };
-        let states = ask_all(&session, nodes, self.timeout)?;
-        let console = shared.console;
+        let states = query_all(&session, nodes, self.timeout)?;
+        let console = cli.console;
         let mut rows = Vec::new();
         let mut failed = false;
-        for Asked { node, answer, .. } in states {
-            let answer = answer.unwrap_or_else(|| {
+        for StateQuery { node, response, .. } in states {
+            let response = response.unwrap_or_else(|| {
                 Err(CallError::TimedOut {
                     service: format!("{node}/get_state"),
                     waited_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
                 })
             });
             let (one, json) = (self.node_name.is_some(), console.json);
-            match answer {
+            match response {
                 Err(error) if one => return Err(interrupted(error)),
                 Err(error) if json => {
                     rows.push(json!({ "name": node, "error": error.to_string() }))
                 }
                 Err(error) => {
                     failed = true;
-                    console.remark(format!(
+                    console.note(format!(
                         "Exception while calling service of node '{node}': {error}"
                     ));
                 }
@@ -84,54 +85,51 @@ impl Get {
             }
         }
         if console.json {
-            let answer = match self.node_name {
+            let response = match self.node_name {
                 Some(_) => rows.pop().unwrap_or_default(),
                 None => Value::from(rows),
             };
-            console.json(&answer)?;
+            console.json(&response)?;
         }
-        match failed {
-            true => Err(Failed.into()),
-            false => Ok(()),
-        }
+        if failed { Err(Failed.into()) } else { Ok(()) }
     }
 }
 
-fn ask_all(session: &Session, nodes: Vec<String>, timeout: Duration) -> Result<Vec<Asked>> {
-    let mut asked = Vec::new();
+fn query_all(session: &Session, nodes: Vec<String>, timeout: Duration) -> Result<Vec<StateQuery>> {
+    let mut queries = Vec::new();
     for node in nodes {
         let client = session
             .node
             .create_client::<GetState>(&format!("{node}/get_state"))?;
-        asked.push(Asked {
+        queries.push(StateQuery {
             node,
             client,
             call: None,
-            answer: None,
+            response: None,
         });
     }
     let end = Instant::now() + timeout;
-    while asked.iter().any(|one| one.answer.is_none()) && Instant::now() < end {
+    while queries.iter().any(|one| one.response.is_none()) && Instant::now() < end {
         if session.context.is_shut_down() {
             return Err(Interrupted.into());
         }
-        for one in &mut asked {
-            if one.answer.is_some() {
+        for one in &mut queries {
+            if one.response.is_some() {
                 continue;
             }
             match &mut one.call {
-                None if one.client.is_ready() => {
+                None if one.client.service_is_ready() => {
                     one.call = Some(one.client.call_async(&GetState_Request {})?);
                 }
                 None => {}
                 Some(call) => {
                     let state =
                         |sample: pteros::Sample<GetState_Response>| sample.current_state.clone();
-                    one.answer = call.take().map(|answer| answer.map(state));
+                    one.response = call.take().map(|response| response.map(state));
                 }
             }
         }
-        session.spin_once(SLICE.min(end.saturating_duration_since(Instant::now())));
+        session.spin_once(POLL_PERIOD.min(end.saturating_duration_since(Instant::now())));
     }
-    Ok(asked)
+    Ok(queries)
 }

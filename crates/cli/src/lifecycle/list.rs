@@ -1,9 +1,9 @@
 //! `pteros lifecycle list`.
 
-use super::known::{managed_node, transitions};
+use super::lookup::{available_transitions, find_managed_node};
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
-use crate::values::positive_seconds;
+use crate::value_parsers::positive_seconds;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
@@ -17,10 +17,10 @@ pub struct List {
     /// Consider hidden nodes as well
     #[arg(long)]
     include_hidden_nodes: bool,
-    /// Show all transitions that there are, not only those from the present state
+    /// Show all transitions, not only those of the current state
     #[arg(short = 'a', long)]
     all: bool,
-    /// Give up when the node does not answer for longer
+    /// Timeout for the response of the node
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = positive_seconds)]
     timeout: Duration,
     /// Full name of the node (e.g. /talker)
@@ -28,13 +28,13 @@ pub struct List {
 }
 
 impl List {
-    /// Prints transitions with their start and goal.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints transitions with their start and goal states.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
-        let node = managed_node(&session, &graph, &self.node_name, self.include_hidden_nodes)?;
-        let found = transitions(&session, &node, self.all, self.timeout)?;
-        let console = shared.console;
+        let node = find_managed_node(&session, &graph, &self.node_name, self.include_hidden_nodes)?;
+        let found = available_transitions(&session, &node, self.all, self.timeout)?;
+        let console = cli.console;
         if console.json {
             let state = |state: &pteros::interfaces::lifecycle_msgs::msg::State| json!({ "id": state.id, "label": state.label });
             let rows = found.iter().map(|row| {

@@ -1,13 +1,13 @@
-//! `pteros lifecycle`: look at and change the states of managed nodes.
+//! `pteros lifecycle`: shows and changes the states of managed nodes.
 
 mod get;
-mod known;
 mod list;
+mod lookup;
 mod nodes;
 mod set;
 mod supervise;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -18,9 +18,9 @@ pub enum LifecycleVerb {
     Nodes(nodes::Nodes),
     /// Print the state of a managed node, or of all
     Get(get::Get),
-    /// List the transitions that a managed node can make
+    /// List the available transitions of a managed node
     List(list::List),
-    /// Ask a managed node for a transition
+    /// Trigger a transition of a managed node
     Set(set::Set),
     /// Bring managed nodes up in order and keep them up
     Supervise(supervise::Supervise),
@@ -28,13 +28,13 @@ pub enum LifecycleVerb {
 
 impl LifecycleVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::Nodes(verb) => verb.run(shared),
-            Self::Get(verb) => verb.run(shared),
-            Self::List(verb) => verb.run(shared),
-            Self::Set(verb) => verb.run(shared),
-            Self::Supervise(verb) => verb.run(shared),
+            Self::Nodes(verb) => verb.run(cli),
+            Self::Get(verb) => verb.run(cli),
+            Self::List(verb) => verb.run(cli),
+            Self::Set(verb) => verb.run(cli),
+            Self::Supervise(verb) => verb.run(cli),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `pteros lifecycle nodes`.
 
-use super::known::managed_nodes;
+use super::lookup::managed_nodes;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 
@@ -14,17 +14,17 @@ pub struct Nodes {
     /// Include hidden nodes
     #[arg(short = 'a', long)]
     all: bool,
-    /// Only print how many there are
+    /// Only print how many nodes there are
     #[arg(short = 'c', long)]
     count_nodes: bool,
 }
 
 impl Nodes {
     /// Prints the managed nodes' full names, sorted.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let names = managed_nodes(&graph, self.all);
-        Ok(shared.console.names(&names, self.count_nodes)?)
+        Ok(cli.console.names(&names, self.count_nodes)?)
     }
 }

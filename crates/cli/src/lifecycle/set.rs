@@ -1,10 +1,10 @@
 //! `pteros lifecycle set`.
 
-use super::known::{ask, managed_node, transitions};
-use crate::outcome::Failed;
+use super::lookup::{available_transitions, call, find_managed_node};
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
-use crate::values::positive_seconds;
+use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::interfaces::lifecycle_msgs::msg::Transition;
@@ -14,8 +14,8 @@ use pteros::interfaces::lifecycle_msgs::srv::{
 use serde_json::json;
 use std::time::Duration;
 
-/// How long a question may take, as opposed to a transition.
-const QUESTION: Duration = Duration::from_secs(5);
+/// Timeout of a query, as opposed to a transition.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Arguments of `lifecycle set`.
 #[derive(Debug, Args)]
@@ -35,13 +35,13 @@ pub struct Set {
 }
 
 impl Set {
-    /// Asks for the transition and waits for its end.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Requests the transition and waits for its end.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
-        let node = managed_node(&session, &graph, &self.node_name, self.include_hidden_nodes)?;
-        let question = self.timeout.unwrap_or(QUESTION).min(QUESTION);
-        let possible: Vec<Transition> = transitions(&session, &node, false, question)?
+        let node = find_managed_node(&session, &graph, &self.node_name, self.include_hidden_nodes)?;
+        let question = self.timeout.unwrap_or(QUERY_TIMEOUT).min(QUERY_TIMEOUT);
+        let possible: Vec<Transition> = available_transitions(&session, &node, false, question)?
             .into_iter()
             .map(|row| row.transition)
             .collect();
@@ -53,9 +53,10 @@ impl Set {
         let Some(transition) = found.cloned() else {
             let row = |t: &Transition| format!("\n- {} [{}]", t.label, t.id);
             let rows: String = possible.iter().map(row).collect();
-            let rows = match rows.is_empty() {
-                true => " none".into(),
-                false => rows,
+            let rows = if rows.is_empty() {
+                " none".into()
+            } else {
+                rows
             };
             bail!(
                 "Unknown transition requested, '{}'; available ones are:{rows}",
@@ -65,11 +66,11 @@ impl Set {
         let request = ChangeState_Request {
             transition: transition.clone(),
         };
-        let patience = self.timeout.unwrap_or(Duration::MAX);
+        let timeout = self.timeout.unwrap_or(Duration::MAX);
         let success =
-            ask::<ChangeState>(&session, &node, "change_state", &request, patience)?.success;
-        let console = shared.console;
-        let state = ask::<GetState>(&session, &node, "get_state", &GetState_Request {}, question)?;
+            call::<ChangeState>(&session, &node, "change_state", &request, timeout)?.success;
+        let console = cli.console;
+        let state = call::<GetState>(&session, &node, "get_state", &GetState_Request {}, question)?;
         let state = &state.current_state;
         if console.json {
             console.json(&json!({
@@ -81,14 +82,11 @@ impl Set {
         } else if success {
             console.line("Transitioning successful")?;
         } else {
-            console.remark(format!(
-                "Transitioning failed: {node} is {} [{}]; its log says why",
+            console.note(format!(
+                "Transitioning failed: {node} is {} [{}]; see its log for the reason",
                 state.label, state.id
             ));
         }
-        match success {
-            true => Ok(()),
-            false => Err(Failed.into()),
-        }
+        if success { Ok(()) } else { Err(Failed.into()) }
     }
 }

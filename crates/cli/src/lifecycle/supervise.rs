@@ -1,9 +1,9 @@
 //! `pteros lifecycle supervise`.
 
-use crate::outcome::Failed;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::values::positive_seconds;
+use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pteros::{
@@ -13,81 +13,82 @@ use pteros::{
 use serde_json::json;
 use std::time::Duration;
 
-/// How long one look lasts.
-const LOOK: Duration = Duration::from_secs(1);
+/// Duration of one watch call.
+const WATCH_PERIOD: Duration = Duration::from_secs(1);
 
 /// Arguments of `lifecycle supervise`.
 #[derive(Debug, Args)]
 pub struct Supervise {
-    /// What is done when a node goes, hangs or fails
+    /// Policy for a node that ends, hangs or fails
     #[arg(long, value_enum, value_name = "POLICY", default_value = "restart")]
     on_loss: OnLoss,
-    /// A transition that lasts longer hangs
+    /// A node whose transition takes longer is unresponsive
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
     transition_timeout: Duration,
-    /// A node that is not there for longer is missing
+    /// A node that has not appeared within this time is missing
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
     arrival_timeout: Duration,
-    /// End when all are up
+    /// Exit when all nodes are active
     #[arg(long, conflicts_with = "down")]
     once: bool,
-    /// Bring them down, in reverse order, and end
+    /// Bring the nodes down in reverse order, and exit
     #[arg(long)]
     down: bool,
-    /// Full names of the nodes; each needs the one before it to be active.
-    /// NODE:A,B needs A and B instead, NODE: needs none
+    /// Full names of the nodes; each depends on the one before it. NODE:A,B depends
+    /// on A and B instead, NODE: on none
     #[arg(required = true, value_name = "NODE[:NEEDS]")]
     nodes: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OnLoss {
-    /// It is tried again, with pauses from 0.5 s to 8 s, five times
+    /// Retry five times, with pauses from 0.5 s to 8 s
     Restart,
-    /// It is given up, and those that need it are brought down
+    /// Give it up, and bring down the nodes that depend on it
     BringDown,
-    /// It is given up
+    /// Give it up
     Ignore,
 }
 
 impl Supervise {
-    /// Brings the nodes up and keeps them so until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
-        let console = shared.console;
+    /// Brings the nodes up and keeps them active until Ctrl-C.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
+        let console = cli.console;
         let supervisor = LifecycleSupervisor::new(&session.context, self.supervised()?)?;
-        // A reader that goes away does not stop supervision.
+        // A closed pipe does not stop the supervision.
         let mut supervisor = supervisor.on_event(move |event| {
-            let _ = match console.json {
-                true => console.json_line(&json!({
+            let _ = if console.json {
+                console.json_line(&json!({
                     "node": event.node(),
-                    "trouble": event.is_trouble(),
-                    "event": kind(event),
+                    "needs_attention": event.needs_attention(),
+                    "event": event_name(event),
                     "text": event.to_string(),
-                })),
-                false => console.line(event.to_string()),
+                }))
+            } else {
+                console.line(event.to_string())
             };
         });
-        let (report, aim) = match self.down {
-            true => (supervisor.bring_down(), LifecycleState::Unconfigured),
-            false => (supervisor.bring_up(), LifecycleState::Active),
+        let (report, aim) = if self.down {
+            (supervisor.bring_down(), LifecycleState::Unconfigured)
+        } else {
+            (supervisor.bring_up(), LifecycleState::Active)
         };
         if self.once || self.down {
-            return match self.is_met(&report, aim) {
-                true => Ok(()),
-                false => {
-                    console.remark(format!("not all are {}: {report}", aim.label()));
-                    Err(Failed.into())
-                }
+            return if self.is_met(&report, aim) {
+                Ok(())
+            } else {
+                console.note(format!("not all nodes are {}: {report}", aim.label()));
+                Err(Failed.into())
             };
         }
         while !session.context.is_shut_down() {
-            supervisor.watch(LOOK);
+            supervisor.watch(WATCH_PERIOD);
         }
         Ok(())
     }
 
-    /// Who is not there is down.
+    /// A node that has ended counts as down.
     fn is_met(&self, report: &SupervisorReport, aim: LifecycleState) -> bool {
         report.nodes.iter().all(|node| {
             let is_down = matches!(
@@ -115,7 +116,7 @@ impl Supervise {
                 }
             };
             if name.is_empty() {
-                bail!("'{word}' names no node; write /planner or /planner:/map,/lidar");
+                bail!("'{word}' has no node name; write /planner or /planner:/map,/lidar");
             }
             let node = SupervisedNode::new(name)
                 .on_loss(policy)
@@ -129,18 +130,18 @@ impl Supervise {
 }
 
 /// The event's name in JSON.
-fn kind(event: &SupervisorEvent) -> &'static str {
+fn event_name(event: &SupervisorEvent) -> &'static str {
     match event {
-        SupervisorEvent::Arrived { .. } => "arrived",
+        SupervisorEvent::Discovered { .. } => "discovered",
         SupervisorEvent::Reached { .. } => "reached",
         SupervisorEvent::Failed { .. } => "failed",
-        SupervisorEvent::ChangedByOthers { .. } => "changed_by_others",
-        SupervisorEvent::Hung { .. } => "hung",
-        SupervisorEvent::Gone { .. } => "gone",
+        SupervisorEvent::ChangedExternally { .. } => "changed_externally",
+        SupervisorEvent::Unresponsive { .. } => "unresponsive",
+        SupervisorEvent::Lost { .. } => "lost",
         SupervisorEvent::Missing { .. } => "missing",
         SupervisorEvent::Retrying { .. } => "retrying",
         SupervisorEvent::GivenUp { .. } => "given_up",
-        SupervisorEvent::Twins { .. } => "twins",
+        SupervisorEvent::DuplicateName { .. } => "duplicate_name",
         _ => "other",
     }
 }

@@ -1,7 +1,7 @@
-//! `pteros new`: a package of one node, in Rust, that builds, runs and tests with one
-//! command each.
+//! `pteros new`: creates a Rust package with one node that builds, runs and tests
+//! with one command each.
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::names::validate_node;
@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 pub struct New {
     /// Name of the package, of its node and of its folder
     name: String,
-    /// Checkout of Pteros to build with [default: the one that this command was built in, else its repository]
+    /// Checkout of Pteros to build with
+    /// [default: the one that this command was built from, else its repository]
     #[arg(long, value_name = "DIR")]
     pteros: Option<PathBuf>,
-    /// Where to make the folder [default: here]
+    /// Folder in which the package folder is created [default: current folder]
     #[arg(
         long,
         value_name = "DIR",
@@ -30,9 +31,9 @@ pub struct New {
     destination_directory: PathBuf,
 }
 
-/// Files of a package: their names and texts, in which `@NAME@` and its kin are
+/// File names and texts of a package. `@NAME@` and similar placeholders are
 /// replaced.
-const FILES: [(&str, &str); 7] = [
+const TEMPLATE_FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("template/Cargo.toml.txt")),
     ("src/lib.rs", include_str!("template/lib.rs.txt")),
     ("src/main.rs", include_str!("template/main.rs.txt")),
@@ -47,18 +48,18 @@ const FILES: [(&str, &str); 7] = [
 
 impl New {
     /// Writes the files.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let name = &self.name;
         self.check_name()?;
         let folder = self.destination_directory.join(name);
         if folder.exists() {
             bail!(
-                "{} is there already; choose another name, or remove it",
+                "{} exists already; choose another name, or remove it",
                 folder.display()
             );
         }
         let dependency = self.dependency()?;
-        for (file, text) in FILES {
+        for (file, text) in TEMPLATE_FILES {
             let file = folder.join(file.replace("@NAME@", name));
             let text = text
                 .replace("@NAME@", name)
@@ -68,10 +69,10 @@ impl New {
             fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))?;
             fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
         }
-        let console = shared.console;
+        let console = cli.console;
         let shown = folder.display().to_string();
         if console.json {
-            let files: Vec<String> = FILES
+            let files: Vec<String> = TEMPLATE_FILES
                 .iter()
                 .map(|(f, _)| f.replace("@NAME@", name))
                 .collect();
@@ -80,11 +81,12 @@ impl New {
             return Ok(console.json(&row)?);
         }
         Ok(console.line(format!(
-            "made {shown}; now: cd {shown} && cargo run; cargo test; cargo build && pteros launch launch/{name}.launch.xml"
+            "created {shown}; now: cd {shown} && cargo run; cargo test; cargo build && pteros launch launch/{name}.launch.xml"
         ))?)
     }
 
-    /// What Cargo and ROS both take: small letters, digits and underscores.
+    /// Checks the name for Cargo and ROS: lower-case letters, digits and
+    /// underscores.
     fn check_name(&self) -> Result<()> {
         let name = &self.name;
         let is_plain =
@@ -96,23 +98,22 @@ impl New {
             && validate_node(name).is_ok();
         if !is_good {
             bail!(
-                "'{name}' is no name of a package; write small letters, digits and single underscores, a letter first, as my_robot"
+                "'{name}' is not a valid package name; write lower-case letters, digits and single underscores, a letter first, as my_robot"
             );
         }
-        // Cargo refuses its own words and Rust's; these are the likely ones.
+        // Cargo refuses keywords of Rust and its own names; these are the likely
+        // ones.
         const TAKEN: [&str; 13] = [
             "test", "core", "std", "alloc", "self", "crate", "super", "fn", "mod", "type", "move",
             "loop", "pteros",
         ];
         if TAKEN.contains(&name.as_str()) {
-            bail!(
-                "'{name}' means something else to Cargo or Rust; choose another name, as {name}_node"
-            );
+            bail!("'{name}' is reserved by Cargo or Rust; choose another name, as {name}_node");
         }
         Ok(())
     }
 
-    /// The line of `Cargo.toml` behind `pteros =`.
+    /// The value of `pteros =` in `Cargo.toml`.
     fn dependency(&self) -> Result<String> {
         let by_path = |checkout: &Path| {
             let path = checkout.join("crates/pteros");
@@ -123,7 +124,7 @@ impl New {
             return match by_path(&checkout) {
                 Some(path) => Ok(format!("{{ path = {path:?} }}")),
                 None => bail!(
-                    "--pteros {}: no checkout of Pteros is there (it has crates/pteros/Cargo.toml)",
+                    "--pteros {}: this is not a checkout of Pteros (it has crates/pteros/Cargo.toml)",
                     checkout.display()
                 ),
             };

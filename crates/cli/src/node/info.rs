@@ -1,8 +1,8 @@
 //! `pteros node info`.
 
 use super::list::node_names;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -24,14 +24,14 @@ pub struct Info {
 }
 
 impl Info {
-    /// Prints what the node publishes, subscribes to and serves.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Prints the topics, services and actions of the node.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let wanted = if self.node_name.starts_with('/') {
             self.node_name.clone()
         } else {
             format!("/{}", self.node_name)
         };
-        let session = Session::open(shared, None)?;
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let names = node_names(&graph, true);
         match names.iter().filter(|name| **name == wanted).count() {
@@ -42,7 +42,7 @@ impl Info {
                 did_you_mean(&wanted, names.iter().map(String::as_str))
             ),
             1 => {}
-            count => shared.console.remark(format!(
+            count => cli.console.note(format!(
                 "There are {count} nodes in the graph with the exact name \"{wanted}\". You are seeing information about only one of them."
             )),
         }
@@ -50,7 +50,8 @@ impl Info {
             .nodes()
             .into_iter()
             .find(|node| node.fully_qualified_name() == wanted);
-        let offered = Offered::new(node.map_or_else(Vec::new, |node| graph.endpoints_of(&node)));
+        let offered =
+            NodeInterfaces::new(node.map_or_else(Vec::new, |node| graph.endpoints_of_node(&node)));
         let parts = [
             ("Subscribers", offered.subscribers),
             ("Publishers", offered.publishers),
@@ -71,31 +72,31 @@ impl Info {
                 .map(|(name, types)| json!({ "name": name, "types": types }));
             json.insert(key, rows.collect::<Vec<Value>>().into());
         }
-        if shared.console.json {
-            shared.console.json(&Value::Object(json))?;
+        if cli.console.json {
+            cli.console.json(&Value::Object(json))?;
         } else {
-            shared.console.text(&text)?;
+            cli.console.text(&text)?;
         }
         Ok(())
     }
 }
 
-/// Names with their types, sorted.
-type Names = BTreeMap<String, BTreeSet<String>>;
+/// Names with their types, both sorted.
+type NamesWithTypes = BTreeMap<String, BTreeSet<String>>;
 
-/// What a node's endpoints amount to. Actions are told by their feedback
-/// topic, as rcl_action does.
+/// The topics, services and actions of a node's endpoints. A feedback topic
+/// identifies an action, as in rcl_action.
 #[derive(Default)]
-struct Offered {
-    subscribers: Names,
-    publishers: Names,
-    service_servers: Names,
-    service_clients: Names,
-    action_servers: Names,
-    action_clients: Names,
+struct NodeInterfaces {
+    subscribers: NamesWithTypes,
+    publishers: NamesWithTypes,
+    service_servers: NamesWithTypes,
+    service_clients: NamesWithTypes,
+    action_servers: NamesWithTypes,
+    action_clients: NamesWithTypes,
 }
 
-impl Offered {
+impl NodeInterfaces {
     fn new(endpoints: Vec<(DdsTopic, EndpointInfo)>) -> Self {
         let mut offered = Self::default();
         for (topic, endpoint) in endpoints {
@@ -114,7 +115,11 @@ impl Offered {
                     } else {
                         &mut self.action_clients
                     };
-                    insert(actions, action, without(&type_name, "_FeedbackMessage"));
+                    insert(
+                        actions,
+                        action,
+                        without_suffix(&type_name, "_FeedbackMessage"),
+                    );
                 }
                 let names = if publishes {
                     &mut self.publishers
@@ -130,27 +135,27 @@ impl Offered {
                 } else {
                     &mut self.service_servers
                 };
-                (names, name, without(&type_name, "_Request"))
+                (names, name, without_suffix(&type_name, "_Request"))
             }
-            DdsTopic::ServiceReply(_) | DdsTopic::Foreign(_) => return,
+            DdsTopic::ServiceReply(_) | DdsTopic::NonRos(_) => return,
         };
         insert(names, &name, type_name);
     }
 }
 
-fn insert(names: &mut Names, name: &str, type_name: &str) {
+fn insert(names: &mut NamesWithTypes, name: &str, type_name: &str) {
     names
         .entry(name.to_string())
         .or_default()
         .insert(type_name.to_string());
 }
 
-fn without<'a>(type_name: &'a str, suffix: &str) -> &'a str {
+fn without_suffix<'a>(type_name: &'a str, suffix: &str) -> &'a str {
     type_name.strip_suffix(suffix).unwrap_or(type_name)
 }
 
-/// ros2 prints an empty line where a part is empty.
-fn part_text(heading: &str, rows: &Names) -> String {
+/// Prints an empty line for an empty part, as ros2 does.
+fn part_text(heading: &str, rows: &NamesWithTypes) -> String {
     let mut text = format!("  {heading}:\n");
     for (name, types) in rows {
         let types: Vec<&str> = types.iter().map(String::as_str).collect();
@@ -168,7 +173,7 @@ mod tests {
 
     #[test]
     fn endpoints_become_topics_services_and_actions() {
-        let mut offered = Offered::default();
+        let mut offered = NodeInterfaces::default();
         let publisher = EndpointKind::Publisher;
         let subscription = EndpointKind::Subscription;
         let endpoints = [

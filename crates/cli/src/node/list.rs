@@ -1,7 +1,7 @@
 //! `pteros node list`.
 
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::Graph;
@@ -21,22 +21,22 @@ pub struct List {
 }
 
 impl List {
-    /// Prints the nodes' full names, sorted.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the full names of the nodes, sorted.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let names = node_names(&graph, self.all);
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
-            shared.console.remark(
+            cli.console.note(
                 "WARNING: some nodes share an exact name, which can have unintended side effects: give them different names or namespaces (--ros-args -r __node:=NAME)",
             );
         }
-        Ok(shared.console.names(&names, self.count_nodes)?)
+        Ok(cli.console.names(&names, self.count_nodes)?)
     }
 }
 
-/// Full names, sorted, one for each node. A node is hidden if its own name
-/// starts with `_`, whatever its namespace, as in ros2.
+/// Full names, sorted, one for each node. A node is hidden if its own name starts
+/// with `_`, whatever its namespace, as in ros2.
 pub fn node_names(graph: &Graph, include_hidden: bool) -> Vec<String> {
     let mut names: Vec<String> = graph
         .nodes()

@@ -1,11 +1,11 @@
-//! `pteros node`: list nodes and show what they offer.
+//! `pteros node`: lists nodes and shows their topics, services and actions.
 
 mod info;
 pub mod list;
 
 pub use list::node_names;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -20,10 +20,10 @@ pub enum NodeVerb {
 
 impl NodeVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Info(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Info(verb) => verb.run(cli),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::nodes::NodeFlags;
 use super::set::report;
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 
@@ -18,15 +18,17 @@ pub struct Delete {
 }
 
 impl Delete {
-    /// Deletes the parameter, of each node.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let nodes = self.nodes.find(shared, Some(&self.node_name))?;
+    /// Deletes the parameter of each node.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let name = [self.parameter_name.as_str()];
-        let said = nodes.ask(|client, patience| client.delete(&name, patience));
-        let words = (
+        let responses = nodes.call_all(|client, timeout| client.delete(&name, timeout));
+        report(
+            cli,
+            &nodes,
+            responses,
             "Deleted parameter successfully",
             "Deleting parameter failed",
-        );
-        report(shared, &nodes, said, words)
+        )
     }
 }

@@ -1,8 +1,8 @@
 //! `pteros param describe`.
 
-use super::nodes::{NodeFlags, parted};
-use super::text::type_word;
-use crate::shared::Shared;
+use super::nodes::{NodeFlags, PerNode, split_responses};
+use super::value_text::type_name;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::rcl_interfaces::msg::ParameterDescriptor;
@@ -23,35 +23,39 @@ pub struct Describe {
 }
 
 impl Describe {
-    /// Prints what is said about the parameters, of each node.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let nodes = self.nodes.find(shared, Some(&self.node_name))?;
+    /// Prints the descriptors of each node's parameters.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let names: Vec<&str> = self.parameter_names.iter().map(String::as_str).collect();
-        let said = nodes.ask(|client, patience| client.describe(&names, patience));
-        let (answers, failures) = parted(said);
+        let responses = nodes.call_all(|client, timeout| client.describe(&names, timeout));
+        let (answers, failures) = split_responses(responses);
         let mut all = Map::new();
-        for (node, descriptors) in answers {
-            if shared.console.json {
+        for PerNode {
+            node,
+            value: descriptors,
+        } in answers
+        {
+            if cli.console.json {
                 let rows: Vec<Value> = descriptors.iter().map(row).collect();
                 all.insert(node, rows.into());
                 continue;
             }
             if nodes.several {
-                shared.console.line(format!("{node}:"))?;
+                cli.console.line(format!("{node}:"))?;
             }
             for descriptor in &descriptors {
-                shared.console.text(&text(descriptor))?;
+                cli.console.text(&text(descriptor))?;
             }
         }
-        if shared.console.json {
-            shared.console.json(&all.into())?;
+        if cli.console.json {
+            cli.console.json(&all.into())?;
         }
-        nodes.verdict(shared, failures)
+        nodes.report_failures(cli, failures)
     }
 }
 
 fn word(descriptor: &ParameterDescriptor) -> &'static str {
-    type_word(ParameterType::from_number(descriptor.r#type).unwrap_or_default())
+    type_name(ParameterType::from_number(descriptor.r#type).unwrap_or_default())
 }
 
 fn row(descriptor: &ParameterDescriptor) -> Value {
@@ -70,7 +74,7 @@ fn row(descriptor: &ParameterDescriptor) -> Value {
     })
 }
 
-/// As ros2 prints it.
+/// The descriptor in ros2's format.
 fn text(descriptor: &ParameterDescriptor) -> String {
     let mut out = format!(
         "Parameter name: {}\n  Type: {}\n",
@@ -84,7 +88,7 @@ fn text(descriptor: &ParameterDescriptor) -> String {
     if descriptor.read_only {
         out.push_str("    Read only: true\n");
     }
-    let double = |value: f64| super::text::python(&ParameterValue::Double(value));
+    let double = |value: f64| super::value_text::to_python(&ParameterValue::Double(value));
     let range = match (
         descriptor.floating_point_range.first(),
         descriptor.integer_range.first(),

@@ -1,8 +1,8 @@
 //! `pteros param dump`.
 
-use super::nodes::{NodeFlags, parted};
-use super::text::{file, json};
-use crate::shared::Shared;
+use super::nodes::{NodeFlags, PerNode, split_responses};
+use super::value_text::{parameter_file_text, to_json};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros::parameter::ParameterValue;
@@ -19,34 +19,38 @@ pub struct Dump {
 
 impl Dump {
     /// Prints the parameters as a file for `--params-file` and `param load`.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let nodes = self.nodes.find(shared, Some(&self.node_name))?;
-        let said = nodes.ask(|client, patience| {
-            let mut names = client.list(&[], 0, patience)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let nodes = self.nodes.find(cli, Some(&self.node_name))?;
+        let responses = nodes.call_all(|client, timeout| {
+            let mut names = client.list(&[], 0, timeout)?;
             names.sort_unstable();
             if names.is_empty() {
                 return Ok(Vec::new());
             }
-            let asked: Vec<&str> = names.iter().map(String::as_str).collect();
-            let values = client.get(&asked, patience)?;
+            let requested: Vec<&str> = names.iter().map(String::as_str).collect();
+            let values = client.get(&requested, timeout)?;
             let pairs: Vec<(String, ParameterValue)> = names.into_iter().zip(values).collect();
             Ok(pairs)
         });
-        let (answers, failures) = parted(said);
+        let (answers, failures) = split_responses(responses);
         let mut all = Map::new();
-        for (node, parameters) in answers {
-            if shared.console.json {
+        for PerNode {
+            node,
+            value: parameters,
+        } in answers
+        {
+            if cli.console.json {
                 let of_node = parameters
                     .iter()
-                    .map(|(name, value)| (name.clone(), json(value)));
+                    .map(|(name, value)| (name.clone(), to_json(value)));
                 all.insert(node, Value::Object(of_node.collect()));
             } else {
-                shared.console.text(&file(&node, &parameters))?;
+                cli.console.text(&parameter_file_text(&node, &parameters))?;
             }
         }
-        if shared.console.json {
-            shared.console.json(&all.into())?;
+        if cli.console.json {
+            cli.console.json(&all.into())?;
         }
-        nodes.verdict(shared, failures)
+        nodes.report_failures(cli, failures)
     }
 }

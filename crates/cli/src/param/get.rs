@@ -1,8 +1,8 @@
 //! `pteros param get`.
 
-use super::nodes::{NodeFlags, parted};
-use super::text::{json, label, python, type_word};
-use crate::shared::Shared;
+use super::nodes::{NodeFlags, PerNode, split_responses};
+use super::value_text::{ros2_label, to_json, to_python, type_name};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros::parameter::ParameterValue;
@@ -13,7 +13,7 @@ use serde_json::{Map, json};
 pub struct Get {
     #[command(flatten)]
     nodes: NodeFlags,
-    /// Only the value, without the words before it
+    /// Print only the value, without its type
     #[arg(long)]
     hide_type: bool,
     /// Name of the node, or a pattern (/robot/*)
@@ -23,33 +23,38 @@ pub struct Get {
 }
 
 impl Get {
-    /// Prints the value, of each node.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let nodes = self.nodes.find(shared, Some(&self.node_name))?;
+    /// Prints the value of each node.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let name = [self.parameter_name.as_str()];
-        let said = nodes.ask(|client, patience| client.get(&name, patience));
-        let (answers, failures) = parted(said);
+        let responses = nodes.call_all(|client, timeout| client.get(&name, timeout));
+        let (answers, failures) = split_responses(responses);
         let mut all = Map::new();
-        for (node, values) in answers {
+        for PerNode {
+            node,
+            value: values,
+        } in answers
+        {
             let value = values.into_iter().next().unwrap_or_default();
-            if shared.console.json {
-                let type_of = type_word(value.parameter_type());
-                all.insert(node, json!({ "type": type_of, "value": json(&value) }));
+            if cli.console.json {
+                let type_of = type_name(value.parameter_type());
+                all.insert(node, json!({ "type": type_of, "value": to_json(&value) }));
                 continue;
             }
             let shown = match (self.hide_type, &value) {
-                (true, value) => python(value),
-                (false, ParameterValue::NotSet) => label(&value).into(),
-                (false, value) => format!("{} {}", label(value), python(value)),
+                (true, value) => to_python(value),
+                (false, ParameterValue::NotSet) => ros2_label(&value).into(),
+                (false, value) => format!("{} {}", ros2_label(value), to_python(value)),
             };
-            shared.console.line(match nodes.several {
-                true => format!("{node}: {shown}"),
-                false => shown,
+            cli.console.line(if nodes.several {
+                format!("{node}: {shown}")
+            } else {
+                shown
             })?;
         }
-        if shared.console.json {
-            shared.console.json(&all.into())?;
+        if cli.console.json {
+            cli.console.json(&all.into())?;
         }
-        nodes.verdict(shared, failures)
+        nodes.report_failures(cli, failures)
     }
 }

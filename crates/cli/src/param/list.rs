@@ -1,8 +1,8 @@
 //! `pteros param list`.
 
-use super::nodes::{NodeFlags, parted};
-use super::text::type_word;
-use crate::shared::Shared;
+use super::nodes::{NodeFailure, NodeFlags, PerNode, split_responses};
+use super::value_text::type_name;
+use crate::cli_context::CliContext;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use pteros::parameter::ParameterType;
@@ -15,10 +15,10 @@ use serde_json::{Map, Value, json};
 pub struct List {
     #[command(flatten)]
     nodes: NodeFlags,
-    /// Only parameters whose name begins with what the regular expression matches
+    /// Only parameters whose name starts with a match of the regular expression
     #[arg(long, value_name = "REGEX")]
     filter: Option<String>,
-    /// Only parameters with these prefixes: of that name, or in that group
+    /// Only parameters with these prefixes: of this name, or in this group
     #[arg(long, value_name = "PREFIX", num_args = 1..)]
     param_prefixes: Vec<String>,
     /// Show the types too
@@ -29,13 +29,13 @@ pub struct List {
 }
 
 impl List {
-    /// Prints the names, sorted, of each node.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Prints the parameter names of each node, sorted.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let filter = self.filter.as_deref().map(expression).transpose()?;
-        let nodes = self.nodes.find(shared, self.node_name.as_deref())?;
+        let nodes = self.nodes.find(cli, self.node_name.as_deref())?;
         let prefixes: Vec<&str> = self.param_prefixes.iter().map(String::as_str).collect();
-        let said = nodes.ask(|client, patience| {
-            let mut names = client.list(&prefixes, 0, patience)?;
+        let responses = nodes.call_all(|client, timeout| {
+            let mut names = client.list(&prefixes, 0, timeout)?;
             names.sort_unstable();
             if let Some(filter) = &filter {
                 names.retain(|name| {
@@ -45,19 +45,26 @@ impl List {
             }
             let types = match self.param_type {
                 true if !names.is_empty() => {
-                    let asked: Vec<&str> = names.iter().map(String::as_str).collect();
-                    let described = client.describe(&asked, patience)?;
-                    described.iter().map(|told| told.r#type).collect()
+                    let requested: Vec<&str> = names.iter().map(String::as_str).collect();
+                    let described = client.describe(&requested, timeout)?;
+                    described
+                        .iter()
+                        .map(|descriptor| descriptor.r#type)
+                        .collect()
                 }
                 _ => Vec::new(),
             };
             Ok((names, types))
         });
-        let (answers, failures) = parted(said);
-        let word = |number: &u8| type_word(ParameterType::from_number(*number).unwrap_or_default());
-        if shared.console.json {
+        let (answers, failures) = split_responses(responses);
+        let word = |number: &u8| type_name(ParameterType::from_number(*number).unwrap_or_default());
+        if cli.console.json {
             let mut all = Map::new();
-            for (node, (names, types)) in answers {
+            for PerNode {
+                node,
+                value: (names, types),
+            } in answers
+            {
                 let row = |(at, name): (usize, &String)| match types.get(at) {
                     Some(number) => json!({ "name": name, "type": word(number) }),
                     None => json!(name),
@@ -65,33 +72,38 @@ impl List {
                 let rows: Vec<Value> = names.iter().enumerate().map(row).collect();
                 all.insert(node, rows.into());
             }
-            shared.console.json(&all.into())?;
+            cli.console.json(&all.into())?;
         } else {
-            for (node, (names, types)) in answers {
+            for PerNode {
+                node,
+                value: (names, types),
+            } in answers
+            {
                 if nodes.several && !names.is_empty() {
-                    shared.console.line(format!("{node}:"))?;
+                    cli.console.line(format!("{node}:"))?;
                 }
                 for (at, name) in names.iter().enumerate() {
-                    shared.console.line(match types.get(at) {
+                    cli.console.line(match types.get(at) {
                         Some(number) => format!("  {name} (type: {})", word(number)),
                         None => format!("  {name}"),
                     })?;
                 }
             }
         }
-        // As in ros2, nodes without parameter services are no failure among others.
+        // As in ros2, a node without parameter services is no failure if there are
+        // several nodes.
         if nodes.several {
-            for (node, error) in failures {
-                shared.console.remark(format!("{node}: {error}"));
+            for NodeFailure { node, error } in failures {
+                cli.console.note(format!("{node}: {error}"));
             }
             return Ok(());
         }
-        nodes.verdict(shared, failures)
+        nodes.report_failures(cli, failures)
     }
 }
 
 fn expression(text: &str) -> Result<PikeVM> {
     PikeVM::new(text).map_err(|error| {
-        anyhow!("--filter {text:?} is no regular expression: {error}; for example 'joint_.*'")
+        anyhow!("--filter {text:?} is not a regular expression: {error}; for example 'joint_.*'")
     })
 }

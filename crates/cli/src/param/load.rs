@@ -1,7 +1,7 @@
 //! `pteros param load`.
 
-use super::nodes::{NodeFlags, parted};
-use crate::shared::Shared;
+use super::nodes::{NodeFailure, NodeFlags, PerNode, split_responses};
+use crate::cli_context::CliContext;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::parameter::ParameterFile;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub struct Load {
     #[command(flatten)]
     nodes: NodeFlags,
-    /// Leave out what the file has for nodes by `*` and `**`
+    /// Ignore the file's entries for nodes with `*` and `**`
     #[arg(long)]
     no_use_wildcard: bool,
     /// Name of the node, or a pattern (/robot/*)
@@ -23,23 +23,27 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sets what the file has for each node, one by one.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Sets the file's parameters of each node, one by one.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let file = ParameterFile::read(&self.parameter_file)?;
-        let nodes = self.nodes.find(shared, Some(&self.node_name))?;
+        let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let wildcards = !self.no_use_wildcard;
         for node in &nodes.names {
             if !nodes.several && file.parameters_of(node, wildcards).is_empty() {
                 bail!(
-                    "{} has nothing for node {node}; name it there, or write /**: for every node",
+                    "{} has no parameters of node {node}; add an entry for it, or /**: for every node",
                     self.parameter_file.display()
                 );
             }
         }
-        let said = nodes.ask(|client, patience| client.load(&file, wildcards, patience));
-        let (answers, mut failures) = parted(said);
+        let responses = nodes.call_all(|client, timeout| client.load(&file, wildcards, timeout));
+        let (answers, mut failures) = split_responses(responses);
         let mut all = Map::new();
-        for (node, outcomes) in answers {
+        for PerNode {
+            node,
+            value: outcomes,
+        } in answers
+        {
             let mut rows = Vec::new();
             for (name, outcome) in outcomes {
                 let reason = outcome.as_ref().err().cloned().unwrap_or_default();
@@ -51,27 +55,30 @@ impl Load {
                     String::new()
                 };
                 match outcome {
-                    Ok(()) if shared.console.json => {}
+                    Ok(()) if cli.console.json => {}
                     Ok(()) => {
                         let text = format!("{whose}Set parameter {name} successful");
-                        shared.console.line(text)?;
+                        cli.console.line(text)?;
                     }
                     Err(reason) => {
                         let text = format!("Set parameter {name} failed: {reason}");
-                        failures.push((node.clone(), text));
+                        failures.push(NodeFailure {
+                            node: node.clone(),
+                            error: text,
+                        });
                     }
                 }
             }
             all.insert(node, Value::from(rows));
         }
-        if shared.console.json {
-            shared.console.json(&all.into())?;
+        if cli.console.json {
+            cli.console.json(&all.into())?;
         }
         match failures.len() {
-            0 | 1 => nodes.verdict(shared, failures),
+            0 | 1 => nodes.report_failures(cli, failures),
             count => {
-                for (node, error) in failures {
-                    shared.console.remark(format!("{node}: {error}"));
+                for NodeFailure { node, error } in failures {
+                    cli.console.note(format!("{node}: {error}"));
                 }
                 bail!("{count} parameters were not set")
             }

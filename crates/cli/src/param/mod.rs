@@ -1,4 +1,4 @@
-//! `pteros param`: look at and change the parameters of running nodes.
+//! `pteros param`: shows and changes the parameters of running nodes.
 
 mod delete;
 mod describe;
@@ -8,26 +8,26 @@ mod list;
 mod load;
 mod nodes;
 mod set;
-mod text;
+mod value_text;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
 /// Verbs of `param`.
 #[derive(Debug, Subcommand)]
 pub enum ParamVerb {
-    /// List the parameters of a node, or of all
+    /// List the parameters of one node or of all nodes
     List(list::List),
     /// Print a parameter's value
     Get(get::Get),
     /// Set a parameter
     Set(set::Set),
-    /// Print what parameters are for and which values they take
+    /// Print the descriptions, types and ranges of parameters
     Describe(describe::Describe),
     /// Print all parameters of a node as a parameter file
     Dump(dump::Dump),
-    /// Set the parameters that a file has for a node
+    /// Set the parameters of a node from a parameter file
     Load(load::Load),
     /// Delete a parameter of dynamic type
     Delete(delete::Delete),
@@ -35,15 +35,15 @@ pub enum ParamVerb {
 
 impl ParamVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Get(verb) => verb.run(shared),
-            Self::Set(verb) => verb.run(shared),
-            Self::Describe(verb) => verb.run(shared),
-            Self::Dump(verb) => verb.run(shared),
-            Self::Load(verb) => verb.run(shared),
-            Self::Delete(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Get(verb) => verb.run(cli),
+            Self::Set(verb) => verb.run(cli),
+            Self::Describe(verb) => verb.run(cli),
+            Self::Dump(verb) => verb.run(cli),
+            Self::Load(verb) => verb.run(cli),
+            Self::Delete(verb) => verb.run(cli),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The nodes that a verb of `param` is about, asked all at the same time.
+//! The target nodes of a `param` verb. All of them are called concurrently.
 
+use crate::cli_context::CliContext;
 use crate::node::node_names;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use crate::suggest::did_you_mean;
-use crate::values::not_negative_seconds;
+use crate::value_parsers::non_negative_seconds;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use pteros::names::absolute_namespace;
@@ -21,38 +21,39 @@ pub struct NodeFlags {
     /// Consider hidden nodes as well
     #[arg(long)]
     include_hidden_nodes: bool,
-    /// Wait so long for the node to be there
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = not_negative_seconds)]
+    /// How long to wait for the node to appear
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = non_negative_seconds)]
     timeout: Duration,
 }
 
-/// How long a node may take to offer its services and to answer, as in ros2.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// Nodes asked at once.
-const ASKED_MAX: usize = 32;
+/// How long a node may take until its services are there and respond, as in ros2.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Largest number of concurrent calls.
+const CONCURRENT_CALLS_MAX: usize = 32;
 
-/// The nodes found.
-pub struct Nodes {
+/// The target nodes.
+pub struct TargetNodes {
     session: Session,
     /// Full names, sorted.
     pub names: Vec<String>,
-    /// Whether the user may have meant several: then each answer says whose it is.
+    /// Whether the name may match several nodes. Each line of the output then names
+    /// its node.
     pub several: bool,
 }
 
-/// What one node said.
-pub struct Said<T> {
+/// The response of one node.
+pub struct NodeResponse<T> {
     /// Its full name.
     pub node: String,
-    /// What it said, or why nothing.
-    pub answer: Result<T, ParameterClientError>,
+    /// The response, or the error.
+    pub response: Result<T, ParameterClientError>,
 }
 
 impl NodeFlags {
-    /// The node of that name; or, where `*` and `**` stand for parts of names, all
-    /// nodes that match; or all.
-    pub fn find(&self, shared: &Shared, wanted: Option<&str>) -> Result<Nodes> {
-        let session = Session::open(shared, None)?;
+    /// The node of that name, all nodes that match a pattern with `*` and `**`, or
+    /// all nodes.
+    pub fn find(&self, cli: &CliContext, wanted: Option<&str>) -> Result<TargetNodes> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let known = || {
             let mut names = node_names(&graph, self.include_hidden_nodes);
@@ -61,7 +62,7 @@ impl NodeFlags {
         };
         let Some(wanted) = wanted else {
             let names = known();
-            return Ok(Nodes {
+            return Ok(TargetNodes {
                 session,
                 names,
                 several: true,
@@ -83,7 +84,7 @@ impl NodeFlags {
                 did_you_mean(&wanted, known().iter().map(String::as_str))
             );
         }
-        Ok(Nodes {
+        Ok(TargetNodes {
             session,
             names,
             several,
@@ -96,42 +97,42 @@ fn matches(pattern: &str, name: &str) -> bool {
         let text = text.trim_matches('/');
         text.split('/').map(str::to_owned).collect()
     };
-    fits(&parts(pattern), &parts(name))
+    parts_match(&parts(pattern), &parts(name))
 }
 
-fn fits(pattern: &[String], parts: &[String]) -> bool {
+fn parts_match(pattern: &[String], parts: &[String]) -> bool {
     match (pattern, parts) {
         ([], parts) => parts.is_empty(),
         ([any, rest @ ..], parts) if any == "**" => {
-            (0..=parts.len()).any(|taken| fits(rest, &parts[taken..]))
+            (0..=parts.len()).any(|taken| parts_match(rest, &parts[taken..]))
         }
         ([wanted, rest @ ..], [part, others @ ..]) => {
-            (wanted == "*" || wanted == part) && fits(rest, others)
+            (wanted == "*" || wanted == part) && parts_match(rest, others)
         }
         (_, []) => false,
     }
 }
 
-impl Nodes {
-    /// Asks every node, many at once, so that one that does not answer holds up
-    /// none. In the order of names.
-    pub fn ask<T: Send>(
+impl TargetNodes {
+    /// Calls every node concurrently, so that a slow one does not delay the others.
+    /// Returns the responses in the order of names.
+    pub fn call_all<T: Send>(
         &self,
-        question: impl Fn(&ParameterClient, Duration) -> Result<T, ParameterClientError> + Sync,
-    ) -> Vec<Said<T>> {
+        call: impl Fn(&ParameterClient, Duration) -> Result<T, ParameterClientError> + Sync,
+    ) -> Vec<NodeResponse<T>> {
         let (own, names) = (&self.session.node, &self.names);
         let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let until = Instant::now() + ANSWER_MAX;
+        let until = Instant::now() + RESPONSE_TIMEOUT;
         std::thread::scope(|scope| {
-            for _ in 0..names.len().min(ASKED_MAX) {
+            for _ in 0..names.len().min(CONCURRENT_CALLS_MAX) {
                 scope.spawn(|| {
                     while let Some(node) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let client = ParameterClient::new(own, node);
                         let left = until.saturating_duration_since(Instant::now());
-                        let answer = question(&client, left);
+                        let response = call(&client, left);
                         let node = node.clone();
                         let mut answers = answers.lock().unwrap_or_else(|held| held.into_inner());
-                        answers.push(Said { node, answer });
+                        answers.push(NodeResponse { node, response });
                     }
                 });
             }
@@ -143,14 +144,14 @@ impl Nodes {
         answers
     }
 
-    /// Whether all went well; with one node its own error is the verb's.
-    pub fn verdict(&self, shared: &Shared, failures: Vec<(String, String)>) -> Result<()> {
+    /// Reports failures. With a single node its error is the error of the verb.
+    pub fn report_failures(&self, cli: &CliContext, failures: Vec<NodeFailure>) -> Result<()> {
         match failures.as_slice() {
             [] => Ok(()),
-            [(_, only)] if !self.several => Err(anyhow!("{only}")),
+            [only] if !self.several => Err(anyhow!("{}", only.error)),
             failures => {
-                for (node, error) in failures {
-                    shared.console.remark(format!("{node}: {error}"));
+                for NodeFailure { node, error } in failures {
+                    cli.console.note(format!("{node}: {error}"));
                 }
                 bail!("{} of {} nodes failed", failures.len(), self.names.len())
             }
@@ -158,16 +159,34 @@ impl Nodes {
     }
 }
 
-/// A node's name, and what is of that node.
-type Of<T> = (String, T);
+/// A value of one node.
+#[derive(Debug)]
+pub struct PerNode<T> {
+    /// Name of the node.
+    pub node: String,
+    /// Its value.
+    pub value: T,
+}
 
-/// The answers, and the nodes without one.
-pub fn parted<T>(said: Vec<Said<T>>) -> (Vec<Of<T>>, Vec<Of<String>>) {
+/// The error of one node.
+#[derive(Debug)]
+pub struct NodeFailure {
+    /// Name of the node.
+    pub node: String,
+    /// The error.
+    pub error: String,
+}
+
+/// Splits the responses into successes and failures.
+pub fn split_responses<T>(responses: Vec<NodeResponse<T>>) -> (Vec<PerNode<T>>, Vec<NodeFailure>) {
     let (mut answers, mut failures) = (Vec::new(), Vec::new());
-    for Said { node, answer } in said {
-        match answer {
-            Ok(answer) => answers.push((node, answer)),
-            Err(error) => failures.push((node, error.to_string())),
+    for NodeResponse { node, response } in responses {
+        match response {
+            Ok(value) => answers.push(PerNode { node, value }),
+            Err(error) => failures.push(NodeFailure {
+                node,
+                error: error.to_string(),
+            }),
         }
     }
     (answers, failures)
@@ -178,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wildcards_name_several_nodes() {
+    fn wildcards_match_several_nodes() {
         assert!(matches("/robot/*", "/robot/arm"));
         assert!(!matches("/robot/*", "/robot/arm/joint"));
         assert!(matches("/**", "/robot/arm"));

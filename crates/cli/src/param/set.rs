@@ -1,10 +1,10 @@
 //! `pteros param set`.
 
-use super::nodes::{NodeFlags, Nodes, Said, parted};
-use crate::shared::Shared;
+use super::nodes::{NodeFailure, NodeFlags, NodeResponse, PerNode, TargetNodes, split_responses};
+use crate::cli_context::CliContext;
 use anyhow::{Result, anyhow};
 use clap::Args;
-use pteros::parameter::{Parameter, ParameterValue, SetOutcome};
+use pteros::parameter::{Parameter, ParameterValue, SetParameterResult};
 use serde_json::{Map, json};
 
 /// Arguments of `param set`.
@@ -22,46 +22,59 @@ pub struct Set {
 }
 
 impl Set {
-    /// Sets the parameter, of each node.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Sets the parameter of each node.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let value = ParameterValue::from_yaml(&self.value).map_err(|error| anyhow!(error))?;
-        let nodes = self.nodes.find(shared, Some(&self.node_name))?;
-        let said = nodes.ask(|client, patience| {
+        let nodes = self.nodes.find(cli, Some(&self.node_name))?;
+        let responses = nodes.call_all(|client, timeout| {
             let parameter = Parameter::new(&self.parameter_name, value.clone());
-            client.set(vec![parameter], patience)
+            client.set(vec![parameter], timeout)
         });
-        let words = ("Set parameter successful", "Setting parameter failed");
-        report(shared, &nodes, said, words)
+        report(
+            cli,
+            &nodes,
+            responses,
+            "Set parameter successful",
+            "Setting parameter failed",
+        )
     }
 }
 
-/// Says for each node whether its only parameter was set.
+/// Prints for each node whether the parameter was set, as the text `done` or
+/// `failed`.
 pub fn report(
-    shared: &Shared,
-    nodes: &Nodes,
-    said: Vec<Said<Vec<SetOutcome>>>,
-    (done, failed): (&str, &str),
+    cli: &CliContext,
+    nodes: &TargetNodes,
+    responses: Vec<NodeResponse<Vec<SetParameterResult>>>,
+    done: &str,
+    failed: &str,
 ) -> Result<()> {
-    let (answers, mut failures) = parted(said);
+    let (answers, mut failures) = split_responses(responses);
     let mut all = Map::new();
-    for (node, outcomes) in answers {
+    for PerNode {
+        node,
+        value: outcomes,
+    } in answers
+    {
         let outcome = outcomes.into_iter().next().unwrap_or(Ok(()));
         let reason = outcome.as_ref().err().cloned().unwrap_or_default();
-        if shared.console.json {
+        if cli.console.json {
             let row = json!({ "successful": outcome.is_ok(), "reason": reason });
             all.insert(node.clone(), row);
         } else if outcome.is_ok() {
-            shared.console.line(match nodes.several {
-                true => format!("{node}: {done}"),
-                false => done.into(),
+            cli.console.line(if nodes.several {
+                format!("{node}: {done}")
+            } else {
+                done.into()
             })?;
         }
         if outcome.is_err() {
-            failures.push((node, format!("{failed}: {reason}")));
+            let error = format!("{failed}: {reason}");
+            failures.push(NodeFailure { node, error });
         }
     }
-    if shared.console.json {
-        shared.console.json(&all.into())?;
+    if cli.console.json {
+        cli.console.json(&all.into())?;
     }
-    nodes.verdict(shared, failures)
+    nodes.report_failures(cli, failures)
 }

@@ -1,16 +1,16 @@
 //! `pteros pkg executables`.
 
+use crate::cli_context::CliContext;
 use crate::launch::packages;
-use crate::shared::Shared;
 use anyhow::{Result, anyhow};
 use clap::Args;
-use pteros_component::Index;
+use pteros_container::ComponentIndex;
 use serde_json::{Value, json};
 
 /// Arguments of `pkg executables`.
 #[derive(Debug, Args)]
 pub struct Executables {
-    /// Only those of this package
+    /// Only the programs of this package
     package_name: Option<String>,
     /// Print paths
     #[arg(long)]
@@ -19,8 +19,8 @@ pub struct Executables {
 
 impl Executables {
     /// Prints packages and programs.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let packages = packages(&Index::from_environment());
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let packages = packages(&ComponentIndex::from_environment());
         let names = match self.package_name {
             Some(name) => vec![name],
             None => packages.names(),
@@ -32,7 +32,7 @@ impl Executables {
                 rows.push((package.clone(), name, path));
             }
         }
-        let console = shared.console;
+        let console = cli.console;
         if console.json {
             let rows = rows.iter().map(|(package, name, path)| {
                 json!({ "package": package, "executable": name, "path": path.to_string_lossy() })
@@ -40,9 +40,10 @@ impl Executables {
             return Ok(console.json(&Value::from_iter(rows))?);
         }
         for (package, name, path) in rows {
-            match self.full_path {
-                true => console.line(path.display().to_string())?,
-                false => console.line(format!("{package} {name}"))?,
+            if self.full_path {
+                console.line(path.display().to_string())?
+            } else {
+                console.line(format!("{package} {name}"))?
             }
         }
         Ok(())

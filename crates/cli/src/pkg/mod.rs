@@ -1,19 +1,20 @@
-//! `pteros pkg`: which packages there are, and what is in them.
+//! `pteros pkg`: lists packages and their programs.
 
 mod executables;
 mod list;
 mod prefix;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
 /// Verbs of `pkg`.
 #[derive(Debug, Subcommand)]
 pub enum PkgVerb {
-    /// List the packages: installed, and of the Cargo workspace around
+    /// List the packages: installed ones and those of the surrounding Cargo
+    /// workspace
     List(list::List),
-    /// Print where a package is installed
+    /// Print the installation prefix of a package
     Prefix(prefix::Prefix),
     /// List the programs of packages
     Executables(executables::Executables),
@@ -21,11 +22,11 @@ pub enum PkgVerb {
 
 impl PkgVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Prefix(verb) => verb.run(shared),
-            Self::Executables(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Prefix(verb) => verb.run(cli),
+            Self::Executables(verb) => verb.run(cli),
         }
     }
 }

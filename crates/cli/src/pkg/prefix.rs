@@ -1,35 +1,35 @@
 //! `pteros pkg prefix`.
 
+use crate::cli_context::CliContext;
 use crate::launch::packages;
-use crate::shared::Shared;
 use anyhow::{Result, anyhow};
 use clap::Args;
-use pteros_component::Index;
-use pteros_launch::packages::Origin;
+use pteros_container::ComponentIndex;
+use pteros_launch::packages::PackageOrigin;
 use serde_json::json;
 
 /// Arguments of `pkg prefix`.
 #[derive(Debug, Args)]
 pub struct Prefix {
-    /// The package
+    /// Name of the package
     package_name: String,
-    /// Print where its launch files and the like are
+    /// Print the folder of its launch files and other shared files
     #[arg(long)]
     share: bool,
 }
 
 impl Prefix {
     /// Prints a folder.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let packages = packages(&Index::from_environment());
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let packages = packages(&ComponentIndex::from_environment());
         let package = packages
             .find(&self.package_name)
             .map_err(|message| anyhow!(message))?;
-        let console = shared.console;
+        let console = cli.console;
         if console.json {
             let origin = match package.origin {
-                Origin::Installed => "installed",
-                Origin::Cargo => "cargo",
+                PackageOrigin::Installed => "installed",
+                PackageOrigin::Cargo => "cargo",
             };
             return Ok(console.json(&json!({
                 "package": package.name,
@@ -38,9 +38,10 @@ impl Prefix {
                 "origin": origin,
             }))?);
         }
-        let folder = match self.share {
-            true => package.share,
-            false => package.prefix,
+        let folder = if self.share {
+            package.share
+        } else {
+            package.prefix
         };
         Ok(console.line(folder.display().to_string())?)
     }

@@ -1,8 +1,8 @@
 //! `pteros security check`.
 
-use super::{now, root};
-use crate::outcome::Failed;
-use crate::shared::Shared;
+use super::{keystore_root, now};
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros_security::keystore::{Finding, Severity, check};
@@ -15,25 +15,25 @@ pub struct Check {
     /// Folder of the keystore [default: ROS_SECURITY_KEYSTORE]
     #[arg(value_name = "ROOT")]
     root: Option<PathBuf>,
-    /// Fail also for what is weak, not only for what is broken
+    /// Fail for weaknesses too, not only for errors
     #[arg(long)]
     strict: bool,
 }
 
 impl Check {
-    /// Prints the findings, the worst first.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let found = check(&root(self.root)?, now()?)?;
-        if shared.console.json {
+    /// Prints the findings, the most severe first.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let found = check(&keystore_root(self.root)?, now()?)?;
+        if cli.console.json {
             let all: Vec<Value> = found.iter().map(entry).collect();
-            shared.console.json(&json!(all))?;
+            cli.console.json(&json!(all))?;
         } else {
             for finding in &found {
                 let line = format!("{}: {}", word(finding.severity), finding.fault);
-                shared.console.line(line)?;
+                cli.console.line(line)?;
             }
             if found.is_empty() {
-                shared.console.line("nothing to mend")?;
+                cli.console.line("no problems found")?;
             }
         }
         let fails = |finding: &Finding| self.strict || finding.severity == Severity::Broken;

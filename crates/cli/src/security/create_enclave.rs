@@ -1,7 +1,7 @@
 //! `pteros security create_enclave`.
 
-use super::{Days, Domain, now, options, told};
-use crate::shared::Shared;
+use super::{DomainFlags, ValidityFlags, keystore_options, now, print_created};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_security::keystore::Keystore;
@@ -17,17 +17,17 @@ pub struct CreateEnclave {
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
-    days: Days,
+    days: ValidityFlags,
     #[command(flatten)]
-    domain: Domain,
+    domain: DomainFlags,
 }
 
 impl CreateEnclave {
-    /// Makes what the enclave lacks; what it has is kept.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Creates the missing files of the enclave and keeps existing ones.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let keystore = Keystore::open(&self.root)?;
-        let options = options(self.days, self.domain)?;
+        let options = keystore_options(self.days, self.domain)?;
         let folder = keystore.create_enclave(&self.name, None, &options, now()?)?;
-        told(shared, "enclave", &folder)
+        print_created(cli, "enclave", &folder)
     }
 }

@@ -1,7 +1,9 @@
 //! `pteros security create_keystore`.
 
-use super::{Days, Domain, Rtps, now, options, told};
-use crate::shared::Shared;
+use super::{
+    DomainFlags, RtpsProtectionFlags, ValidityFlags, keystore_options, now, print_created,
+};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_security::keystore::{Keystore, Options};
@@ -14,21 +16,21 @@ pub struct CreateKeystore {
     #[arg(value_name = "ROOT")]
     root: PathBuf,
     #[command(flatten)]
-    days: Days,
+    days: ValidityFlags,
     #[command(flatten)]
-    domain: Domain,
+    domain: DomainFlags,
     #[command(flatten)]
-    rtps: Rtps,
+    rtps: RtpsProtectionFlags,
 }
 
 impl CreateKeystore {
-    /// Makes the authorities and the signed governance.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Creates the certificate authorities and the signed governance.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let options = Options {
             rtps: self.rtps.protection(),
-            ..options(self.days, self.domain)?
+            ..keystore_options(self.days, self.domain)?
         };
         Keystore::create(&self.root, &options, now()?)?;
-        told(shared, "keystore", &self.root)
+        print_created(cli, "keystore", &self.root)
     }
 }

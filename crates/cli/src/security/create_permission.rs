@@ -1,7 +1,7 @@
 //! `pteros security create_permission`.
 
-use super::{Days, Domain, now, options, policy_of, told};
-use crate::shared::Shared;
+use super::{DomainFlags, ValidityFlags, enclave_policy, keystore_options, now, print_created};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_security::keystore::Keystore;
@@ -16,22 +16,22 @@ pub struct CreatePermission {
     /// Name of the enclave
     #[arg(value_name = "NAME")]
     name: String,
-    /// Policy that says what its nodes may do
+    /// Policy with the allowed actions of its nodes
     #[arg(value_name = "POLICY_FILE_PATH")]
     policy: PathBuf,
     #[command(flatten)]
-    days: Days,
+    days: ValidityFlags,
     #[command(flatten)]
-    domain: Domain,
+    domain: DomainFlags,
 }
 
 impl CreatePermission {
     /// Writes and signs the permissions.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let policy = policy_of(&self.policy, &self.name)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let policy = enclave_policy(&self.policy, &self.name)?;
         let keystore = Keystore::open(&self.root)?;
-        let options = options(self.days, self.domain)?;
+        let options = keystore_options(self.days, self.domain)?;
         let folder = keystore.create_permission(&self.name, &policy, &options, now()?)?;
-        told(shared, "permissions", &folder.join("permissions.p7s"))
+        print_created(cli, "permissions", &folder.join("permissions.p7s"))
     }
 }

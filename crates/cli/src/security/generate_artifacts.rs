@@ -1,7 +1,9 @@
 //! `pteros security generate_artifacts`.
 
-use super::{Days, Domain, Rtps, now, options, root};
-use crate::shared::Shared;
+use super::{
+    DomainFlags, RtpsProtectionFlags, ValidityFlags, keystore_options, keystore_root, now,
+};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_security::keystore::{Keystore, Options};
@@ -18,21 +20,21 @@ pub struct GenerateArtifacts {
     /// Names of enclaves
     #[arg(short = 'e', long, num_args = 0.., value_name = "NAME")]
     enclaves: Vec<String>,
-    /// Policies; each of their enclaves is made
+    /// Policies; all of their enclaves are created
     #[arg(short = 'p', long, num_args = 0.., value_name = "FILE")]
     policy_files: Vec<PathBuf>,
     #[command(flatten)]
-    days: Days,
+    days: ValidityFlags,
     #[command(flatten)]
-    domain: Domain,
+    domain: DomainFlags,
     #[command(flatten)]
-    rtps: Rtps,
+    rtps: RtpsProtectionFlags,
 }
 
 impl GenerateArtifacts {
-    /// Makes everything, after all policies have been read.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let root = root(self.keystore_root_path)?;
+    /// Creates all artifacts, after all policies have been read.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let root = keystore_root(self.keystore_root_path)?;
         let policies = self
             .policy_files
             .iter()
@@ -40,7 +42,7 @@ impl GenerateArtifacts {
             .collect::<Result<Vec<_>, _>>()?;
         let options = Options {
             rtps: self.rtps.protection(),
-            ..options(self.days, self.domain)?
+            ..keystore_options(self.days, self.domain)?
         };
         let now = now()?;
         let keystore = match Keystore::open(&root) {
@@ -56,11 +58,11 @@ impl GenerateArtifacts {
         }
         made.dedup();
         let made: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
-        if shared.console.json {
-            return Ok(shared.console.json(&json!({ "enclaves": made }))?);
+        if cli.console.json {
+            return Ok(cli.console.json(&json!({ "enclaves": made }))?);
         }
         for path in made {
-            shared.console.line(format!("enclave: {path}"))?;
+            cli.console.line(format!("enclave: {path}"))?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! `pteros security generate_policy`.
 
-use super::told;
+use super::print_created;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::names::DdsTopic;
@@ -15,32 +15,33 @@ use std::path::PathBuf;
 pub struct GeneratePolicy {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Policy to write; what it says already is kept
+    /// Policy file to write; existing rules are kept
     #[arg(value_name = "POLICY_FILE_PATH")]
     policy: PathBuf,
 }
 
 impl GeneratePolicy {
-    /// Writes what every node of the graph does.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let mut policy = match self.policy.exists() {
-            true => Policy::read(&self.policy)?,
-            false => Policy::default(),
+    /// Writes the endpoints of every node as policy rules.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let mut policy = if self.policy.exists() {
+            Policy::read(&self.policy)?
+        } else {
+            Policy::default()
         };
-        let session = Session::open(shared, None)?;
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let mut nodes: Vec<NodeInfo> = graph.nodes().into_iter().collect();
         nodes.retain(|node| !node.name.starts_with('_'));
         nodes.sort_by_key(NodeInfo::fully_qualified_name);
         if nodes.is_empty() {
             bail!(
-                "no nodes in domain {}: start those that the policy is for",
+                "no nodes in domain {}: start the nodes that the policy is for",
                 session.context.domain_id()
             );
         }
         for node in &nodes {
             let mut rules: Vec<(PolicyAction, String)> = graph
-                .endpoints_of(node)
+                .endpoints_of_node(node)
                 .into_iter()
                 .filter_map(|(topic, endpoint)| rule(topic, endpoint.kind))
                 .collect();
@@ -53,11 +54,12 @@ impl GeneratePolicy {
         }
         std::fs::write(&self.policy, policy.to_xml())
             .with_context(|| format!("writing {}", self.policy.display()))?;
-        told(shared, "policy", &self.policy)
+        print_created(cli, "policy", &self.policy)
     }
 }
 
-/// What an endpoint is for. Those of an action count once, as its feedback.
+/// The policy rule of an endpoint. The endpoints of an action give one rule, from
+/// its feedback topic.
 fn rule(topic: DdsTopic, kind: EndpointKind) -> Option<(PolicyAction, String)> {
     let publishes = kind == EndpointKind::Publisher;
     match topic {
@@ -70,15 +72,17 @@ fn rule(topic: DdsTopic, kind: EndpointKind) -> Option<(PolicyAction, String)> {
             None if publishes => Some((PolicyAction::Publish, name)),
             None => Some((PolicyAction::Subscribe, name)),
         },
-        DdsTopic::ServiceRequest(name) if !name.contains("/_action/") => Some(match publishes {
-            true => (PolicyAction::Request, name),
-            false => (PolicyAction::Reply, name),
+        DdsTopic::ServiceRequest(name) if !name.contains("/_action/") => Some(if publishes {
+            (PolicyAction::Request, name)
+        } else {
+            (PolicyAction::Reply, name)
         }),
-        DdsTopic::ServiceRequest(_) | DdsTopic::ServiceReply(_) | DdsTopic::Foreign(_) => None,
+        DdsTopic::ServiceRequest(_) | DdsTopic::ServiceReply(_) | DdsTopic::NonRos(_) => None,
     }
 }
 
-/// As SROS 2 writes it: private to the node, relative to its namespace, or absolute.
+/// The name as SROS 2 writes it: private to the node, relative to its namespace, or
+/// absolute.
 fn shortened(name: &str, node: &NodeInfo) -> String {
     let namespace = node.namespace.trim_end_matches('/');
     let private = format!("{}/", node.fully_qualified_name());

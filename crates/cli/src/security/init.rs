@@ -1,7 +1,7 @@
 //! `pteros security init`.
 
-use super::{Days, Domain, Rtps, now, options};
-use crate::shared::Shared;
+use super::{DomainFlags, RtpsProtectionFlags, ValidityFlags, keystore_options, now};
+use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use pteros_security::keystore::{Keystore, Options};
@@ -14,23 +14,23 @@ pub struct Init {
     /// Folder of the keystore
     #[arg(value_name = "ROOT", default_value = "keystore")]
     root: PathBuf,
-    /// Enclaves beside /, which all nodes share that name none
+    /// Additional enclaves; all nodes without one share /
     #[arg(short = 'e', long, num_args = 0.., value_name = "NAME")]
     enclaves: Vec<String>,
     #[command(flatten)]
-    days: Days,
+    days: ValidityFlags,
     #[command(flatten)]
-    domain: Domain,
+    domain: DomainFlags,
     #[command(flatten)]
-    rtps: Rtps,
+    rtps: RtpsProtectionFlags,
 }
 
 impl Init {
-    /// Makes a keystore and its enclaves, or what is missing of them.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Creates a keystore and its enclaves. Existing parts are kept.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let options = Options {
             rtps: self.rtps.protection(),
-            ..options(self.days, self.domain)?
+            ..keystore_options(self.days, self.domain)?
         };
         let now = now()?;
         let keystore = match Keystore::open(&self.root) {
@@ -44,12 +44,12 @@ impl Init {
             .with_context(|| format!("finding {}", self.root.display()))?;
         let root = root.display().to_string();
         let names = keystore.enclaves()?;
-        if shared.console.json {
-            let answer = json!({ "keystore": root, "enclaves": names });
-            return Ok(shared.console.json(&answer)?);
+        if cli.console.json {
+            let output = json!({ "keystore": root, "enclaves": names });
+            return Ok(cli.console.json(&output)?);
         }
-        Ok(shared.console.line(format!(
-            "keystore with {}; nodes, ours and other stacks', use it with\n\n  export ROS_SECURITY_KEYSTORE='{root}'\n  \
+        Ok(cli.console.line(format!(
+            "keystore with {}; Pteros and other ROS 2 nodes use it with\n\n  export ROS_SECURITY_KEYSTORE='{root}'\n  \
              export ROS_SECURITY_ENABLE=true\n  export ROS_SECURITY_STRATEGY=Enforce\n",
             names.join(", ")
         ))?)

@@ -1,7 +1,7 @@
 //! `pteros security list_enclaves`.
 
-use super::root;
-use crate::shared::Shared;
+use super::keystore_root;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_security::keystore::Keystore;
@@ -16,9 +16,9 @@ pub struct ListEnclaves {
 }
 
 impl ListEnclaves {
-    /// Prints a name a line.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let keystore = Keystore::open(&root(self.root)?)?;
-        Ok(shared.console.names(&keystore.enclaves()?, false)?)
+    /// Prints the names of the enclaves, one per line.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let keystore = Keystore::open(&keystore_root(self.root)?)?;
+        Ok(cli.console.names(&keystore.enclaves()?, false)?)
     }
 }

@@ -1,5 +1,5 @@
-//! `pteros security`: keystores in SROS 2's layout, with its verbs and
-//! arguments, and verbs that it lacks.
+//! `pteros security`: keystores in SROS 2's layout. It has SROS 2's verbs and
+//! arguments, and further verbs.
 
 mod check;
 mod create_enclave;
@@ -12,7 +12,7 @@ mod list_enclaves;
 mod revoke;
 mod sign;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 use pteros_security::date::UnixTime;
@@ -25,69 +25,71 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Verbs of `security`.
 #[derive(Debug, Subcommand)]
 pub enum SecurityVerb {
-    /// Make a keystore with an enclave for all nodes, and say how to use it
+    /// Create a keystore with one enclave for all nodes, and print how to use it
     Init(init::Init),
-    /// Say what is wrong with a keystore, and what is weak in it
+    /// Check a keystore for errors and weaknesses
     Check(check::Check),
-    /// Make a keystore: two authorities and the signed governance
+    /// Create a keystore: two certificate authorities and the signed governance
     #[command(name = "create_keystore", alias = "create-keystore")]
     CreateKeystore(create_keystore::CreateKeystore),
-    /// Make an enclave: its key, certificate and permissions
+    /// Create an enclave: key, certificate and permissions
     #[command(name = "create_enclave", alias = "create-enclave")]
     CreateEnclave(create_enclave::CreateEnclave),
-    /// Replace the permissions of an enclave by what a policy says
+    /// Replace the permissions of an enclave by those of a policy
     #[command(name = "create_permission", alias = "create-permission")]
     CreatePermission(create_permission::CreatePermission),
-    /// Write what the nodes of the graph do as a policy
+    /// Write a policy that allows what the nodes of the graph do
     #[command(name = "generate_policy", alias = "generate-policy")]
     GeneratePolicy(generate_policy::GeneratePolicy),
-    /// Make enclaves and permissions for names and policies, and the keystore if need be
+    /// Create enclaves and permissions for names and policies, and the keystore if
+    /// it is missing
     #[command(name = "generate_artifacts", alias = "generate-artifacts")]
     GenerateArtifacts(generate_artifacts::GenerateArtifacts),
     /// List the enclaves of a keystore
     #[command(name = "list_enclaves", alias = "list-enclaves")]
     ListEnclaves(list_enclaves::ListEnclaves),
-    /// Sign governance and permissions anew after they were edited
+    /// Sign governance and permissions again after changes
     Sign(sign::Sign),
-    /// Take the certificate of an enclave back
+    /// Revoke the certificate of an enclave
     Revoke(revoke::Revoke),
 }
 
 impl SecurityVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::Init(verb) => verb.run(shared),
-            Self::Check(verb) => verb.run(shared),
-            Self::CreateKeystore(verb) => verb.run(shared),
-            Self::CreateEnclave(verb) => verb.run(shared),
-            Self::CreatePermission(verb) => verb.run(shared),
-            Self::GeneratePolicy(verb) => verb.run(shared),
-            Self::GenerateArtifacts(verb) => verb.run(shared),
-            Self::ListEnclaves(verb) => verb.run(shared),
-            Self::Sign(verb) => verb.run(shared),
-            Self::Revoke(verb) => verb.run(shared),
+            Self::Init(verb) => verb.run(cli),
+            Self::Check(verb) => verb.run(cli),
+            Self::CreateKeystore(verb) => verb.run(cli),
+            Self::CreateEnclave(verb) => verb.run(cli),
+            Self::CreatePermission(verb) => verb.run(cli),
+            Self::GeneratePolicy(verb) => verb.run(cli),
+            Self::GenerateArtifacts(verb) => verb.run(cli),
+            Self::ListEnclaves(verb) => verb.run(cli),
+            Self::Sign(verb) => verb.run(cli),
+            Self::Revoke(verb) => verb.run(cli),
         }
     }
 }
 
-/// For how long new things hold.
+/// Validity period of certificates and documents.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Days {
-    /// Days until what is made expires; never later than what it depends on
+pub struct ValidityFlags {
+    /// Days until the new certificates and documents expire; at most until the
+    /// issuer's certificate expires
     #[arg(long, default_value_t = 3650, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,
 }
 
-/// The domain that documents are for.
+/// The domain of governance and permissions.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Domain {
-    /// Domain that the documents name [default: ROS_DOMAIN_ID, else 0]
+pub struct DomainFlags {
+    /// Domain of the documents [default: ROS_DOMAIN_ID, else 0]
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(0..=232))]
     domain_id: Option<u32>,
 }
 
-impl Domain {
+impl DomainFlags {
     fn id(self) -> Result<u32> {
         let variable = std::env::var("ROS_DOMAIN_ID").unwrap_or_default();
         match (self.domain_id, variable.trim()) {
@@ -96,41 +98,42 @@ impl Domain {
             (None, text) => match text.parse() {
                 Ok(id @ 0..=232) => Ok(id),
                 _ => bail!(
-                    "ROS_DOMAIN_ID '{text}' is no number from 0 to 232; unset it, or give --domain-id"
+                    "ROS_DOMAIN_ID '{text}' is not a number from 0 to 232; unset it, or give --domain-id"
                 ),
             },
         }
     }
 }
 
-/// How whole messages are protected.
+/// Protection kind of RTPS messages.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Rtps {
-    /// Protection of whole messages; SIGN is SROS 2's, and leaves names of nodes readable
+pub struct RtpsProtectionFlags {
+    /// Protection of RTPS messages; SIGN is the default of SROS 2 and leaves node
+    /// names readable
     #[arg(long, default_value = "ENCRYPT", value_name = "KIND")]
-    rtps: RtpsKind,
+    rtps: RtpsProtectionKind,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum RtpsKind {
-    /// Nobody can read or change a message.
+enum RtpsProtectionKind {
+    /// Encrypt messages.
     #[value(name = "ENCRYPT")]
     Encrypt,
-    /// Nobody can change one.
+    /// Sign messages only.
     #[value(name = "SIGN")]
     Sign,
 }
 
-impl Rtps {
+impl RtpsProtectionFlags {
     fn protection(self) -> Protection {
         match self.rtps {
-            RtpsKind::Encrypt => Protection::Encrypt,
-            RtpsKind::Sign => Protection::Sign,
+            RtpsProtectionKind::Encrypt => Protection::Encrypt,
+            RtpsProtectionKind::Sign => Protection::Sign,
         }
     }
 }
 
-fn options(days: Days, domain: Domain) -> Result<Options> {
+fn keystore_options(days: ValidityFlags, domain: DomainFlags) -> Result<Options> {
     Ok(Options {
         days: days.days,
         domain: domain.id()?,
@@ -141,12 +144,12 @@ fn options(days: Days, domain: Domain) -> Result<Options> {
 fn now() -> Result<UnixTime> {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .context("the clock is before 1970; set it, since certificates are dated")?;
+        .context("the clock is before 1970; set it, since certificates contain dates")?;
     Ok(UnixTime(i64::try_from(since.as_secs())?))
 }
 
-/// The keystore that was named, or that ROS_SECURITY_KEYSTORE names.
-fn root(given: Option<PathBuf>) -> Result<PathBuf> {
+/// The given keystore, or that of ROS_SECURITY_KEYSTORE.
+fn keystore_root(given: Option<PathBuf>) -> Result<PathBuf> {
     let known = std::env::var_os("ROS_SECURITY_KEYSTORE").filter(|value| !value.is_empty());
     match given.or(known.map(PathBuf::from)) {
         Some(root) => Ok(root),
@@ -154,15 +157,15 @@ fn root(given: Option<PathBuf>) -> Result<PathBuf> {
     }
 }
 
-/// What a policy says of one enclave.
-fn policy_of(path: &Path, enclave: &str) -> Result<PolicyEnclave> {
+/// The rules of a policy for one enclave.
+fn enclave_policy(path: &Path, enclave: &str) -> Result<PolicyEnclave> {
     let policy = Policy::read(path)?;
     match policy.enclave(enclave) {
         Some(found) => Ok(found.clone()),
         None => {
             let known: Vec<&str> = policy.enclaves.iter().map(|e| e.path.as_str()).collect();
             bail!(
-                "{}: says nothing of enclave '{enclave}'; it has: {}",
+                "{}: no rules for enclave '{enclave}'; it has: {}",
                 path.display(),
                 known.join(", ")
             )
@@ -170,11 +173,11 @@ fn policy_of(path: &Path, enclave: &str) -> Result<PolicyEnclave> {
     }
 }
 
-/// A path as an answer: what was made.
-fn told(shared: &Shared, what: &str, path: &Path) -> Result<()> {
-    if shared.console.json {
-        let answer = serde_json::json!({ what: path.display().to_string() });
-        return Ok(shared.console.json(&answer)?);
+/// Prints the path of a created file.
+fn print_created(cli: &CliContext, what: &str, path: &Path) -> Result<()> {
+    if cli.console.json {
+        let output = serde_json::json!({ what: path.display().to_string() });
+        return Ok(cli.console.json(&output)?);
     }
-    Ok(shared.console.line(format!("{what}: {}", path.display()))?)
+    Ok(cli.console.line(format!("{what}: {}", path.display()))?)
 }

@@ -1,7 +1,7 @@
 //! `pteros security revoke`.
 
-use super::{Days, now};
-use crate::shared::Shared;
+use super::{ValidityFlags, now};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_security::keystore::{Keystore, Options};
@@ -14,16 +14,16 @@ pub struct Revoke {
     /// Folder of the keystore
     #[arg(value_name = "ROOT")]
     root: PathBuf,
-    /// Name of the enclave whose key got into wrong hands
+    /// Name of the enclave with the compromised key
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
-    days: Days,
+    days: ValidityFlags,
 }
 
 impl Revoke {
-    /// Writes the list and gives it to every enclave of the keystore.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Writes the revocation list and copies it into every enclave of the keystore.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let keystore = Keystore::open(&self.root)?;
         let options = Options {
             days: self.days.days,
@@ -31,12 +31,12 @@ impl Revoke {
         };
         let certificate = keystore.revoke(&self.name, &options, now()?)?;
         let serial = certificate.serial();
-        if shared.console.json {
-            let answer = json!({ "enclave": self.name, "serial": serial });
-            return Ok(shared.console.json(&answer)?);
+        if cli.console.json {
+            let output = json!({ "enclave": self.name, "serial": serial });
+            return Ok(cli.console.json(&output)?);
         }
-        shared.console.line(format!(
-            "revoked: {} with serial {serial}; copy crl.pem to every robot, and make a new key \
+        cli.console.line(format!(
+            "revoked: {} with serial {serial}; copy crl.pem to every robot, and create a new key \
              with create_enclave",
             self.name
         ))?;

@@ -1,7 +1,7 @@
 //! `pteros security sign`.
 
-use super::{now, root, told};
-use crate::shared::Shared;
+use super::{keystore_root, now, print_created};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_security::keystore::Keystore;
@@ -16,10 +16,10 @@ pub struct Sign {
 }
 
 impl Sign {
-    /// Reads governance.xml and each permissions.xml, and signs them.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let root = root(self.root)?;
+    /// Signs governance.xml and all permissions.xml.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let root = keystore_root(self.root)?;
         Keystore::open(&root)?.sign(now()?)?;
-        told(shared, "signed", &root)
+        print_created(cli, "signed", &root)
     }
 }

@@ -1,13 +1,13 @@
 //! `pteros service call`.
 
-use crate::interface::named::known_service_type;
-use crate::outcome::Interrupted;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
+use crate::interface::type_names::find_service_type;
 use crate::python_repr;
+use crate::remote_types;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
-use crate::told;
-use crate::topic::stamps::Template;
-use crate::values::{positive_float, positive_seconds};
+use crate::topic::message_template::MessageTemplate;
+use crate::value_parsers::{positive_float, positive_seconds};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use pteros::{CallError, DynamicServiceType, ServiceOptions};
@@ -15,16 +15,17 @@ use serde_json::json;
 use std::io::Read;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long one wait lasts before Ctrl-C is looked at again.
-const SLICE: Duration = Duration::from_millis(50);
+/// Period between two checks for Ctrl-C.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Arguments of `service call`.
 #[derive(Debug, Args)]
 pub struct Call {
-    /// Call again and again, so many times a second
+    /// Call repeatedly at this rate
     #[arg(short = 'r', long, value_name = "HZ", value_parser = positive_float)]
     rate: Option<f64>,
-    /// Give up when a call, or the wait for its server, lasts longer [default: wait until Ctrl-C]
+    /// Timeout of a call and of the wait for its server
+    /// [default: wait until Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     timeout: Option<Duration>,
     /// Read the request from standard input
@@ -45,24 +46,24 @@ pub struct Call {
 
 impl Call {
     /// Calls once, or at a rate until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let (session, ty) = self.service_type(shared)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let (session, ty) = self.service_type(cli)?;
         let name = ty.name().to_owned();
-        let mut template = Template::from_yaml(ty.request(), &self.yaml()?)?;
+        let mut template = MessageTemplate::from_yaml(ty.request(), &self.yaml()?)?;
         let client = session.node.create_dynamic_client(
             &self.service_name,
             &ty,
             ServiceOptions::default(),
         )?;
-        let console = shared.console;
+        let console = cli.console;
         let limit = self.timeout.unwrap_or(Duration::MAX);
         let mut next = Instant::now();
         loop {
             let started = Instant::now();
             let left = || limit.saturating_sub(started.elapsed());
-            if !client.wait_for_service(left().min(SLICE)) {
-                console.remark("waiting for service to become available...");
-                while !client.wait_for_service(left().min(SLICE)) {
+            if !client.wait_for_service(left().min(POLL_PERIOD)) {
+                console.note("waiting for service to become available...");
+                while !client.wait_for_service(left().min(POLL_PERIOD)) {
                     interrupted(&session)?;
                     if left().is_zero() {
                         return Err(CallError::NoServer {
@@ -80,9 +81,9 @@ impl Call {
                 console.line(format!("requester: making request: {text}\n"))?;
             }
             let mut call = client.call_async(request)?;
-            let answer = loop {
-                if let Some(answer) = call.take() {
-                    break answer?;
+            let response = loop {
+                if let Some(response) = call.take() {
+                    break response?;
                 }
                 interrupted(&session)?;
                 if left().is_zero() {
@@ -92,43 +93,46 @@ impl Call {
                     }
                     .into());
                 }
-                session.spin_once(left().min(SLICE));
+                session.spin_once(left().min(POLL_PERIOD));
             };
             if console.json {
-                let answer: serde_json::Value = serde_json::from_str(&answer.to_json())?;
+                let response: serde_json::Value = serde_json::from_str(&response.to_json())?;
                 let service = client.service_name();
-                console.json_line(&json!({ "service": service, "response": answer }))?;
+                console.json_line(&json!({ "service": service, "response": response }))?;
             } else {
-                console.line(format!("response:\n{}\n", python_repr::message(&answer)))?;
+                console.line(format!("response:\n{}\n", python_repr::message(&response)))?;
             }
             let Some(rate) = self.rate else {
                 return Ok(());
             };
             next += Duration::try_from_secs_f64(1.0 / rate)
-                .with_context(|| format!("--rate {rate}: too slow for a clock"))?;
+                .with_context(|| format!("--rate {rate}: the period is too long for a clock"))?;
             while Instant::now() < next {
                 interrupted(&session)?;
-                session.spin_once(next.saturating_duration_since(Instant::now()).min(SLICE));
+                session.spin_once(
+                    next.saturating_duration_since(Instant::now())
+                        .min(POLL_PERIOD),
+                );
             }
         }
     }
 
-    /// By its definition, or else as the service's server tells it.
-    fn service_type(&self, shared: &Shared) -> Result<(Session, DynamicServiceType)> {
-        let library = shared.library()?;
-        let known = known_service_type(&library, &self.service_type);
+    /// The type from its definition, else from the service's server.
+    fn service_type(&self, cli: &CliContext) -> Result<(Session, DynamicServiceType)> {
+        let library = cli.library()?;
+        let known = find_service_type(&library, &self.service_type);
         let known = known.and_then(|name| Ok(DynamicServiceType::new(&library, &name)?));
-        let session = Session::open(shared, None)?;
+        let session = Session::open(cli, None)?;
         let unknown = match known {
             Ok(ty) => return Ok((session, ty)),
             Err(unknown) => unknown,
         };
         let name = session.service(&self.service_name)?;
         let graph = session.discover(&DiscoveryFlags::default());
-        let told = told::of_service(&session, &graph, &name, &self.service_type);
-        let ty = told.map_err(|silence| {
+        let remote = remote_types::of_service(&session, &graph, &name, &self.service_type);
+        let ty = remote.map_err(|reason| {
             unknown.context(format!(
-                "nobody at service '{name}' tells its type ({silence})"
+                "no endpoint of service '{name}' provides its type ({reason})"
             ))
         })?;
         Ok((session, ty))
@@ -151,8 +155,9 @@ fn millis(span: Duration) -> u64 {
 }
 
 fn interrupted(session: &Session) -> Result<()> {
-    match session.context.is_shut_down() {
-        true => Err(Interrupted.into()),
-        false => Ok(()),
+    if session.context.is_shut_down() {
+        Err(Interrupted.into())
+    } else {
+        Ok(())
     }
 }

@@ -1,43 +1,43 @@
-//! `pteros service echo`: the events of services and clients that tell of their
-//! requests and replies.
+//! `pteros service echo`: service introspection events of servers and clients.
 
-use super::known::known_service;
-use crate::interface::named::known_service_type;
+use super::lookup::find_service;
+use crate::cli_context::CliContext;
+use crate::interface::type_names::find_service_type;
 use crate::qos_flags::QosFlags;
 use crate::session::Session;
-use crate::shared::Shared;
 use crate::topic::echo::{Echo as TopicEcho, EchoFlags};
-use crate::topic::known::only_type;
+use crate::topic::lookup::only_type;
 use anyhow::Result;
 use clap::Args;
 
 /// Arguments of `service echo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Services and clients tell of requests and replies only where their program switches it on (Service::configure_introspection)."
+    after_help = "Servers and clients publish these events only if their program enables introspection (Service::configure_introspection)."
 )]
 pub struct Echo {
     #[command(flatten)]
     flags: EchoFlags,
     /// Name of the service (e.g. /add_two_ints)
     service_name: String,
-    /// Its type (e.g. example_interfaces/srv/AddTwoInts) [default: what the graph says]
+    /// Type of the service (e.g. example_interfaces/srv/AddTwoInts)
+    /// [default: from the graph]
     service_type: Option<String>,
     #[command(flatten)]
     qos: QosFlags,
 }
 
 impl Echo {
-    /// Prints events until Ctrl-C or as the flags say.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Prints events until Ctrl-C or until the flags end it.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let ty = match &self.service_type {
-            Some(name) => known_service_type(&shared.library()?, name)?,
+            Some(name) => find_service_type(&cli.library()?, name)?,
             None => {
-                let session = Session::open(shared, None)?;
+                let session = Session::open(cli, None)?;
                 let name = session.service(&self.service_name)?;
                 let graph = session.discover(&self.flags.discovery);
-                let known = known_service(&session, &graph, &name)?;
-                only_type(&known, "append the one you mean to the command")?
+                let known = find_service(&session, &graph, &name)?;
+                only_type(&known, "append one of them to the command")?
             }
         };
         let echo = TopicEcho {
@@ -46,6 +46,6 @@ impl Echo {
             message_type: Some(format!("{ty}_Event")),
             qos: self.qos,
         };
-        echo.run(shared)
+        echo.run(cli)
     }
 }

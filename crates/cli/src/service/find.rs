@@ -1,9 +1,9 @@
 //! `pteros service find`.
 
-use super::known::shown_services;
-use crate::interface::named::full_or_as_written;
+use super::lookup::shown_services;
+use crate::cli_context::CliContext;
+use crate::interface::type_names::full_or_as_written;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 
@@ -23,19 +23,19 @@ pub struct Find {
 }
 
 impl Find {
-    /// Prints the services of the type, sorted. A type that nobody uses gives an
-    /// empty answer.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
+    /// Prints the services of the type, sorted. An unused type gives an empty
+    /// result.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
         let full = |name: &str| full_or_as_written(&library, name);
         let wanted = full(&self.service_type);
-        let session = Session::open(shared, None)?;
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let names: Vec<String> = shown_services(&graph, self.include_hidden_services)
             .into_iter()
             .filter(|service| service.types.iter().any(|name| full(name) == wanted))
             .map(|service| service.name)
             .collect();
-        Ok(shared.console.names(&names, self.count_services)?)
+        Ok(cli.console.names(&names, self.count_services)?)
     }
 }

@@ -1,8 +1,8 @@
 //! `pteros service list`.
 
-use super::known::shown_services;
+use super::lookup::shown_services;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
@@ -25,19 +25,22 @@ pub struct List {
 
 impl List {
     /// Prints the services, sorted.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let services = shown_services(&graph, self.include_hidden_services);
-        let console = shared.console;
+        let console = cli.console;
         if console.json && !self.count_services {
             let row = |service: &pteros::TopicInfo| json!({ "name": service.name, "types": service.types });
             let rows: Vec<Value> = services.iter().map(row).collect();
             return Ok(console.json(&Value::from(rows))?);
         }
-        let shown = |service: pteros::TopicInfo| match self.show_types {
-            true => format!("{} [{}]", service.name, service.types.join(", ")),
-            false => service.name,
+        let shown = |service: pteros::TopicInfo| {
+            if self.show_types {
+                format!("{} [{}]", service.name, service.types.join(", "))
+            } else {
+                service.name
+            }
         };
         let lines: Vec<String> = services.into_iter().map(shown).collect();
         Ok(console.names(&lines, self.count_services)?)

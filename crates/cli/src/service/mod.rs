@@ -3,22 +3,22 @@
 mod call;
 mod echo;
 mod find;
-mod known;
 mod list;
+mod lookup;
 mod type_of;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
 /// Verbs of `service`.
 #[derive(Debug, Subcommand)]
 pub enum ServiceVerb {
-    /// List the services that are served or called
+    /// List the services that have servers or clients
     List(list::List),
-    /// Call a service and print the answer
+    /// Call a service and print the response
     Call(call::Call),
-    /// Print requests and replies as their services and clients tell of them
+    /// Print requests and responses from service introspection events
     Echo(Box<echo::Echo>),
     /// List the services of a type
     Find(find::Find),
@@ -28,13 +28,13 @@ pub enum ServiceVerb {
 
 impl ServiceVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Call(verb) => verb.run(shared),
-            Self::Echo(verb) => verb.run(shared),
-            Self::Find(verb) => verb.run(shared),
-            Self::Type(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Call(verb) => verb.run(cli),
+            Self::Echo(verb) => verb.run(cli),
+            Self::Find(verb) => verb.run(cli),
+            Self::Type(verb) => verb.run(cli),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `pteros service type`.
 
-use super::known::known_service;
+use super::lookup::find_service;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
@@ -17,18 +17,18 @@ pub struct TypeOf {
 }
 
 impl TypeOf {
-    /// Prints the types of the service, a line each.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the types of the service, one per line.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let name = session.service(&self.service_name)?;
         let graph = session.discover(&self.discovery);
-        let service = known_service(&session, &graph, &name)?;
-        if shared.console.json {
-            let answer = json!({ "name": service.name, "types": service.types });
-            return Ok(shared.console.json(&answer)?);
+        let service = find_service(&session, &graph, &name)?;
+        if cli.console.json {
+            let output = json!({ "name": service.name, "types": service.types });
+            return Ok(cli.console.json(&output)?);
         }
         for name in service.types {
-            shared.console.line(name)?;
+            cli.console.line(name)?;
         }
         Ok(())
     }

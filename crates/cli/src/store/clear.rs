@@ -1,7 +1,7 @@
 //! `pteros store clear`.
 
-use super::Folder;
-use crate::shared::Shared;
+use super::StoreFolderFlags;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros::store::clear;
@@ -11,20 +11,20 @@ use serde_json::json;
 #[derive(Debug, Args)]
 pub struct Clear {
     #[command(flatten)]
-    folder: Folder,
-    /// Name of the store as `store list` shows it, or its file
+    folder: StoreFolderFlags,
+    /// Name of the store as `store list` shows it, or path of its file
     name: String,
 }
 
 impl Clear {
-    /// Removes the file, damaged or not, unless a publisher has it open.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Removes the file, even a damaged one, unless a publisher has it open.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let path = self.folder.store(&self.name)?;
         clear(&path)?;
-        if shared.console.json {
+        if cli.console.json {
             let removed = json!({ "removed": path.display().to_string() });
-            return Ok(shared.console.json(&removed)?);
+            return Ok(cli.console.json(&removed)?);
         }
-        Ok(shared.console.line(format!("removed {}", path.display()))?)
+        Ok(cli.console.line(format!("removed {}", path.display()))?)
     }
 }

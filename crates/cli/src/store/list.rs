@@ -1,26 +1,26 @@
 //! `pteros store list`.
 
-use super::{Folder, short};
-use crate::shared::Shared;
+use super::{StoreFolderFlags, store_file_name};
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
-use pteros::store::{Listed, StoredSample, list};
+use pteros::store::{StoreListing, StoredSample, list};
 use serde_json::{Value, json};
 
 /// Arguments of `store list`.
 #[derive(Debug, Args)]
 pub struct List {
     #[command(flatten)]
-    folder: Folder,
+    folder: StoreFolderFlags,
 }
 
 impl List {
-    /// One line for each store; what cannot be read is told in its place.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Prints one line per store. A store that cannot be read gives its error.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let stores = list(&self.folder.path()?)?;
-        if shared.console.json {
+        if cli.console.json {
             let all: Result<Vec<Value>> = stores.iter().map(entry).collect();
-            return Ok(shared.console.json(&json!(all?))?);
+            return Ok(cli.console.json(&json!(all?))?);
         }
         for store in &stores {
             let text = match &store.contents {
@@ -32,15 +32,15 @@ impl List {
                     contents.samples.len(),
                     bytes(&contents.samples)
                 ),
-                Err(error) => format!("{}: {error}", short(&store.path)?),
+                Err(error) => format!("{}: {error}", store_file_name(&store.path)?),
             };
-            shared.console.line(text)?;
+            cli.console.line(text)?;
         }
         Ok(())
     }
 }
 
-fn entry(store: &Listed) -> Result<Value> {
+fn entry(store: &StoreListing) -> Result<Value> {
     let mut value = json!({
         "file": store.path.display().to_string(),
         "file_bytes": store.file_bytes,

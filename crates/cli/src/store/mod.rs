@@ -1,10 +1,10 @@
-//! `pteros store`: what transient and persistent publishers have stored.
+//! `pteros store`: stored samples of transient and persistent publishers.
 
 mod clear;
 mod list;
 mod show;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 use pteros::config::Config;
@@ -16,33 +16,33 @@ use std::path::PathBuf;
 pub enum StoreVerb {
     /// List the stores: topic, type, samples, bytes
     List(list::List),
-    /// Show when each sample of a store was published, and how large it is
+    /// Show publication time and size of each sample in a store
     Show(show::Show),
-    /// Remove a store and all that is in it
+    /// Remove a store with all its samples
     Clear(clear::Clear),
 }
 
 impl StoreVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Show(verb) => verb.run(shared),
-            Self::Clear(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Show(verb) => verb.run(cli),
+            Self::Clear(verb) => verb.run(cli),
         }
     }
 }
 
-/// Where the stores are.
+/// The folder of the stores.
 #[derive(Debug, Args)]
-pub struct Folder {
+pub struct StoreFolderFlags {
     /// Folder of the stores [default: PTEROS_STORE_DIR, else store in ROS_HOME, else
     /// pteros/store in XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-impl Folder {
+impl StoreFolderFlags {
     fn path(&self) -> Result<PathBuf> {
         let known = match &self.folder {
             Some(folder) => Some(folder.clone()),
@@ -51,7 +51,7 @@ impl Folder {
         Ok(known.ok_or(StoreError::NoFolder)?)
     }
 
-    /// The file of a store by its name, or by the path of the file itself.
+    /// The file of a store, by name or path.
     fn store(&self, name: &str) -> Result<PathBuf> {
         let folder = self.path()?;
         let named = folder.join(file_name(name)?);
@@ -59,15 +59,15 @@ impl Folder {
         match candidates.into_iter().find(|path| path.is_file()) {
             Some(path) => Ok(path),
             None => bail!(
-                "no store {name:?}: {} is not there; `pteros store list` names those that are",
+                "no store {name:?}: {} does not exist; list the stores with: pteros store list",
                 named.display()
             ),
         }
     }
 }
 
-/// What a store's file is called without its folder.
-fn short(path: &std::path::Path) -> Result<String> {
+/// File name of a store.
+fn store_file_name(path: &std::path::Path) -> Result<String> {
     let name = path.file_name().context("a store without a name")?;
     Ok(name.to_string_lossy().into_owned())
 }

@@ -1,7 +1,7 @@
 //! `pteros store show`.
 
-use super::Folder;
-use crate::shared::Shared;
+use super::StoreFolderFlags;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros::store::{StoredSample, read};
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 #[derive(Debug, Args)]
 pub struct Show {
     #[command(flatten)]
-    folder: Folder,
-    /// Name of the store as `store list` shows it, or its file
+    folder: StoreFolderFlags,
+    /// Name of the store as `store list` shows it, or path of its file
     name: String,
 }
 
 impl Show {
-    /// What the store is, then its samples, oldest first.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Prints the properties of the store, then its samples, oldest first.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let path = self.folder.store(&self.name)?;
         let contents = read(&path)?;
-        if shared.console.json {
-            return Ok(shared.console.json(&json!({
+        if cli.console.json {
+            return Ok(cli.console.json(&json!({
                 "name": contents.name,
                 "file": path.display().to_string(),
                 "topic": contents.topic,
@@ -41,7 +41,7 @@ impl Show {
         for sample in &contents.samples {
             text += &format!("  {}\n", sample_text(sample));
         }
-        Ok(shared.console.text(&text)?)
+        Ok(cli.console.text(&text)?)
     }
 }
 
@@ -54,9 +54,10 @@ fn sample_text(sample: &StoredSample) -> String {
         ),
         None => "without time".into(),
     };
-    let what = match sample.disposed {
-        true => "disposed of",
-        false => "published",
+    let what = if sample.disposed {
+        "disposed"
+    } else {
+        "published"
     };
     let writer = hexadecimal(&sample.origin.writer);
     let mut text = format!(

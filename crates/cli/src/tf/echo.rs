@@ -1,9 +1,9 @@
 //! `pteros tf echo`: as `tf2_echo`.
 
-use crate::outcome::Interrupted;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::values::{positive_float, positive_seconds};
+use crate::value_parsers::{positive_float, positive_seconds};
 use anyhow::Result;
 use clap::Args;
 use pteros::clock::Time;
@@ -18,35 +18,39 @@ pub struct Echo {
     /// Print one transform and exit
     #[arg(long)]
     once: bool,
-    /// Stop after this many seconds; no transform by then is an error
+    /// Stop after this many seconds; it is an error if no transform was available
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     timeout: Option<Duration>,
-    /// The frame to look from (e.g. map)
+    /// The source frame (e.g. map)
     source_frame: String,
-    /// The frame to look for (e.g. base_link)
+    /// The target frame (e.g. base_link)
     target_frame: String,
-    /// How often to print, in Hz
+    /// Print rate in Hz
     #[arg(value_name = "RATE", default_value = "1", value_parser = positive_float)]
     rate: f64,
 }
 
 impl Echo {
     /// Prints a transform in each period until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let transforms = TransformListener::new(&session.node)?;
         let end = self.timeout.map(|timeout| Instant::now() + timeout);
-        let left = || end.map_or(FOREVER, |end| end.saturating_duration_since(Instant::now()));
-        let period = Duration::try_from_secs_f64(1.0 / self.rate).unwrap_or(FOREVER);
+        let left = || {
+            end.map_or(NO_TIMEOUT, |end| {
+                end.saturating_duration_since(Instant::now())
+            })
+        };
+        let period = Duration::try_from_secs_f64(1.0 / self.rate).unwrap_or(NO_TIMEOUT);
         let mut printed = false;
-        // Time for those who are there to say what they know.
-        let mut patience = FIRST.max(period);
+        // Time to receive the first transforms.
+        let mut wait = WARNING_DELAY.max(period);
         loop {
-            let found = transforms.lookup_within(
+            let found = transforms.lookup_transform_within(
                 &self.source_frame,
                 &self.target_frame,
                 LATEST,
-                patience.min(left()),
+                wait.min(left()),
             );
             if session.context.is_shut_down() {
                 return if printed {
@@ -57,32 +61,32 @@ impl Echo {
             }
             match found {
                 Ok(transform) => {
-                    print(shared, &transform)?;
+                    print(cli, &transform)?;
                     printed = true;
                     if self.once {
                         return Ok(());
                     }
                     session.node.clock().sleep(period.min(left()));
                 }
-                Err(error @ LookupError::NoName(_)) => return Err(error.into()),
+                Err(error @ LookupError::EmptyFrameId(_)) => return Err(error.into()),
                 Err(error) if left().is_zero() && !printed => return Err(error.into()),
-                Err(error) => shared
+                Err(error) => cli
                     .console
-                    .remark(format!("Failure at {}\n{error}", session.node.now())),
+                    .note(format!("Failure at {}\n{error}", session.node.now())),
             }
             if left().is_zero() {
                 return Ok(());
             }
-            patience = period;
+            wait = period;
         }
     }
 }
 
-fn print(shared: &Shared, found: &TransformStamped) -> Result<()> {
+fn print(cli: &CliContext, found: &TransformStamped) -> Result<()> {
     let isometry = Isometry::from(&found.transform);
     let time = Time::from(&found.header.stamp);
-    if shared.console.json {
-        return Ok(shared.console.json_line(&json!({
+    if cli.console.json {
+        return Ok(cli.console.json_line(&json!({
             "time": time.as_nanos(),
             "source_frame": found.header.frame_id,
             "target_frame": found.child_frame_id,
@@ -108,9 +112,9 @@ fn print(shared: &Shared, found: &TransformStamped) -> Result<()> {
         text += &format!("\n {a:6.3} {b:6.3} {c:6.3} {moved:6.3}");
     }
     text += &format!("\n {:6.3} {:6.3} {:6.3} {:6.3}", 0.0, 0.0, 0.0, 1.0);
-    Ok(shared.console.line(text)?)
+    Ok(cli.console.line(text)?)
 }
 
-/// As `tf2_echo` waits for the first transform.
-const FIRST: Duration = Duration::from_secs(1);
-const FOREVER: Duration = Duration::from_secs(1_000_000_000);
+/// The time that `tf2_echo` waits for the first transform.
+const WARNING_DELAY: Duration = Duration::from_secs(1);
+const NO_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);

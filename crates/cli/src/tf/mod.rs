@@ -1,31 +1,31 @@
-//! `pteros tf`: where frames are, how they hang together and how late they come.
+//! `pteros tf`: transforms between frames, the frame tree and transform delays.
 
 mod echo;
 mod monitor;
 mod tree;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
 /// Verbs of `tf`.
 #[derive(Debug, Subcommand)]
 pub enum TfVerb {
-    /// Print where one frame is, seen from another, again and again
+    /// Print the transform between two frames repeatedly
     Echo(echo::Echo),
     /// Print all frames as a tree, as YAML or for Graphviz
     Tree(tree::Tree),
-    /// Measure how often and how late transforms come
+    /// Measure the rates and delays of transforms
     Monitor(monitor::Monitor),
 }
 
 impl TfVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::Echo(verb) => verb.run(shared),
-            Self::Tree(verb) => verb.run(shared),
-            Self::Monitor(verb) => verb.run(shared),
+            Self::Echo(verb) => verb.run(cli),
+            Self::Tree(verb) => verb.run(cli),
+            Self::Monitor(verb) => verb.run(cli),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! `pteros tf monitor`: how often and how late transforms come, as `tf2_monitor`,
-//! which cannot say by whom.
+//! `pteros tf monitor`: rates and delays of transforms, as `tf2_monitor`, with the
+//! names of the publishers.
 
-use crate::outcome::Interrupted;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::topic::Window;
-use crate::values::positive_seconds;
+use crate::topic::SlidingWindow;
+use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::clock::Time;
@@ -24,45 +24,45 @@ pub struct Monitor {
     /// Seconds between two reports
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
     period: Duration,
-    /// Stop after this many seconds; nothing heard by then is an error
+    /// Stop after this many seconds; it is an error if no transform was received
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     timeout: Option<Duration>,
-    /// Only the frames between this one …
+    /// First frame of a chain; only frames between it and the second are shown
     #[arg(requires = "frame_b")]
     frame_a: Option<String>,
-    /// … and this one
+    /// Second frame of the chain
     frame_b: Option<String>,
 }
 
-/// Seconds between stamp and arrival, and between two messages.
-struct Told {
-    by: Guid,
-    delays: Window,
-    intervals: Window,
+/// Delays between stamp and reception, and intervals between messages, in seconds.
+struct TransformStatistics {
+    publisher: Guid,
+    delays: SlidingWindow,
+    intervals: SlidingWindow,
     last: Time,
 }
 
-/// What came so far: by frame and by publisher.
+/// Statistics by frame and by publisher.
 #[derive(Default)]
-struct Heard {
-    frames: BTreeMap<String, Told>,
-    publishers: BTreeMap<Guid, Told>,
+struct MonitorState {
+    frames: BTreeMap<String, TransformStatistics>,
+    publishers: BTreeMap<Guid, TransformStatistics>,
 }
 
-/// As many as `tf2_monitor` looks back.
+/// Window size of `tf2_monitor`.
 const WINDOW: usize = 1_000;
 
-impl Told {
-    fn new(by: Guid) -> Self {
+impl TransformStatistics {
+    fn new(publisher: Guid) -> Self {
         Self {
-            by,
-            delays: Window::new(WINDOW),
-            intervals: Window::new(WINDOW),
+            publisher,
+            delays: SlidingWindow::new(WINDOW),
+            intervals: SlidingWindow::new(WINDOW),
             last: LATEST,
         }
     }
 
-    fn note(&mut self, now: Time, delay: f64) {
+    fn record(&mut self, now: Time, delay: f64) {
         self.delays.push_or_drop_oldest(delay);
         if self.last != LATEST {
             let passed = now.since(self.last).as_secs_f64();
@@ -71,7 +71,7 @@ impl Told {
         self.last = now;
     }
 
-    /// Average and greatest delay, and the rate.
+    /// Mean delay, largest delay, and rate.
     fn summary(&self) -> (f64, f64, f64) {
         let delays = self.delays.summary();
         let (average, most) = delays.map_or((0.0, 0.0), |delays| (delays.mean, delays.max));
@@ -84,37 +84,43 @@ impl Told {
     }
 }
 
-impl Heard {
-    fn note(&mut self, now: Time, sample: &Sample<TFMessage>) {
-        let by = sample.info().publisher;
+impl MonitorState {
+    fn record(&mut self, now: Time, sample: &Sample<TFMessage>) {
+        let publisher = sample.info().publisher_gid;
         let delay = |stamp: Time| (now.as_secs_f64() - stamp.as_secs_f64()).max(0.0);
         let mut sum = 0.0;
         for transform in &sample.transforms {
             let delay = delay(Time::from(&transform.header.stamp));
             sum += delay;
             let name = transform.child_frame_id.trim_start_matches('/').to_string();
-            let told = self.frames.entry(name).or_insert_with(|| Told::new(by));
-            told.by = by;
-            told.note(now, delay);
+            let statistics = self
+                .frames
+                .entry(name)
+                .or_insert_with(|| TransformStatistics::new(publisher));
+            statistics.publisher = publisher;
+            statistics.record(now, delay);
         }
         let count = u32::try_from(sample.transforms.len()).unwrap_or(u32::MAX);
-        let told = self.publishers.entry(by).or_insert_with(|| Told::new(by));
-        told.note(now, sum / f64::from(count.max(1)));
+        let statistics = self
+            .publishers
+            .entry(publisher)
+            .or_insert_with(|| TransformStatistics::new(publisher));
+        statistics.record(now, sum / f64::from(count.max(1)));
     }
 }
 
 impl Monitor {
     /// Prints a report in each period until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
-        let heard = Arc::<Mutex<Heard>>::default();
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
+        let state = Arc::<Mutex<MonitorState>>::default();
         let subscribe = |topic, qos: QosProfile| {
-            let (heard, node) = (heard.clone(), session.node.clone());
+            let (state, node) = (state.clone(), session.node.clone());
             session
                 .node
                 .create_subscription::<TFMessage>(topic, qos, move |sample| {
-                    if let Ok(mut heard) = heard.lock() {
-                        heard.note(node.now(), &sample);
+                    if let Ok(mut state) = state.lock() {
+                        state.record(node.now(), &sample);
                     }
                 })
         };
@@ -130,39 +136,37 @@ impl Monitor {
             session.spin_once(stop.saturating_duration_since(Instant::now()));
             if Instant::now() >= next || is_over() {
                 next += self.period;
-                reported |= self.report(shared, &session, &heard, &transforms)?;
+                reported |= self.report(cli, &session, &state, &transforms)?;
             }
         }
         match (reported, end) {
             (true, _) => Ok(()),
             _ if session.context.is_shut_down() => Err(Interrupted.into()),
-            _ => bail!(
-                "no transform came in the given time; to see what stands between: pteros topic why /tf"
-            ),
+            _ => bail!("no transform received in time; to find the reason: pteros topic why /tf"),
         }
     }
 
     fn report(
         &self,
-        shared: &Shared,
+        cli: &CliContext,
         session: &Session,
-        heard: &Mutex<Heard>,
+        state: &Mutex<MonitorState>,
         transforms: &TransformListener,
     ) -> Result<bool> {
-        let Ok(heard) = heard.lock() else {
+        let Ok(state) = state.lock() else {
             return Ok(false);
         };
-        if heard.publishers.is_empty() {
-            shared.console.remark("no transform has come yet");
+        if state.publishers.is_empty() {
+            cli.console.note("no transform received yet");
             return Ok(false);
         }
-        let names = Names::of(session);
+        let names = PublisherNames::from_graph(session);
         let pair = self.frame_a.as_deref().zip(self.frame_b.as_deref());
         let chain = pair.map(|(a, b)| chain(transforms, a, b)).transpose();
         let chain = match chain {
             Ok(chain) => chain,
             Err(error) => {
-                shared.console.remark(format!("{error:#}"));
+                cli.console.note(format!("{error:#}"));
                 return Ok(true);
             }
         };
@@ -170,13 +174,13 @@ impl Monitor {
             let chain = chain.as_ref();
             chain.is_none_or(|(chain, _)| chain.iter().any(|known| known == frame))
         };
-        let frames = heard.frames.iter().filter(|(frame, _)| shown(frame));
-        if shared.console.json {
-            shared.console.json_line(&json!({
+        let frames = state.frames.iter().filter(|(frame, _)| shown(frame));
+        if cli.console.json {
+            cli.console.json_line(&json!({
                 "chain": chain.as_ref().map(|(chain, _)| chain),
                 "net_delay": chain.as_ref().map(|(_, time)| delay(session, *time)),
-                "frames": frames.map(|(frame, told)| row("frame", frame, &names.of_gid(told.by), told)).collect::<Value>(),
-                "broadcasters": heard.publishers.values().map(|told| row("node", &names.of_gid(told.by), "", told)).collect::<Value>(),
+                "frames": frames.map(|(frame, statistics)| row("frame", frame, &names.name_of(statistics.publisher), statistics)).collect::<Value>(),
+                "broadcasters": state.publishers.values().map(|statistics| row("node", &names.name_of(statistics.publisher), "", statistics)).collect::<Value>(),
             }))?;
             return Ok(true);
         }
@@ -188,31 +192,31 @@ impl Monitor {
             ),
             _ => "RESULTS: for all Frames\n\nFrames:\n".to_string(),
         };
-        for (frame, told) in frames {
-            let (average, most, _) = told.summary();
-            let by = names.of_gid(told.by);
+        for (frame, statistics) in frames {
+            let (average, most, _) = statistics.summary();
+            let publisher = names.name_of(statistics.publisher);
             text += &format!(
-                "Frame: {frame}, published by {by}, Average Delay: {average:.6}, Max Delay: {most:.6}\n"
+                "Frame: {frame}, published by {publisher}, Average Delay: {average:.6}, Max Delay: {most:.6}\n"
             );
         }
         text += "\nAll Broadcasters:\n";
-        for told in heard.publishers.values() {
-            let (average, most, rate) = told.summary();
-            let by = names.of_gid(told.by);
+        for statistics in state.publishers.values() {
+            let (average, most, rate) = statistics.summary();
+            let publisher = names.name_of(statistics.publisher);
             text += &format!(
-                "Node: {by} {rate:.3} Hz, Average Delay: {average:.6} Max Delay: {most:.6}\n"
+                "Node: {publisher} {rate:.3} Hz, Average Delay: {average:.6} Max Delay: {most:.6}\n"
             );
         }
-        shared.console.line(text)?;
+        cli.console.line(text)?;
         Ok(true)
     }
 }
 
-fn row(what: &str, name: &str, by: &str, told: &Told) -> Value {
-    let (average, most, rate) = told.summary();
+fn row(what: &str, name: &str, publisher: &str, statistics: &TransformStatistics) -> Value {
+    let (average, most, rate) = statistics.summary();
     let mut row = json!({ what: name, "rate": rate, "average_delay": average, "max_delay": most });
-    if !by.is_empty() {
-        row["published_by"] = by.into();
+    if !publisher.is_empty() {
+        row["published_by"] = publisher.into();
     }
     row
 }
@@ -221,23 +225,23 @@ fn delay(session: &Session, time: Time) -> f64 {
     session.node.now().since(time).as_secs_f64()
 }
 
-/// The frames from `b` up and down to `a`, and the latest time at which all are
-/// known.
+/// The chain of frames from `b` to `a`, and the latest time at which all of them
+/// are known.
 fn chain(transforms: &TransformListener, a: &str, b: &str) -> Result<(Vec<String>, Time)> {
-    let found = transforms.lookup(a, b, LATEST)?;
+    let found = transforms.lookup_transform(a, b, LATEST)?;
     let frames = transforms.buffer().frames();
     let up = |from: &str| {
-        let mut way = vec![from.trim_start_matches('/').to_string()];
-        while let Some(parent) = way.last().and_then(|name| {
-            let frame = frames.iter().find(|frame| frame.link.frame == *name);
-            frame.and_then(|frame| frame.link.parent.clone())
+        let mut ancestors = vec![from.trim_start_matches('/').to_string()];
+        while let Some(parent) = ancestors.last().and_then(|name| {
+            let frame = frames.iter().find(|frame| frame.edge.frame == *name);
+            frame.and_then(|frame| frame.edge.parent.clone())
         }) {
-            if way.contains(&parent) {
+            if ancestors.contains(&parent) {
                 break;
             }
-            way.push(parent);
+            ancestors.push(parent);
         }
-        way
+        ancestors
     };
     let (mut up_b, mut up_a) = (up(b), up(a));
     if let Some(meeting) = up_b.iter().position(|frame| up_a.contains(frame)) {
@@ -249,18 +253,18 @@ fn chain(transforms: &TransformListener, a: &str, b: &str) -> Result<(Vec<String
     Ok((up_b, Time::from(&found.header.stamp)))
 }
 
-/// What publishers are called.
-struct Names(Vec<EndpointInfo>);
+/// Node names of publishers.
+struct PublisherNames(Vec<EndpointInfo>);
 
-impl Names {
-    fn of(session: &Session) -> Self {
+impl PublisherNames {
+    fn from_graph(session: &Session) -> Self {
         let graph = session.context.graph();
         let mut known = graph.publishers("/tf");
         known.extend(graph.publishers("/tf_static"));
         Self(known)
     }
 
-    fn of_gid(&self, gid: Guid) -> String {
+    fn name_of(&self, gid: Guid) -> String {
         let found = self.0.iter().find(|info| info.gid == gid);
         let named = found.and_then(|info| {
             let name = info.node_name.as_deref()?;

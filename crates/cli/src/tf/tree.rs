@@ -1,34 +1,34 @@
-//! `pteros tf tree`: all frames, as `view_frames` shows them, without a PDF.
+//! `pteros tf tree`: the frame tree, as `view_frames`, without a PDF.
 
-use crate::outcome::Interrupted;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::values::positive_seconds;
+use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::Node;
-use pteros::tf::{FrameReport, TransformListener};
+use pteros::tf::{FrameInfo, TransformListener};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Arguments of `tf tree`.
 #[derive(Debug, Args)]
 pub struct Tree {
-    /// Listen for this many seconds
+    /// Receive transforms for this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]
     spin_time: Duration,
-    /// As tf2's `allFramesAsYAML`
+    /// Print YAML as tf2's `allFramesAsYAML`
     #[arg(long, conflicts_with = "dot")]
     yaml: bool,
-    /// A graph for Graphviz: pteros tf tree --dot | dot -Tpdf > frames.pdf
+    /// Print a graph for Graphviz: pteros tf tree --dot | dot -Tpdf > frames.pdf
     #[arg(long)]
     dot: bool,
 }
 
 impl Tree {
-    /// Listens for a while and prints what was heard.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Receives transforms for a while and prints the frame tree.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let transforms = TransformListener::new(&session.node)?;
         let graph = session.context.graph();
         graph.wait_until(self.spin_time, || session.context.is_shut_down());
@@ -36,16 +36,16 @@ impl Tree {
             return Err(Interrupted.into());
         }
         let buffer = transforms.buffer();
-        let (frames, console) = (buffer.frames(), shared.console);
+        let (frames, console) = (buffer.frames(), cli.console);
         if frames.is_empty() {
             let seconds = self.spin_time.as_secs_f64();
             bail!(
-                "no transform came within {seconds} s from {} publishers of /tf and /tf_static; listen for longer with --spin-time, or see what stands between: pteros topic why /tf",
+                "no transform received within {seconds} s from {} publishers of /tf and /tf_static; wait longer with --spin-time, or find the reason with: pteros topic why /tf",
                 transforms.matched_count()
             );
         }
         if console.json {
-            let frames = frames.iter().map(|frame| as_json(&session.node, frame));
+            let frames = frames.iter().map(|frame| frame_json(&session.node, frame));
             return Ok(console.json(&frames.collect::<Value>())?);
         }
         if self.yaml {
@@ -54,48 +54,48 @@ impl Tree {
         if self.dot {
             return Ok(console.text(&buffer.frames_dot())?);
         }
-        for root in frames.iter().filter(|frame| frame.link.parent.is_none()) {
-            console.line(&root.link.frame)?;
+        for root in frames.iter().filter(|frame| frame.edge.parent.is_none()) {
+            console.line(&root.edge.frame)?;
             let mut lines = Vec::new();
-            branch(&frames, &root.link.frame, "", &mut lines);
+            add_children(&frames, &root.edge.frame, "", &mut lines);
             let names = lines.iter().map(|(name, _)| name.chars().count());
             let width = names.max().unwrap_or(0);
             for (name, frame) in lines {
-                let told = told(&session.node, frame);
-                console.line(format!("{name:width$}  {told}"))?;
+                let text = frame_text(&session.node, frame);
+                console.line(format!("{name:width$}  {text}"))?;
             }
         }
         Ok(())
     }
 }
 
-/// What hangs below a frame, each with its place in the drawing. Frames in a circle
-/// hang below no root.
-fn branch<'f>(
-    frames: &'f [FrameReport],
+/// Collects the frames below a parent with their tree prefix. Frames in a cycle are
+/// below no root.
+fn add_children<'f>(
+    frames: &'f [FrameInfo],
     parent: &str,
     indent: &str,
-    lines: &mut Vec<(String, &'f FrameReport)>,
+    lines: &mut Vec<(String, &'f FrameInfo)>,
 ) {
-    let of_parent = |frame: &&FrameReport| frame.link.parent.as_deref() == Some(parent);
+    let of_parent = |frame: &&FrameInfo| frame.edge.parent.as_deref() == Some(parent);
     let mut children = frames.iter().filter(of_parent).peekable();
     while let Some(child) = children.next() {
         let (corner, below) = match children.peek() {
             Some(_) => ("├─ ", "│  "),
             None => ("└─ ", "   "),
         };
-        lines.push((format!("{indent}{corner}{}", child.link.frame), child));
-        branch(
+        lines.push((format!("{indent}{corner}{}", child.edge.frame), child));
+        add_children(
             frames,
-            &child.link.frame,
+            &child.edge.frame,
             &format!("{indent}{below}"),
             lines,
         );
     }
 }
 
-fn told(node: &Node, frame: &FrameReport) -> String {
-    let how = match (frame.link.span, frame.rate()) {
+fn frame_text(node: &Node, frame: &FrameInfo) -> String {
+    let how = match (frame.edge.span, frame.rate()) {
         (None, _) => "static".to_string(),
         (Some((_, newest)), rate) => {
             let age = node.now().since(newest).as_secs_f64();
@@ -105,12 +105,12 @@ fn told(node: &Node, frame: &FrameReport) -> String {
     };
     format!(
         "{how}, by {}",
-        frame.link.authority.as_deref().unwrap_or("nobody known")
+        frame.edge.authority.as_deref().unwrap_or("an unknown node")
     )
 }
 
-fn as_json(node: &Node, frame: &FrameReport) -> Value {
-    let link = &frame.link;
+fn frame_json(node: &Node, frame: &FrameInfo) -> Value {
+    let link = &frame.edge;
     let newest = link.span.map(|(_, newest)| newest);
     json!({
         "frame": link.frame,

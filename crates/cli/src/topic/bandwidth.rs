@@ -1,10 +1,12 @@
-//! `pteros topic bw`: bytes of serialized messages per second.
+//! `pteros topic bw`: bandwidth in bytes of serialized messages per second.
 
-use super::listening::{Listening, ListeningFlags, beat, listen, nothing_heard};
-use super::window::{Summary, Window};
+use super::sampling::{
+    SamplingFlags, TopicSamples, no_messages_error, run_every_second, subscribe_when_published,
+};
+use super::window::{SlidingWindow, Summary};
+use crate::cli_context::CliContext;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::values::positive_count;
+use crate::value_parsers::positive_count;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
@@ -17,52 +19,51 @@ pub struct Bandwidth {
     #[arg(short = 'w', long, value_name = "N", default_value = "100", value_parser = positive_count)]
     window: usize,
     #[command(flatten)]
-    listening: ListeningFlags,
+    sampling: SamplingFlags,
     /// Name of the topic (e.g. /chatter)
     topic_name: String,
 }
 
-struct Flow {
-    listening: Listening,
+struct BandwidthState {
+    samples: TopicSamples,
     started: Instant,
-    /// Arrival times in seconds since `started`, beside the sizes.
-    times: Window,
-    sizes: Window,
+    /// Reception times in seconds since `started`, parallel to the sizes.
+    times: SlidingWindow,
+    sizes: SlidingWindow,
 }
 
 impl Bandwidth {
-    /// Prints a bandwidth each second until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
-        let end = self.listening.end();
+    /// Prints the bandwidth every second until Ctrl-C.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
+        let end = self.sampling.end();
         let topics = [self.topic_name];
-        let Some(listening) = listen(&session, shared, &topics[0], end)? else {
-            return end.map_or(Ok(()), |_| nothing_heard(&session, &topics));
+        let Some(listening) = subscribe_when_published(&session, cli, &topics[0], end)? else {
+            return end.map_or(Ok(()), |_| no_messages_error(&session, &topics));
         };
-        if !shared.console.json {
-            shared
-                .console
+        if !cli.console.json {
+            cli.console
                 .line(format!("Subscribed to [{}]", listening.topic))?;
         }
-        let mut flow = Flow {
-            listening,
+        let mut flow = BandwidthState {
+            samples: listening,
             started: Instant::now(),
-            times: Window::new(self.window),
-            sizes: Window::new(self.window),
+            times: SlidingWindow::new(self.window),
+            sizes: SlidingWindow::new(self.window),
         };
-        let topic = [flow.listening.topic.clone()];
-        beat(&session, shared, &topic, end, &mut flow, take, |flow| {
-            print(shared, flow)
+        let topic = [flow.samples.topic.clone()];
+        run_every_second(&session, cli, &topic, end, &mut flow, take, |flow| {
+            print(cli, flow)
         })?;
         if end.is_some() && flow.sizes.summary().is_none() {
-            return nothing_heard(&session, &topics);
+            return no_messages_error(&session, &topics);
         }
         Ok(())
     }
 }
 
-fn take(flow: &mut Flow) -> Result<()> {
-    while let Ok(sample) = flow.listening.samples.try_recv() {
+fn take(flow: &mut BandwidthState) -> Result<()> {
+    while let Ok(sample) = flow.samples.samples.try_recv() {
         flow.times
             .push_or_drop_oldest(flow.started.elapsed().as_secs_f64());
         flow.sizes.push_or_drop_oldest(sample.len() as f64);
@@ -70,7 +71,7 @@ fn take(flow: &mut Flow) -> Result<()> {
     Ok(())
 }
 
-fn print(shared: &Shared, flow: &mut Flow) -> Result<()> {
+fn print(cli: &CliContext, flow: &mut BandwidthState) -> Result<()> {
     let (Some(sizes), Some(oldest)) = (flow.sizes.summary(), flow.times.oldest()) else {
         return Ok(());
     };
@@ -79,9 +80,9 @@ fn print(shared: &Shared, flow: &mut Flow) -> Result<()> {
         return Ok(());
     }
     let per_second = sizes.sum / seconds;
-    if shared.console.json {
-        shared.console.json_line(&json!({
-            "topic": flow.listening.topic,
+    if cli.console.json {
+        cli.console.json_line(&json!({
+            "topic": flow.samples.topic,
             "bytes_per_second": per_second,
             "messages": sizes.count,
             "mean_bytes": sizes.mean,
@@ -89,12 +90,12 @@ fn print(shared: &Shared, flow: &mut Flow) -> Result<()> {
             "max_bytes": sizes.max,
         }))?;
     } else {
-        shared.console.line(text(per_second, &sizes))?;
+        cli.console.line(text(per_second, &sizes))?;
     }
     Ok(())
 }
 
-/// ros2's form: all numbers in the unit that suits the bandwidth.
+/// ros2's format: all numbers in the unit that fits the bandwidth.
 fn text(per_second: f64, sizes: &Summary) -> String {
     let unit = |bytes: f64| {
         if per_second < 1e3 {
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn sizes_are_in_the_unit_of_the_bandwidth() {
-        let mut sizes = Window::new(3);
+        let mut sizes = SlidingWindow::new(3);
         sizes.push_or_drop_oldest(24.0);
         let sizes = sizes.summary().unwrap();
         assert_eq!(

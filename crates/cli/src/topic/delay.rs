@@ -1,11 +1,13 @@
-//! `pteros topic delay`: reception time less the header's stamp.
+//! `pteros topic delay`: reception time minus the stamp in the header.
 
-use super::listening::{Listening, ListeningFlags, beat, listen, nothing_heard};
-use super::window::Window;
-use crate::interface::named::full_or_as_written;
+use super::sampling::{
+    SamplingFlags, TopicSamples, no_messages_error, run_every_second, subscribe_when_published,
+};
+use super::window::SlidingWindow;
+use crate::cli_context::CliContext;
+use crate::interface::type_names::full_or_as_written;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::values::positive_count;
+use crate::value_parsers::positive_count;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
@@ -19,27 +21,27 @@ pub struct Delay {
     #[arg(short = 'w', long, value_name = "N", default_value = "10000", value_parser = positive_count)]
     window: usize,
     #[command(flatten)]
-    listening: ListeningFlags,
+    sampling: SamplingFlags,
     /// Name of the topic, of a type with a header (e.g. /scan)
     topic_name: String,
 }
 
-struct Ages {
-    listening: Listening,
+struct DelayState {
+    samples: TopicSamples,
     message_type: DynamicType,
-    seconds: Window,
+    seconds: SlidingWindow,
     is_new: bool,
 }
 
 impl Delay {
-    /// Prints a delay each second until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
-        let session = Session::open(shared, None)?;
-        let end = self.listening.end();
+    /// Prints the delay every second until Ctrl-C.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
+        let session = Session::open(cli, None)?;
+        let end = self.sampling.end();
         let topics = [self.topic_name];
-        let Some(listening) = listen(&session, shared, &topics[0], end)? else {
-            return end.map_or(Ok(()), |_| nothing_heard(&session, &topics));
+        let Some(listening) = subscribe_when_published(&session, cli, &topics[0], end)? else {
+            return end.map_or(Ok(()), |_| no_messages_error(&session, &topics));
         };
         let description = library.describe(&full_or_as_written(&library, &listening.type_name))?;
         let has_header = description.type_description.fields.iter().any(|field| {
@@ -47,38 +49,39 @@ impl Delay {
         });
         if !has_header {
             bail!(
-                "topic '{}' is of type {}, which has no header of type std_msgs/msg/Header, so nothing says when its messages were made; try: pteros topic hz {}",
+                "topic '{}' is of type {}, which has no header of type std_msgs/msg/Header, so its messages have no time stamp; try: pteros topic hz {}",
                 listening.topic,
                 listening.type_name,
                 listening.topic
             );
         }
-        let mut ages = Ages {
+        let mut ages = DelayState {
             message_type: DynamicType::new(&description)?,
-            listening,
-            seconds: Window::new(self.window),
+            samples: listening,
+            seconds: SlidingWindow::new(self.window),
             is_new: false,
         };
-        let topic = [ages.listening.topic.clone()];
-        beat(&session, shared, &topic, end, &mut ages, take, |ages| {
-            print(shared, ages)
+        let topic = [ages.samples.topic.clone()];
+        run_every_second(&session, cli, &topic, end, &mut ages, take, |ages| {
+            print(cli, ages)
         })?;
         if end.is_some() && ages.seconds.summary().is_none() {
-            return nothing_heard(&session, &topics);
+            return no_messages_error(&session, &topics);
         }
         Ok(())
     }
 }
 
-fn take(ages: &mut Ages) -> Result<()> {
-    while let Ok(sample) = ages.listening.samples.try_recv() {
-        // A message that does not decode is the publisher's mistake, not ours.
+fn take(ages: &mut DelayState) -> Result<()> {
+    while let Ok(sample) = ages.samples.samples.try_recv() {
+        // A message that cannot be decoded is an error of the publisher. It is
+        // skipped.
         let Ok(message) = DynamicMessage::from_payload(&ages.message_type, &sample) else {
             continue;
         };
         let stamp =
             number(&message, "header.stamp.sec") + number(&message, "header.stamp.nanosec") * 1e-9;
-        let time = sample.info().reception_time;
+        let time = sample.info().received_timestamp;
         let now = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         ages.seconds.push_or_drop_oldest(now.as_secs_f64() - stamp);
         ages.is_new = true;
@@ -86,15 +89,15 @@ fn take(ages: &mut Ages) -> Result<()> {
     Ok(())
 }
 
-fn print(shared: &Shared, ages: &mut Ages) -> Result<()> {
+fn print(cli: &CliContext, ages: &mut DelayState) -> Result<()> {
     let Some(summary) = ages.seconds.summary() else {
         return Ok(());
     };
     let is_new = std::mem::take(&mut ages.is_new);
-    if shared.console.json {
+    if cli.console.json {
         if is_new {
-            shared.console.json_line(&json!({
-                "topic": ages.listening.topic,
+            cli.console.json_line(&json!({
+                "topic": ages.samples.topic,
                 "delay": summary.mean,
                 "min": summary.min,
                 "max": summary.max,
@@ -103,18 +106,18 @@ fn print(shared: &Shared, ages: &mut Ages) -> Result<()> {
             }))?;
         }
     } else if is_new {
-        shared.console.line(format!(
+        cli.console.line(format!(
             "average delay: {:.3}\n\tmin: {:.3}s max: {:.3}s std dev: {:.5}s window: {}",
             summary.mean, summary.min, summary.max, summary.deviation, summary.count
         ))?;
     } else {
-        shared.console.line("no new messages")?;
+        cli.console.line("no new messages")?;
     }
     Ok(())
 }
 
 fn number(message: &DynamicMessage, path: &str) -> f64 {
     let value = message.get(path).ok().and_then(|value| value.as_f64());
-    // The type was checked to have these fields.
+    // The type has these fields, as checked above.
     value.unwrap_or(0.0)
 }

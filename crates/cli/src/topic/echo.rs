@@ -1,23 +1,23 @@
 //! `pteros topic echo`.
 
-use super::info::offers;
-use super::known::{known_topic, only_type};
-use super::mismatch::Mismatches;
+use super::info::offered_qos;
+use super::lookup::{find_topic, only_type};
+use super::mismatch::MismatchReporter;
 use super::python_filter::as_content_filter;
-use crate::interface::named::{full_or_as_written, known_message};
-use crate::outcome::Interrupted;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
+use crate::interface::type_names::{find_message_type, full_or_as_written};
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
+use crate::remote_types;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
-use crate::told;
-use crate::values::count;
+use crate::value_parsers::count;
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
 use clap::Args;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
-use pteros::{Change, Graph, InstanceEnd, Sample, SampleInfo, SubscriptionOptions};
+use pteros::{EndedInstance, Graph, ReceivedChange, Sample, SampleInfo, SubscriptionOptions};
 use serde_json::json;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -29,29 +29,30 @@ pub struct Echo {
     pub flags: EchoFlags,
     /// Name of the topic (e.g. /chatter)
     pub topic_name: String,
-    /// Its type (e.g. std_msgs/msg/String) [default: what the graph says]
+    /// Type of the topic (e.g. std_msgs/msg/String) [default: from the graph]
     pub message_type: Option<String>,
-    // Last, since its heading would take in what follows.
+    // Last, since its help heading applies to all following flags.
     #[command(flatten)]
     pub qos: QosFlags,
 }
 
-/// What `topic echo` and `service echo` have in common.
+/// Flags of `topic echo` and `service echo`.
 #[derive(Debug, Args)]
 pub struct EchoFlags {
     /// Print the first message and exit
     #[arg(long)]
     once: bool,
-    /// Stop after this many seconds; with --once it is an error if nothing came
-    #[arg(long, value_name = "SECONDS", value_parser = crate::values::positive_seconds)]
+    /// Stop after this many seconds; with --once it is an error if no message was
+    /// received
+    #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
     timeout: Option<Duration>,
-    /// Print one field only (e.g. pose.pose.position, or ranges[0])
+    /// Print only one field (e.g. pose.pose.position, or ranges[0])
     #[arg(long)]
     field: Option<String>,
     /// Print all fields in one line, separated by commas
     #[arg(long)]
     csv: bool,
-    /// Print everything, however long
+    /// Print arrays and strings in full length
     #[arg(short = 'f', long)]
     full_length: bool,
     /// Print at most this many elements of arrays and characters of strings
@@ -69,21 +70,22 @@ pub struct EchoFlags {
     /// Do not report lost messages
     #[arg(long)]
     no_lost_messages: bool,
-    /// Print the serialized bytes; the type's definition need not be known
+    /// Print the serialized bytes; no type definition is needed
     #[arg(long, conflicts_with_all = ["csv", "field", "flow_style"])]
     raw: bool,
-    /// Print time stamps and numbers of each message too
+    /// Print timestamps and sequence numbers of each message too
     #[arg(short = 'i', long)]
     include_message_info: bool,
-    /// Hear only messages for which this holds, filtered at the publisher where it can: DDS's
-    /// SQL over fields (e.g. "pose.position.x > %0 AND header.frame_id = 'map'")
+    /// Content filter, applied at the publisher if possible: an SQL expression of
+    /// DDS over fields (e.g. "pose.position.x > %0 AND header.frame_id = 'map'")
     #[arg(long, value_name = "EXPRESSION")]
     content_filter: Option<String>,
-    /// The same in ros2's words, comparisons of fields of the message m (e.g.
-    /// "m.pose.position.x > 1.5 and m.header.frame_id == 'map'")
+    /// Content filter in ros2's syntax: comparisons of fields of the message m
+    /// (e.g. "m.pose.position.x > 1.5 and m.header.frame_id == 'map'")
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "content_filter")]
     filter: Option<String>,
-    /// The value of %0, then of %1 …, in the filter; strings in quotes (e.g. "'map'")
+    /// Value of the filter parameter %0, then %1 …; strings in quotes (e.g.
+    /// "'map'")
     #[arg(
         long,
         value_name = "VALUE",
@@ -102,8 +104,8 @@ pub struct EchoFlags {
 }
 
 impl Echo {
-    /// Prints messages until Ctrl-C or as the flags say.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Prints messages until Ctrl-C or until the flags end it.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         if self
             .flags
             .field
@@ -116,22 +118,22 @@ impl Echo {
             (None, Some(python)) => Some(as_content_filter(python)?),
             (filter, _) => filter.clone(),
         };
-        let session = Session::open(shared, self.flags.node_name.as_deref())?;
+        let session = Session::open(cli, self.flags.node_name.as_deref())?;
         let topic = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.flags.discovery);
-        let type_name = self.type_name(shared, &session, &graph, &topic)?;
-        let qos = self.choose_qos(shared, &graph, &topic)?;
+        let type_name = self.type_name(cli, &session, &graph, &topic)?;
+        let qos = self.choose_qos(cli, &graph, &topic)?;
         let message_type = if self.flags.raw && filter.is_none() {
             None
         } else {
-            Some(self.message_type(shared, (&session, &graph), &topic, &type_name)?)
+            Some(self.message_type(cli, &session, &graph, &topic, &type_name)?)
         };
         let hash = graph
             .publishers(&topic)
             .iter()
             .find_map(|info| info.type_hash);
         let (sender, samples) = channel();
-        let forward = move |change: Change<Bytes>| {
+        let forward = move |change: ReceivedChange<Bytes>| {
             // The receiver lives as long as the subscription.
             let _ = sender.send(change);
         };
@@ -143,7 +145,7 @@ impl Echo {
             options = options.message_type(ty);
             options = options.content_filter(expression, self.flags.filter_parameter.clone());
         }
-        // Some types have a name of their own in DDS.
+        // Some types have a different name in DDS.
         let dds_name = message_type.as_ref().and_then(DynamicType::dds_name);
         let type_name = dds_name.unwrap_or(&type_name);
         let node = &session.node;
@@ -151,18 +153,20 @@ impl Echo {
             node.create_raw_subscription(&self.topic_name, type_name, hash, options)?;
 
         let end = self.flags.timeout.map(|timeout| Instant::now() + timeout);
-        let mut printer = Printer::new(&self, shared, message_type.filter(|_| !self.flags.raw));
-        let mut mismatches = Mismatches::new(&graph, &topic);
+        let mut printer = Printer::new(&self, cli, message_type.filter(|_| !self.flags.raw));
+        let mut mismatches = MismatchReporter::new(&graph, &topic);
         while !session.context.is_shut_down() {
             let now = Instant::now();
-            let left = end.map_or(TURN, |end| end.saturating_duration_since(now).min(TURN));
+            let left = end.map_or(POLL_PERIOD, |end| {
+                end.saturating_duration_since(now).min(POLL_PERIOD)
+            });
             session.spin_once(left);
-            mismatches.report(shared.console);
+            mismatches.report(cli.console);
             printer.report_lost(subscription.counts().lost);
             while let Ok(change) = samples.try_recv() {
                 match change {
-                    Change::End(end) => printer.print_end(&end)?,
-                    Change::Sample(sample) => {
+                    ReceivedChange::End(end) => printer.print_end(&end)?,
+                    ReceivedChange::Sample(sample) => {
                         printer.print(&sample)?;
                         if self.flags.once {
                             return Ok(());
@@ -179,7 +183,7 @@ impl Echo {
         }
         if let (true, Some(timeout)) = (self.flags.once, self.flags.timeout) {
             bail!(
-                "no message on {topic} within {} s; to see what stands between: pteros topic why {topic}",
+                "no message on {topic} within {} s; to find the reason: pteros topic why {topic}",
                 timeout.as_secs_f64()
             );
         }
@@ -188,59 +192,64 @@ impl Echo {
 
     fn type_name(
         &self,
-        shared: &Shared,
+        cli: &CliContext,
         session: &Session,
         graph: &Graph,
         topic: &str,
     ) -> Result<String> {
         match &self.message_type {
-            // Raw bytes need no definition, so any name is good.
+            // Raw output needs no definition, so any type name is accepted.
             Some(name) if self.flags.raw => Ok(name.clone()),
             Some(name) => {
-                let library = shared.library()?;
-                // Of introspection: such types are in no file of their own.
-                match name.ends_with("_Event") && library.describe(name).is_ok() {
-                    true => Ok(name.clone()),
-                    false => known_message(&library, name),
+                let library = cli.library()?;
+                // Event types of service introspection have no file of their own.
+                if name.ends_with("_Event") && library.describe(name).is_ok() {
+                    Ok(name.clone())
+                } else {
+                    find_message_type(&library, name)
                 }
             }
             None => {
-                let known = known_topic(session, graph, topic).with_context(|| {
-                    format!("cannot tell the type of '{topic}'; to wait for it, give the type too")
+                let known = find_topic(session, graph, topic).with_context(|| {
+                    format!(
+                        "the type of '{topic}' is unknown; to wait for the topic, give the type too"
+                    )
                 })?;
-                only_type(&known, "append the one you mean to the command")
+                only_type(&known, "append one of them to the command")
             }
         }
     }
 
-    /// By its definition, or else as the topic's endpoints tell it.
+    /// The type from its definition, else from the topic's endpoints.
     fn message_type(
         &self,
-        shared: &Shared,
-        (session, graph): (&Session, &Graph),
+        cli: &CliContext,
+        session: &Session,
+        graph: &Graph,
         topic: &str,
         type_name: &str,
     ) -> Result<DynamicType> {
-        let library = shared.library()?;
+        let library = cli.library()?;
         let known = full_or_as_written(&library, type_name);
         let problem = match library.describe(&known) {
             Ok(description) => return Ok(DynamicType::new(&description)?),
             Err(problem) => problem,
         };
-        told::of_topic(session, graph, topic).map_err(|silence| {
+        remote_types::of_topic(session, graph, topic).map_err(|reason| {
             anyhow::Error::from(problem).context(format!(
-                "topic '{topic}' is of type {type_name}, whose definition is not known here, and {silence}: {}, or use --raw",
-                crate::shared::MORE_INTERFACES
+                "topic '{topic}' is of type {type_name}, which has no definition here, and {reason}: {}, or use --raw",
+                crate::cli_context::MORE_INTERFACES
             ))
         })
     }
 
-    /// As ros2: sensor_data, made reliable or transient local if every
-    /// publisher is, so that all of them match and most is received.
-    fn choose_qos(&self, shared: &Shared, graph: &Graph, topic: &str) -> Result<QosProfile> {
+    /// The QoS that ros2 chooses: sensor_data, made reliable or transient local if
+    /// every publisher is, so that the subscription matches all of them with the
+    /// strongest policies.
+    fn choose_qos(&self, cli: &CliContext, graph: &Graph, topic: &str) -> Result<QosProfile> {
         let mut qos = self.qos.profile("sensor_data")?;
-        let offers = offers(graph, topic);
-        if self.qos.overrides_anything() || offers.is_empty() {
+        let offers = offered_qos(graph, topic);
+        if self.qos.has_overrides() || offers.is_empty() {
             return Ok(qos);
         }
         let reliable = offers
@@ -266,7 +275,7 @@ impl Echo {
             (transient, "TRANSIENT_LOCAL", "VOLATILE"),
         ] {
             if count > 0 && count < offers.len() {
-                shared.console.remark(format!(
+                cli.console.note(format!(
                     "Some, but not all, publishers are offering {policy}. Falling back to {fallback} as it will connect to all publishers"
                 ));
             }
@@ -275,12 +284,12 @@ impl Echo {
     }
 }
 
-/// The longest sleep between looks at the clock and at Ctrl-C.
-const TURN: Duration = Duration::from_millis(100);
+/// Largest time between two checks of the clock and of Ctrl-C.
+const POLL_PERIOD: Duration = Duration::from_millis(100);
 
 struct Printer<'a> {
     echo: &'a Echo,
-    shared: &'a Shared,
+    cli: &'a CliContext,
     message_type: Option<DynamicType>,
     options: YamlOptions,
     received: u64,
@@ -288,7 +297,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(echo: &'a Echo, shared: &'a Shared, message_type: Option<DynamicType>) -> Self {
+    fn new(echo: &'a Echo, cli: &'a CliContext, message_type: Option<DynamicType>) -> Self {
         let options = YamlOptions {
             flow_style: echo.flags.flow_style,
             no_arr: echo.flags.no_arr,
@@ -297,7 +306,7 @@ impl<'a> Printer<'a> {
         };
         Self {
             echo,
-            shared,
+            cli,
             message_type,
             options,
             received: 0,
@@ -313,9 +322,9 @@ impl<'a> Printer<'a> {
                 let message = match DynamicMessage::from_payload(ty, sample) {
                     Ok(message) => message,
                     Err(error) => {
-                        // The publisher's mistake; the next message may be fine.
-                        self.shared.console.remark(format!(
-                            "a message of {} bytes does not decode as {}: {error}",
+                        // An error of the publisher. Later messages may be valid.
+                        self.cli.console.note(format!(
+                            "a message of {} bytes cannot be decoded as {}: {error}",
                             sample.len(),
                             ty.name()
                         ));
@@ -332,21 +341,21 @@ impl<'a> Printer<'a> {
             }
         };
         if self.echo.flags.clear {
-            self.shared.console.text("\x1b[H\x1b[2J")?;
+            self.cli.console.text("\x1b[H\x1b[2J")?;
         }
-        let info = Info::new(sample.info(), self.received);
-        if self.shared.console.json {
+        let info = MessageInfo::new(sample.info(), self.received);
+        if self.cli.console.json {
             return self.print_json(sample, value.as_ref(), &info);
         }
-        self.shared
+        self.cli
             .console
             .text(&self.text(sample, value.as_ref(), &info))?;
         Ok(())
     }
 
-    /// Says that an instance of a type with a key has ended: as a comment, so
-    /// that what reads the messages is not disturbed.
-    fn print_end(&self, end: &InstanceEnd<Bytes>) -> Result<()> {
+    /// Prints the end of an instance as a comment, so that programs which parse the
+    /// messages ignore it.
+    fn print_end(&self, end: &EndedInstance<Bytes>) -> Result<()> {
         let Some(ty) = &self.message_type else {
             return Ok(());
         };
@@ -359,20 +368,20 @@ impl<'a> Printer<'a> {
             key.insert(field.name.clone(), serde_json::from_str(&value.to_json())?);
         }
         let state = end.state().name();
-        let console = &self.shared.console;
+        let console = &self.cli.console;
         if console.json {
             let line = json!({ "instance": key, "state": state });
             return Ok(console.json_line(&line)?);
         }
         let key = serde_json::Value::Object(key);
         if self.echo.flags.csv || self.echo.flags.field.is_some() {
-            console.remark(format!("instance {key}: {state}"));
+            console.note(format!("instance {key}: {state}"));
             return Ok(());
         }
         Ok(console.text(&format!("# instance {key}: {state}\n---\n"))?)
     }
 
-    fn text(&self, bytes: &[u8], value: Option<&Value>, info: &Info) -> String {
+    fn text(&self, bytes: &[u8], value: Option<&Value>, info: &MessageInfo) -> String {
         let with_info = self.echo.flags.include_message_info;
         match value {
             Some(Value::Message(message)) if self.echo.flags.csv => {
@@ -400,31 +409,31 @@ impl<'a> Printer<'a> {
                 } else {
                     String::new()
                 };
-                let body = other.map_or_else(|| python_repr::bytes(bytes), python_repr::printed);
+                let body = other.map_or_else(|| python_repr::bytes(bytes), python_repr::value);
                 format!("{head}{body}\n---\n")
             }
         }
     }
 
-    fn print_json(&self, bytes: &[u8], value: Option<&Value>, info: &Info) -> Result<()> {
+    fn print_json(&self, bytes: &[u8], value: Option<&Value>, info: &MessageInfo) -> Result<()> {
         let message = match value {
             None => json!({ "raw": hex(bytes) }),
             Some(value) => serde_json::from_str(&value.to_json())?,
         };
-        let answer = if self.echo.flags.include_message_info {
+        let output = if self.echo.flags.include_message_info {
             json!({ "info": info.json(), "message": message })
         } else {
             message
         };
-        Ok(self.shared.console.json_line(&answer)?)
+        Ok(self.cli.console.json_line(&output)?)
     }
 
-    /// Says how many messages were lost since the last call.
+    /// Reports messages lost since the last call.
     fn report_lost(&mut self, lost: u64) {
         let change = lost.saturating_sub(self.lost);
         self.lost = lost;
         if change > 0 && !self.echo.flags.no_lost_messages {
-            self.shared.console.remark(format!(
+            self.cli.console.note(format!(
                 "A message was lost!!!\n\ttotal count change:{change}\n\ttotal count: {lost}---"
             ));
         }
@@ -435,15 +444,15 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What ros2 calls the message info; times in nanoseconds since 1970.
-struct Info {
+/// ros2's message info; times in nanoseconds since 1970.
+struct MessageInfo {
     source: u128,
     received: u128,
     publication: i64,
     reception: u64,
 }
 
-impl Info {
+impl MessageInfo {
     fn new(info: &SampleInfo, reception: u64) -> Self {
         let nanoseconds = |time: SystemTime| {
             time.duration_since(UNIX_EPOCH)
@@ -451,8 +460,8 @@ impl Info {
                 .as_nanos()
         };
         Self {
-            source: info.source_time.map_or(0, nanoseconds),
-            received: nanoseconds(info.reception_time),
+            source: info.source_timestamp.map_or(0, nanoseconds),
+            received: nanoseconds(info.received_timestamp),
             publication: info.sequence,
             reception,
         }

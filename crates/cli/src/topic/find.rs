@@ -1,9 +1,9 @@
 //! `pteros topic find`.
 
-use super::known::shown_topics;
-use crate::interface::named::full_or_as_written;
+use super::lookup::shown_topics;
+use crate::cli_context::CliContext;
+use crate::interface::type_names::full_or_as_written;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 
@@ -23,19 +23,18 @@ pub struct Find {
 }
 
 impl Find {
-    /// Prints the topics of the type, sorted. A type that nobody uses gives an
-    /// empty answer.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
+    /// Prints the topics of the type, sorted. An unused type gives an empty result.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
         let full = |name: &str| full_or_as_written(&library, name);
         let wanted = full(&self.topic_type);
-        let session = Session::open(shared, None)?;
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let names: Vec<String> = shown_topics(&session, &graph, self.include_hidden_topics)
             .into_iter()
             .filter(|topic| topic.types.iter().any(|name| full(name) == wanted))
             .map(|topic| topic.name)
             .collect();
-        Ok(shared.console.names(&names, self.count_topics)?)
+        Ok(cli.console.names(&names, self.count_topics)?)
     }
 }

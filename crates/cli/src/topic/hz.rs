@@ -1,11 +1,13 @@
-//! `pteros topic hz`: intervals between messages, taken when they reach the
-//! process, of serialized messages: decoding does not slow the count down.
+//! `pteros topic hz`: intervals between the receptions of serialized messages.
+//! Messages are not decoded, so decoding does not limit the rate.
 
-use super::listening::{Listening, ListeningFlags, beat, listen, nothing_heard};
-use super::window::{Summary, Window};
+use super::sampling::{
+    SamplingFlags, TopicSamples, no_messages_error, run_every_second, subscribe_when_published,
+};
+use super::window::{SlidingWindow, Summary};
+use crate::cli_context::CliContext;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::values::positive_count;
+use crate::value_parsers::positive_count;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
@@ -17,73 +19,75 @@ pub struct Hz {
     /// Average over at most this many messages
     #[arg(short = 'w', long, value_name = "N", default_value = "10000", value_parser = positive_count)]
     window: usize,
-    /// Accepted for the sake of ros2 scripts: intervals are always wall time
+    /// Accepted for compatibility with ros2: intervals are always wall time
     #[arg(long)]
     wall_time: bool,
     #[command(flatten)]
-    listening: ListeningFlags,
+    sampling: SamplingFlags,
     /// Names of the topics (e.g. /chatter)
     #[arg(required = true)]
     topic_name: Vec<String>,
 }
 
-struct Rate {
-    listening: Listening,
-    intervals: Window,
+struct RateState {
+    samples: TopicSamples,
+    intervals: SlidingWindow,
     last: Option<f64>,
     is_new: bool,
 }
 
 impl Hz {
-    /// Prints a rate each second until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
-        let end = self.listening.end();
+    /// Prints the rate every second until Ctrl-C.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
+        let end = self.sampling.end();
         let several = self.topic_name.len() > 1;
         let mut rates = Vec::new();
         for topic in &self.topic_name {
-            let Some(listening) = listen(&session, shared, topic, end)? else {
+            let Some(listening) = subscribe_when_published(&session, cli, topic, end)? else {
                 return self
-                    .listening
+                    .sampling
                     .end()
-                    .map_or(Ok(()), |_| nothing_heard(&session, &self.topic_name));
+                    .map_or(Ok(()), |_| no_messages_error(&session, &self.topic_name));
             };
-            if several && !shared.console.json {
-                shared
-                    .console
+            if several && !cli.console.json {
+                cli.console
                     .line(format!("Subscribed to [{}]", listening.topic))?;
             }
-            rates.push(Rate {
-                listening,
-                intervals: Window::new(self.window),
+            rates.push(RateState {
+                samples: listening,
+                intervals: SlidingWindow::new(self.window),
                 last: None,
                 is_new: false,
             });
         }
-        let print = |rates: &mut Vec<Rate>| print_rates(shared, rates);
+        let print = |rates: &mut Vec<RateState>| print_rates(cli, rates);
         let topics: Vec<String> = rates
             .iter()
-            .map(|rate| rate.listening.topic.clone())
+            .map(|rate| rate.samples.topic.clone())
             .collect();
-        beat(&session, shared, &topics, end, &mut rates, take, print)?;
+        run_every_second(&session, cli, &topics, end, &mut rates, take, print)?;
         if end.is_some() && rates.iter().all(|rate| rate.last.is_none()) {
-            return nothing_heard(&session, &self.topic_name);
+            return no_messages_error(&session, &self.topic_name);
         }
         Ok(())
     }
 }
 
-#[allow(clippy::ptr_arg, reason = "the shape that `beat` hands out")]
-fn take(rates: &mut Vec<Rate>) -> Result<()> {
+#[allow(
+    clippy::ptr_arg,
+    reason = "`run_every_second` passes its state by this type"
+)]
+fn take(rates: &mut Vec<RateState>) -> Result<()> {
     for rate in rates {
-        while let Ok(sample) = rate.listening.samples.try_recv() {
-            let time = sample.info().reception_time;
+        while let Ok(sample) = rate.samples.samples.try_recv() {
+            let time = sample.info().received_timestamp;
             let now = time
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default()
                 .as_secs_f64();
             match rate.last {
-                // The clock was set back: what was measured means nothing.
+                // The clock was set back, so the intervals are invalid.
                 Some(last) if now < last => rate.intervals.clear(),
                 Some(last) => rate.intervals.push_or_drop_oldest(now - last),
                 None => {}
@@ -95,7 +99,7 @@ fn take(rates: &mut Vec<Rate>) -> Result<()> {
     Ok(())
 }
 
-fn print_rates(shared: &Shared, rates: &mut [Rate]) -> Result<()> {
+fn print_rates(cli: &CliContext, rates: &mut [RateState]) -> Result<()> {
     let several = rates.len() > 1;
     let mut rows = Vec::new();
     for rate in rates.iter_mut().filter(|rate| rate.is_new) {
@@ -103,11 +107,11 @@ fn print_rates(shared: &Shared, rates: &mut [Rate]) -> Result<()> {
             continue;
         };
         rate.is_new = false;
-        rows.push((rate.listening.topic.as_str(), summary));
+        rows.push((rate.samples.topic.as_str(), summary));
     }
     for (topic, summary) in &rows {
-        if shared.console.json {
-            shared.console.json_line(&json!({
+        if cli.console.json {
+            cli.console.json_line(&json!({
                 "topic": topic,
                 "rate": frequency(summary),
                 "min": summary.min,
@@ -116,7 +120,7 @@ fn print_rates(shared: &Shared, rates: &mut [Rate]) -> Result<()> {
                 "window": summary.count,
             }))?;
         } else if !several {
-            shared.console.line(format!(
+            cli.console.line(format!(
                 "average rate: {:.3}\n\tmin: {:.3}s max: {:.3}s std dev: {:.5}s window: {}",
                 frequency(summary),
                 summary.min,
@@ -126,8 +130,8 @@ fn print_rates(shared: &Shared, rates: &mut [Rate]) -> Result<()> {
             ))?;
         }
     }
-    if several && !shared.console.json && !rows.is_empty() {
-        shared.console.line(table(&rows))?;
+    if several && !cli.console.json && !rows.is_empty() {
+        cli.console.line(table(&rows))?;
     }
     Ok(())
 }
@@ -140,7 +144,7 @@ fn frequency(summary: &Summary) -> f64 {
     }
 }
 
-/// ros2's table for several topics: centred headings, cells to the left.
+/// ros2's table for several topics: centred headings, left-aligned cells.
 fn table(rows: &[(&str, Summary)]) -> String {
     let headings = [
         "topic",
@@ -200,7 +204,7 @@ mod tests {
 
     #[test]
     fn several_topics_are_a_table_with_aligned_columns() {
-        let mut window = Window::new(10);
+        let mut window = SlidingWindow::new(10);
         window.push_or_drop_oldest(0.5);
         let summary = window.summary().unwrap();
         let text = table(&[("/a", summary), ("/longer", summary)]);

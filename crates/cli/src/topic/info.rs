@@ -1,15 +1,15 @@
 //! `pteros topic info`.
 
-use super::known::known_topic;
+use super::lookup::find_topic;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::qos::{
     DestinationOrder, DurabilityService, History, HistoryPolicy, Ownership, QosProfile,
     Representation,
 };
-use pteros::{Context, EndpointInfo, Graph, LinkTotals, PairReport, VendorId, Verdict};
+use pteros::{ConnectionTotals, Context, EndpointInfo, Graph, MatchOutcome, MatchReport, VendorId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,8 +19,9 @@ use std::time::Duration;
 pub struct Info {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Show node, type, type hash, GID and QoS of every publisher and subscription, the path of every match, and what
-    /// shared memory has carried and dropped, up to four seconds ago
+    /// Show node, type, type hash, GID and QoS of every publisher and subscription,
+    /// the delivery path of every match, and what shared memory has carried and
+    /// dropped, up to four seconds ago
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Name of the topic (e.g. /chatter)
@@ -28,24 +29,24 @@ pub struct Info {
 }
 
 impl Info {
-    /// Prints what is known about the topic.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the type and the endpoints of the topic.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let name = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.discovery);
-        let topic = known_topic(&session, &graph, &name)?;
+        let topic = find_topic(&session, &graph, &name)?;
         let publishers = graph.publishers(&name);
         let subscriptions = graph.subscriptions(&name);
-        if shared.console.json {
-            return Ok(shared.console.json(&json!({
+        if cli.console.json {
+            return Ok(cli.console.json(&json!({
                 "name": topic.name,
                 "types": topic.types,
                 "publishers": publishers.iter().map(endpoint_json).collect::<Vec<_>>(),
                 "subscriptions": subscriptions.iter().map(endpoint_json).collect::<Vec<_>>(),
-                "matches": matches(&graph.why(&name)).map(match_json).collect::<Vec<_>>(),
-                "links": links(&session.context, publishers.iter().chain(&subscriptions))
+                "matches": matches(&graph.match_reports(&name)).map(|(pair, path)| match_json(pair, path)).collect::<Vec<_>>(),
+                "connections": connections_by_process(&session.context, publishers.iter().chain(&subscriptions))
                     .iter()
-                    .map(links_json)
+                    .map(|(nodes, totals)| connections_json(nodes, totals))
                     .collect::<Vec<_>>(),
             }))?);
         }
@@ -67,61 +68,68 @@ impl Info {
             }
         }
         if self.verbose {
-            text += &matches_text(&graph.why(&name));
-            text += &links_text(&session.context, publishers.iter().chain(&subscriptions));
+            text += &matches_text(&graph.match_reports(&name));
+            text += &connections_text(&session.context, publishers.iter().chain(&subscriptions));
         }
-        shared.console.text(&text)?;
+        cli.console.text(&text)?;
         Ok(())
     }
 }
 
-/// The path of each match; those that do not match are the business of `why`.
-fn matches_text(pairs: &[PairReport]) -> String {
+/// The delivery path of each match. `topic why` explains the pairs that do not
+/// match.
+fn matches_text(pairs: &[MatchReport]) -> String {
     let mut text = String::new();
     for (pair, path) in matches(pairs) {
         let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
         text += &format!("  {from} -> {to}: {path}\n");
     }
-    match text.is_empty() {
-        true => text,
-        false => format!("Matches:\n{text}"),
+    if text.is_empty() {
+        text
+    } else {
+        format!("Matches:\n{text}")
     }
 }
 
-/// What links of shared memory have carried and dropped for the processes of
-/// these endpoints, as far as those tell.
-fn links_text<'e>(context: &Context, endpoints: impl Iterator<Item = &'e EndpointInfo>) -> String {
+/// Messages that shared-memory connections of these endpoints' processes have
+/// carried and dropped, as far as the processes publish these counters.
+fn connections_text<'e>(
+    context: &Context,
+    endpoints: impl Iterator<Item = &'e EndpointInfo>,
+) -> String {
     let mut text = String::new();
-    for (nodes, totals) in links(context, endpoints) {
-        let LinkTotals {
-            links,
+    for (nodes, totals) in connections_by_process(context, endpoints) {
+        let ConnectionTotals {
+            connections,
             sent,
             received,
             ..
         } = totals;
-        text += &format!("  {nodes}: {links} up, {sent} sent, {received} received");
-        let dropped = dropped(&totals);
+        text += &format!("  {nodes}: {connections} connected, {sent} sent, {received} received");
+        let dropped = dropped_by_reason(&totals);
         let named = dropped.iter().filter(|(_, count)| *count > 0);
         let named: Vec<String> = named.map(|(why, count)| format!("{count} {why}")).collect();
-        text += &match named.is_empty() {
-            true => ", nothing dropped\n".into(),
-            false => format!(", dropped: {}\n", named.join(", ")),
+        text += &if named.is_empty() {
+            ", nothing dropped\n".into()
+        } else {
+            format!(", dropped: {}\n", named.join(", "))
         };
     }
-    match text.is_empty() {
-        true => text,
-        false => format!("Shared memory links, of each process as a whole:\n{text}"),
+    if text.is_empty() {
+        text
+    } else {
+        format!("Shared-memory connections of each process:\n{text}")
     }
 }
 
-/// Each process once, by the names of its nodes here.
-fn links<'e>(
+/// Each process once, with the names of its nodes.
+fn connections_by_process<'e>(
     context: &Context,
     endpoints: impl Iterator<Item = &'e EndpointInfo>,
-) -> Vec<(String, LinkTotals)> {
-    let mut processes: BTreeMap<_, (BTreeSet<String>, LinkTotals)> = BTreeMap::new();
+) -> Vec<(String, ConnectionTotals)> {
+    let mut processes: BTreeMap<_, (BTreeSet<String>, ConnectionTotals)> = BTreeMap::new();
     for endpoint in endpoints {
-        if let Some(totals) = context.link_totals(endpoint.gid) {
+        if let Some(totals) = context.connection_totals(endpoint.gid) {
             let (nodes, _) = processes
                 .entry(endpoint.gid.prefix)
                 .or_insert((BTreeSet::new(), totals));
@@ -135,36 +143,39 @@ fn links<'e>(
         .collect()
 }
 
-fn dropped(totals: &LinkTotals) -> [(&'static str, u64); 4] {
+fn dropped_by_reason(totals: &ConnectionTotals) -> [(&'static str, u64); 4] {
     [
         ("ring full", totals.ring_full),
         ("pool exhausted", totals.pool_exhausted),
         ("too large", totals.too_large),
-        ("link down", totals.link_down),
+        ("connection down", totals.connection_down),
     ]
 }
 
-fn links_json((nodes, totals): &(String, LinkTotals)) -> Value {
-    let dropped = dropped(totals).map(|(why, count)| (why.replace(' ', "_"), json!(count)));
+fn connections_json(nodes: &str, totals: &ConnectionTotals) -> Value {
+    let dropped =
+        dropped_by_reason(totals).map(|(why, count)| (why.replace(' ', "_"), json!(count)));
     json!({
         "nodes": nodes,
-        "links": totals.links,
+        "connections": totals.connections,
         "sent": totals.sent,
         "received": totals.received,
         "dropped": dropped.into_iter().collect::<serde_json::Map<_, _>>(),
     })
 }
 
-fn matches(pairs: &[PairReport]) -> impl Iterator<Item = (&PairReport, &str)> {
+fn matches(pairs: &[MatchReport]) -> impl Iterator<Item = (&MatchReport, &str)> {
     pairs.iter().filter_map(|pair| {
-        pair.verdicts.iter().find_map(|verdict| match verdict {
-            Verdict::Matched { path } => Some((pair, path.as_str())),
-            Verdict::Blocked { .. } | Verdict::Denied { .. } | Verdict::Pending { .. } => None,
+        pair.outcomes.iter().find_map(|outcome| match outcome {
+            MatchOutcome::Matched { path } => Some((pair, path.as_str())),
+            MatchOutcome::Incompatible { .. }
+            | MatchOutcome::Denied { .. }
+            | MatchOutcome::Pending { .. } => None,
         })
     })
 }
 
-fn match_json((pair, path): (&PairReport, &str)) -> Value {
+fn match_json(pair: &MatchReport, path: &str) -> Value {
     json!({
         "publisher": gid_text(&pair.publisher),
         "subscription": gid_text(&pair.subscription),
@@ -172,8 +183,8 @@ fn match_json((pair, path): (&PairReport, &str)) -> Value {
     })
 }
 
-/// One endpoint in the form that rclpy gives it; policies that rclpy does not
-/// show follow where they are unusual.
+/// An endpoint in rclpy's format. Other policies follow if they differ from the
+/// default.
 fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
     let qos = &endpoint.qos;
     let mut lines = vec![
@@ -268,7 +279,7 @@ fn unusual_policies(qos: &QosProfile) -> Vec<String> {
     lines
 }
 
-/// What a durability service keeps; limits where there are any.
+/// The settings of a durability service; limits only if they are set.
 fn service_text(service: &DurabilityService) -> String {
     let mut text = match service.history {
         History::KeepLast(depth) => format!("KEEP_LAST ({depth})"),
@@ -309,7 +320,7 @@ fn service_json(service: &DurabilityService) -> Value {
     })
 }
 
-/// One endpoint as JSON; durations in nanoseconds, `null` for infinite.
+/// An endpoint as JSON. Durations are in nanoseconds, and `null` is infinite.
 pub fn endpoint_json(endpoint: &EndpointInfo) -> Value {
     json!({
         "node_name": endpoint.node_name,
@@ -358,7 +369,8 @@ fn qos_json(endpoint: &EndpointInfo) -> Value {
     })
 }
 
-/// DDS discovery does not announce histories, so others' are unknown.
+/// DDS discovery does not announce history policies, so those of other processes
+/// are unknown.
 fn history_text(endpoint: &EndpointInfo) -> String {
     match endpoint.qos.history {
         _ if !endpoint.local => "UNKNOWN".into(),
@@ -378,14 +390,14 @@ fn hash_text(endpoint: &EndpointInfo) -> Option<String> {
     endpoint.type_hash.as_ref().map(ToString::to_string)
 }
 
-/// Bytes in hexadecimal with dots between them.
+/// Bytes in hexadecimal, separated by dots.
 fn gid_text(endpoint: &EndpointInfo) -> String {
     let bytes = endpoint.gid.to_bytes();
     let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     bytes.join(".")
 }
 
-/// `/ns/node`, or what stands for a node that was not announced.
+/// `/ns/node`, or a replacement if no node is announced.
 pub fn node_path(endpoint: &EndpointInfo) -> String {
     match (&endpoint.node_namespace, &endpoint.node_name) {
         (Some(namespace), Some(name)) => pteros::names::node_path(namespace, name),
@@ -401,8 +413,8 @@ fn vendor_text(endpoint: &EndpointInfo) -> String {
     }
 }
 
-/// The publishers' offers for a topic, as `topic echo` adapts to them.
-pub fn offers(graph: &Graph, topic: &str) -> Vec<QosProfile> {
+/// The offered QoS of a topic's publishers.
+pub fn offered_qos(graph: &Graph, topic: &str) -> Vec<QosProfile> {
     graph
         .publishers(topic)
         .into_iter()

@@ -1,8 +1,8 @@
 //! `pteros topic list`.
 
-use super::known::shown_topics;
+use super::lookup::shown_topics;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub struct List {
     /// Include hidden topics
     #[arg(long)]
     include_hidden_topics: bool,
-    /// Show types and the numbers of publishers and subscriptions
+    /// Show types and numbers of publishers and subscriptions
     #[arg(short = 'v', long)]
     verbose: bool,
 }
@@ -35,8 +35,8 @@ struct Row {
 
 impl List {
     /// Prints the topics, sorted.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let rows: Vec<Row> = shown_topics(&session, &graph, self.include_hidden_topics)
             .into_iter()
@@ -47,15 +47,15 @@ impl List {
                 types: topic.types,
             })
             .collect();
-        let console = shared.console;
+        let console = cli.console;
         if console.json {
             let topics: Vec<Value> = rows.iter().map(Row::json).collect();
-            let answer = if self.count_topics {
+            let output = if self.count_topics {
                 json!({ "count": rows.len() })
             } else {
                 Value::from(topics)
             };
-            return Ok(console.json(&answer)?);
+            return Ok(console.json(&output)?);
         }
         if self.count_topics {
             return Ok(console.line(rows.len().to_string())?);
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// One block of `-v`, in ros2's form.
+/// One block of `-v` in ros2's format.
 fn verbose(rows: &[Row], heading: &str, noun: &str, count: impl Fn(&Row) -> usize) -> String {
     let mut text = format!("{heading} topics:\n");
     for row in rows.iter().filter(|row| count(row) > 0) {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_verbose_form_is_that_of_ros2() {
+    fn the_verbose_format_is_that_of_ros2() {
         let rows = [Row {
             name: "/chatter".into(),
             types: vec!["std_msgs/msg/String".into()],

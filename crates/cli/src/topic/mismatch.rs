@@ -1,72 +1,72 @@
-//! Endpoints that do not fit the one we made, each reported once, with what
-//! stands between. ROS 2 warns without saying what the values are.
+//! Reports endpoints that are incompatible with the verb's own endpoint, each once,
+//! with the policy and both values. ROS 2's warning lacks the values.
 
 use super::info::node_path;
 use crate::console::Console;
-use pteros::{Graph, Guid, PairReport, Verdict};
+use pteros::{Graph, Guid, MatchOutcome, MatchReport};
 use std::collections::HashSet;
 
-/// Watches the graph for endpoints of one topic that do not fit ours.
-pub struct Mismatches<'a> {
+/// Watches the graph for endpoints of one topic that are incompatible with ours.
+pub struct MismatchReporter<'a> {
     graph: &'a Graph,
     topic: &'a str,
-    looked_at: u64,
+    last_revision: u64,
     reported: HashSet<(Guid, Guid)>,
 }
 
-impl<'a> Mismatches<'a> {
-    /// Nothing reported yet.
+impl<'a> MismatchReporter<'a> {
+    /// A reporter without any reports.
     pub fn new(graph: &'a Graph, topic: &'a str) -> Self {
         Self {
             graph,
             topic,
-            looked_at: 0,
+            last_revision: 0,
             reported: HashSet::new(),
         }
     }
 
-    /// Remarks on what is new since the last call. Costs nothing while the
-    /// graph stays as it is.
+    /// Prints new mismatches since the last call. Costs nothing while the graph
+    /// does not change.
     pub fn report(&mut self, console: Console) {
         let revision = self.graph.revision();
-        if revision == self.looked_at {
+        if revision == self.last_revision {
             return;
         }
-        self.looked_at = revision;
-        for pair in self.graph.why(self.topic) {
+        self.last_revision = revision;
+        for pair in self.graph.match_reports(self.topic) {
             if !pair.publisher.local && !pair.subscription.local {
                 continue;
             }
             let key = (pair.publisher.gid, pair.subscription.gid);
-            if let Some(text) = blocked(&pair)
+            if let Some(text) = mismatch_text(&pair)
                 && self.reported.insert(key)
             {
-                console.remark(format!("WARNING: topic [{}]: {text}", self.topic));
+                console.note(format!("WARNING: topic [{}]: {text}", self.topic));
             }
         }
     }
 }
 
-fn blocked(pair: &PairReport) -> Option<String> {
+fn mismatch_text(pair: &MatchReport) -> Option<String> {
     let (other, verb) = if pair.subscription.local {
         (&pair.publisher, "is not received")
     } else {
         (&pair.subscription, "will not receive this")
     };
     let reasons: Vec<String> = pair
-        .verdicts
+        .outcomes
         .iter()
-        .filter_map(|verdict| match verdict {
-            Verdict::Blocked {
+        .filter_map(|outcome| match outcome {
+            MatchOutcome::Incompatible {
                 policy,
                 offered,
                 requested,
-                advice,
+                hint: advice,
             } => Some(format!(
                 "{policy}: offered {offered}, requested {requested}; {advice}"
             )),
-            Verdict::Denied { reason } => Some(reason.clone()),
-            Verdict::Matched { .. } | Verdict::Pending { .. } => None,
+            MatchOutcome::Denied { reason } => Some(reason.clone()),
+            MatchOutcome::Matched { .. } | MatchOutcome::Pending { .. } => None,
         })
         .collect();
     (!reasons.is_empty()).then(|| format!("{} {verb}, {}", node_path(other), reasons.join("; ")))

@@ -1,4 +1,4 @@
-//! `pteros topic`: list, watch, publish and measure topics.
+//! `pteros topic`: lists, prints, publishes and measures topics.
 
 mod bandwidth;
 mod delay;
@@ -6,28 +6,29 @@ pub mod echo;
 mod find;
 mod hz;
 mod info;
-pub mod known;
 mod list;
-mod listening;
+pub mod lookup;
+pub mod message_template;
 mod mismatch;
 mod publish;
 mod publish_mode;
 mod python_filter;
-pub mod stamps;
+mod sampling;
 mod type_of;
 mod why;
 mod window;
 
-pub use window::Window;
+pub use window::SlidingWindow;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-/// `topic` and what all its verbs know.
+/// The noun `topic` with the flags of all its verbs.
 #[derive(Debug, Args)]
 pub struct Topic {
-    /// Take and show topic names as DDS has them, without ROS's prefix, namespace and remapping (e.g. Square, rt/chatter)
+    /// Use DDS topic names, without ROS's prefix, namespace and remapping (e.g.
+    /// Square, rt/chatter)
     #[arg(long, global = true)]
     dds_names: bool,
     #[command(subcommand)]
@@ -36,10 +37,10 @@ pub struct Topic {
 
 impl Topic {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        self.verb.run(&Shared {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        self.verb.run(&CliContext {
             dds_names: self.dds_names,
-            ..shared.clone()
+            ..cli.clone()
         })
     }
 }
@@ -47,7 +48,7 @@ impl Topic {
 /// Verbs of `topic`.
 #[derive(Debug, Subcommand)]
 pub enum TopicVerb {
-    /// List the topics that are published or subscribed to
+    /// List the topics that have publishers or subscriptions
     List(list::List),
     /// Show a topic's type and its publishers and subscriptions
     Info(info::Info),
@@ -55,33 +56,33 @@ pub enum TopicVerb {
     Echo(Box<echo::Echo>),
     /// Publish messages on a topic
     Pub(Box<publish::Publish>),
-    /// Measure how often messages come
+    /// Measure the message rate of topics
     Hz(hz::Hz),
-    /// Measure how many bytes come
+    /// Measure the bandwidth of a topic
     Bw(bandwidth::Bandwidth),
-    /// Measure how old messages are, by their header's stamp
+    /// Measure the age of messages, from the stamp in their header
     Delay(delay::Delay),
     /// List the topics of a type
     Find(find::Find),
     /// Print a topic's type
     Type(type_of::TypeOf),
-    /// Say for each publisher and subscription whether they match, and if not, why
+    /// Show for each publisher and subscription whether they match, and if not, why
     Why(why::Why),
 }
 
 impl TopicVerb {
-    fn run(self, shared: &Shared) -> Result<()> {
+    fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::List(verb) => verb.run(shared),
-            Self::Info(verb) => verb.run(shared),
-            Self::Echo(verb) => verb.run(shared),
-            Self::Pub(verb) => verb.run(shared),
-            Self::Hz(verb) => verb.run(shared),
-            Self::Bw(verb) => verb.run(shared),
-            Self::Delay(verb) => verb.run(shared),
-            Self::Find(verb) => verb.run(shared),
-            Self::Type(verb) => verb.run(shared),
-            Self::Why(verb) => verb.run(shared),
+            Self::List(verb) => verb.run(cli),
+            Self::Info(verb) => verb.run(cli),
+            Self::Echo(verb) => verb.run(cli),
+            Self::Pub(verb) => verb.run(cli),
+            Self::Hz(verb) => verb.run(cli),
+            Self::Bw(verb) => verb.run(cli),
+            Self::Delay(verb) => verb.run(cli),
+            Self::Find(verb) => verb.run(cli),
+            Self::Type(verb) => verb.run(cli),
+            Self::Why(verb) => verb.run(cli),
         }
     }
 }

@@ -1,15 +1,15 @@
 //! `pteros topic pub`.
 
-use super::mismatch::Mismatches;
+use super::mismatch::MismatchReporter;
 use super::publish_mode::PublishMode;
-use crate::interface::named::known_message;
-use crate::outcome::Interrupted;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
+use crate::interface::type_names::find_message_type;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::topic::stamps::Template;
-use crate::values::{count, positive_float, positive_seconds};
+use crate::topic::message_template::MessageTemplate;
+use crate::value_parsers::{count, positive_float, positive_seconds};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::msg::dynamic::DynamicType;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// Arguments of `topic pub`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A header given as 'auto' and a time given as 'now' are stamped anew for each message:\n  pteros topic pub /pose geometry_msgs/msg/PoseStamped '{header: auto, pose: {position: {x: 1.0}}}'"
+    after_help = "A header given as 'auto' and a time given as 'now' get the time of each publication:\n  pteros topic pub /pose geometry_msgs/msg/PoseStamped '{header: auto, pose: {position: {x: 1.0}}}'"
 )]
 pub struct Publish {
     /// Messages per second
@@ -35,17 +35,17 @@ pub struct Publish {
     /// Publish one message and exit
     #[arg(short = '1', long, conflicts_with = "times")]
     once: bool,
-    /// Publish this many messages and exit; 0 means without end
+    /// Publish this many messages and exit; 0 for no limit
     #[arg(short = 't', long, value_name = "N", default_value = "0", value_parser = count::<u64>)]
     times: u64,
-    /// Wait for this many matching subscriptions first [default: 1 with --once
-    /// or --times, else 0]
+    /// Wait for this many matching subscriptions first
+    /// [default: 1 with --once or --times, else 0]
     #[arg(short = 'w', long, value_name = "N", value_parser = count::<usize>)]
     wait_matching_subscriptions: Option<usize>,
-    /// Give up waiting for subscriptions after this many seconds
+    /// Timeout of the wait for subscriptions in seconds
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     max_wait_time_secs: Option<Duration>,
-    /// Stay this many seconds after the last message, for those who join late
+    /// Stay this many seconds after the last message, for late joiners
     /// [default: until it is acknowledged, at most 0.1]
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     keep_alive: Option<Duration>,
@@ -56,7 +56,7 @@ pub struct Publish {
     /// topic]
     #[arg(long, value_name = "NAME")]
     store: Option<String>,
-    /// Accepted for the sake of ros2 scripts: the graph is watched all the time
+    /// Accepted for compatibility with ros2: the graph is watched all the time
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     spin_time: Option<Duration>,
     /// Read the values from standard input
@@ -73,7 +73,7 @@ pub struct Publish {
         allow_hyphen_values = true
     )]
     values: String,
-    // Last, since its heading would take in what follows.
+    // Last, since its help heading applies to all following flags.
     #[command(flatten)]
     qos: QosFlags,
     #[command(flatten)]
@@ -81,21 +81,21 @@ pub struct Publish {
 }
 
 impl Publish {
-    /// Publishes as the flags say, or until Ctrl-C.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
-        let type_name = known_message(&library, &self.message_type)?;
+    /// Publishes until the flags end it, or until Ctrl-C.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let library = cli.library()?;
+        let type_name = find_message_type(&library, &self.message_type)?;
         let message_type = DynamicType::new(&library.describe(&type_name)?)?;
-        let mut template = Template::from_yaml(&message_type, &self.yaml()?)?;
+        let mut template = MessageTemplate::from_yaml(&message_type, &self.yaml()?)?;
         let qos = self.qos.profile("default")?;
         let times = self.times();
-        if self.wanted() == 0 && self.max_wait_time_secs.is_some() {
+        if self.required_subscriptions() == 0 && self.max_wait_time_secs.is_some() {
             bail!(
-                "--max-wait-time-secs waits for nothing here: add --wait-matching-subscriptions N, --once or --times N"
+                "--max-wait-time-secs needs a wait: add --wait-matching-subscriptions N, --once or --times N"
             );
         }
         let name = self.node_name.as_deref();
-        let session = Session::open_with(shared, name, |options| self.mode.context(options))?;
+        let session = Session::open_with(cli, name, |options| self.mode.context(options))?;
         let topic = session.topic(&self.topic_name)?;
         let name = self.store_name(&qos, &session, &topic)?;
         let options = PublisherOptions::new(session.qos(qos)).store(name);
@@ -105,31 +105,29 @@ impl Publish {
                 .node
                 .create_dynamic_publisher_with(&self.topic_name, &message_type, options)?;
         let graph = session.context.graph();
-        let mut mismatches = Mismatches::new(&graph, &topic);
-        self.wait_for_subscriptions(shared, &session, &publisher, &mut mismatches)?;
+        let mut mismatches = MismatchReporter::new(&graph, &topic);
+        self.wait_for_subscriptions(cli, &session, &publisher, &mut mismatches)?;
         if times != 0 && session.context.is_shut_down() {
             return Err(Interrupted.into());
         }
-        if !shared.console.json {
-            shared.console.line("publisher: beginning loop")?;
+        if !cli.console.json {
+            cli.console.line("publisher: beginning loop")?;
         }
         let period = Duration::try_from_secs_f64(1.0 / self.rate)
-            .with_context(|| format!("--rate {}: too slow for a clock", self.rate))?;
+            .with_context(|| format!("--rate {}: the period is too long for a clock", self.rate))?;
         let mut next = Instant::now();
         let mut count = 0;
         while !session.context.is_shut_down() {
             count += 1;
             let message = template.stamped(SystemTime::now())?;
             if self.print != 0 && count % self.print == 0 {
-                if shared.console.json {
+                if cli.console.json {
                     let sent: serde_json::Value = serde_json::from_str(&message.to_json())?;
-                    let answer = json!({ "count": count, "topic": topic, "message": sent });
-                    shared.console.json_line(&answer)?;
+                    let output = json!({ "count": count, "topic": topic, "message": sent });
+                    cli.console.json_line(&output)?;
                 } else {
                     let text = python_repr::message(message);
-                    shared
-                        .console
-                        .line(format!("publishing #{count}: {text}\n"))?;
+                    cli.console.line(format!("publishing #{count}: {text}\n"))?;
                 }
             }
             publisher.publish(message)?;
@@ -140,12 +138,12 @@ impl Publish {
                         while publisher.unsent_count() > 0 && !session.context.is_shut_down() {
                             session.spin_once(Duration::from_millis(20));
                         }
-                        publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN);
+                        publisher.wait_for_all_acked(ACK_TIMEOUT);
                     }
                 }
                 break;
             }
-            mismatches.report(shared.console);
+            mismatches.report(cli.console);
             next += period;
             spin_until(&session, next);
         }
@@ -166,21 +164,21 @@ impl Publish {
         Ok(text)
     }
 
-    /// Says once a second that it waits.
+    /// Waits for subscriptions, and reports it every second.
     fn wait_for_subscriptions(
         &self,
-        shared: &Shared,
+        cli: &CliContext,
         session: &Session,
         publisher: &DynamicPublisher,
-        mismatches: &mut Mismatches<'_>,
+        mismatches: &mut MismatchReporter<'_>,
     ) -> Result<()> {
-        let wanted = self.wanted();
+        let wanted = self.required_subscriptions();
         let started = Instant::now();
         let mut say_next = started;
         while publisher.matched_count() < wanted && !session.context.is_shut_down() {
             let now = Instant::now();
             if now >= say_next {
-                shared.console.remark(format!(
+                cli.console.note(format!(
                     "Waiting for at least {wanted} matching subscription(s)..."
                 ));
                 say_next += Duration::from_secs(1);
@@ -189,7 +187,7 @@ impl Publish {
                 && now.duration_since(started) >= limit
             {
                 bail!(
-                    "timed out after {} s waiting for subscriptions to {}: expected {wanted}, found {}; to see what stands between: pteros topic why {}",
+                    "timed out after {} s waiting for subscriptions to {}: expected {wanted}, found {}; to find the reason: pteros topic why {}",
                     limit.as_secs_f64(),
                     publisher.topic(),
                     publisher.matched_count(),
@@ -197,12 +195,13 @@ impl Publish {
                 );
             }
             session.spin_once(Duration::from_millis(20));
-            mismatches.report(shared.console);
+            mismatches.report(cli.console);
         }
         Ok(())
     }
 
-    /// The hidden node's name changes, the store's must not.
+    /// The name of the hidden node changes with every process, and the store's name
+    /// must not.
     fn store_name(&self, qos: &QosProfile, session: &Session, topic: &str) -> Result<String> {
         let stores = matches!(
             qos.durability,
@@ -223,20 +222,21 @@ impl Publish {
         Ok(default_name(session.context.domain_id(), &node, topic))
     }
 
-    /// How many messages to send; 0 means without end.
+    /// Number of messages to publish; 0 for no limit.
     fn times(&self) -> u64 {
         if self.once { 1 } else { self.times }
     }
 
-    /// How many subscriptions to wait for.
-    fn wanted(&self) -> usize {
+    /// Number of subscriptions to wait for.
+    fn required_subscriptions(&self) -> usize {
         self.wait_matching_subscriptions
             .unwrap_or(usize::from(self.times() != 0))
     }
 }
 
-/// How long the last message may take, where no `--keep-alive` is given.
-const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(100);
+/// How long to wait for the acknowledgement of the last message without
+/// `--keep-alive`.
+const ACK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Serves the network until the given instant or Ctrl-C.
 fn spin_until(session: &Session, end: Instant) {

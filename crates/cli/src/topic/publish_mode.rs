@@ -1,4 +1,5 @@
-//! Flags of `topic pub` that say when its messages are sent.
+//! Publish mode flags of `topic pub`: synchronous or asynchronous with flow
+//! control.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -6,23 +7,24 @@ use clap::builder::PossibleValuesParser;
 use pteros::{ContextOptions, FlowController, PublisherOptions};
 use std::time::Duration;
 
-use crate::values::positive_seconds;
+use crate::value_parsers::positive_seconds;
 
 const MODES: [&str; 2] = ["synchronous", "asynchronous"];
-/// The one publisher's own controller.
+/// Name of the flow controller.
 const CONTROLLER: &str = "topic pub";
 
-/// Whether publishing sends, or a flow controller does.
+/// Publish mode: the publisher sends, or a flow controller does.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "When messages are sent")]
+#[command(next_help_heading = "Publish mode")]
 pub struct PublishMode {
-    /// Whether messages are sent at once or left to a flow controller
+    /// Whether messages are sent immediately or by a flow controller
     #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(MODES))]
     qos_publish_mode: Option<String>,
-    /// Bytes sent in one period at most, with asynchronous mode [default: no limit]
+    /// Largest number of bytes per period, for asynchronous mode
+    /// [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     qos_flow_bytes_per_period: Option<u32>,
-    /// Length of the period, with asynchronous mode and a limit [default: 0.1]
+    /// Period of the limit, for asynchronous mode [default: 0.1]
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     qos_flow_period_seconds: Option<Duration>,
 }
@@ -33,12 +35,12 @@ impl PublishMode {
         self.qos_publish_mode.as_deref() == Some("asynchronous")
     }
 
-    /// A context with the controller that the flags ask for, if they do.
+    /// The context options with the flow controller of these flags, if any.
     pub fn context(&self, mut options: ContextOptions) -> Result<ContextOptions> {
         if !self.is_asynchronous() {
             if self.qos_flow_bytes_per_period.is_some() || self.qos_flow_period_seconds.is_some() {
                 bail!(
-                    "--qos-flow-bytes-per-period and --qos-flow-period-seconds pace an asynchronous \
+                    "--qos-flow-bytes-per-period and --qos-flow-period-seconds limit an asynchronous \
                      publisher; add --qos-publish-mode asynchronous"
                 );
             }
@@ -46,7 +48,7 @@ impl PublishMode {
         }
         if self.qos_flow_period_seconds.is_some() && self.qos_flow_bytes_per_period.is_none() {
             bail!(
-                "--qos-flow-period-seconds is the time for --qos-flow-bytes-per-period; give both"
+                "--qos-flow-period-seconds is the period of --qos-flow-bytes-per-period; give both"
             );
         }
         let mut controller = FlowController::new(CONTROLLER);
@@ -60,11 +62,12 @@ impl PublishMode {
         Ok(options)
     }
 
-    /// The publisher that the flags ask for.
+    /// The publisher options with these flags.
     pub fn publisher(&self, options: PublisherOptions) -> PublisherOptions {
-        match self.is_asynchronous() {
-            true => options.asynchronous(CONTROLLER),
-            false => options,
+        if self.is_asynchronous() {
+            options.asynchronous(CONTROLLER)
+        } else {
+            options
         }
     }
 }

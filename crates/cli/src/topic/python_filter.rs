@@ -1,13 +1,14 @@
-//! `topic echo --filter`: ros2 takes a Python expression over the message `m`. What
-//! people write there, comparisons of fields, is the same in DDS's filter language but
-//! for its spelling, so it is spelled anew; the rest of Python is not spoken.
+//! Python filter expressions of `topic echo --filter`, translated to content
+//! filters. ros2 accepts a Python expression over the message `m`. Comparisons of
+//! fields differ from DDS's filter language only in syntax. Other Python
+//! expressions are refused.
 
 use anyhow::{Result, bail};
 
 /// The expression as a content filter.
 ///
 /// # Errors
-/// It has something that is no comparison of fields.
+/// Anything that is not a comparison of fields.
 pub fn as_content_filter(python: &str) -> Result<String> {
     let mut sql = String::with_capacity(python.len());
     let mut rest = python;
@@ -29,7 +30,7 @@ pub fn as_content_filter(python: &str) -> Result<String> {
                 sql.push(c);
                 1
             }
-            // Behind !, < or >.
+            // After !, < or >.
             '=' if sql.ends_with(['<', '>', '!']) => {
                 sql.push('=');
                 1
@@ -43,20 +44,20 @@ pub fn as_content_filter(python: &str) -> Result<String> {
                 word
             }
             c if c.is_alphabetic() || c == '_' => {
-                sql += spelled(&rest[..word])?;
+                sql += keyword_or_field(&rest[..word])?;
                 word
             }
-            other => bail!("--filter {python:?}: {other:?} is not understood; {WAY_OUT}"),
+            other => bail!("--filter {python:?}: {other:?} is not supported; {SYNTAX_HINT}"),
         };
         rest = &rest[taken..];
     }
     Ok(sql)
 }
 
-const WAY_OUT: &str = "compare fields of the message m, as in \"m.pose.position.x > 1.5 and m.header.frame_id == 'map'\", by ==, !=, <, <=, > or >=, joined by and, or, not and parentheses";
+const SYNTAX_HINT: &str = "compare fields of the message m, as in \"m.pose.position.x > 1.5 and m.header.frame_id == 'map'\", by ==, !=, <, <=, > or >=, joined by and, or, not and parentheses";
 
 /// A name or a keyword.
-fn spelled(word: &str) -> Result<&str> {
+fn keyword_or_field(word: &str) -> Result<&str> {
     if let Some(field) = word.strip_prefix("m.") {
         return Ok(field);
     }
@@ -66,11 +67,11 @@ fn spelled(word: &str) -> Result<&str> {
         "not" => "NOT",
         "True" => "TRUE",
         "False" => "FALSE",
-        other => bail!("--filter: {other:?} is no field of m; {WAY_OUT}"),
+        other => bail!("--filter: {other:?} is not a field of m; {SYNTAX_HINT}"),
     })
 }
 
-/// The text between quotes, and how many bytes it takes with them.
+/// The text between quotes, and its length in bytes including the quotes.
 fn quoted(text: &str, quote: char) -> Result<(String, usize)> {
     let mut inside = String::new();
     let mut characters = text.char_indices().skip(1);
@@ -81,7 +82,7 @@ fn quoted(text: &str, quote: char) -> Result<(String, usize)> {
             c => inside.push(c),
         }
     }
-    bail!("--filter: a text does not end; close it with {quote}")
+    bail!("--filter: a string is not closed; close it with {quote}")
 }
 
 #[cfg(test)]
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comparisons_are_spelled_as_dds_spells_them() {
+    fn comparisons_are_translated_to_dds_syntax() {
         for (python, sql) in [
             ("m.data == 'a'", "data = 'a'"),
             ("m.data != \"it's\"", "data != 'it''s'"),

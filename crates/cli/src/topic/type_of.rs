@@ -1,8 +1,8 @@
 //! `pteros topic type`.
 
-use super::known::known_topic;
+use super::lookup::find_topic;
+use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
@@ -12,7 +12,7 @@ use serde_json::json;
 pub struct TypeOf {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Accepted for the sake of ros2 scripts: hidden topics are found anyway
+    /// Accepted for compatibility with ros2: hidden topics are always included
     #[arg(long)]
     include_hidden_topics: bool,
     /// Name of the topic (e.g. /chatter)
@@ -20,18 +20,18 @@ pub struct TypeOf {
 }
 
 impl TypeOf {
-    /// Prints the types of the topic, a line each.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the types of the topic, one per line.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let name = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.discovery);
-        let topic = known_topic(&session, &graph, &name)?;
-        if shared.console.json {
-            let answer = json!({ "name": topic.name, "types": topic.types });
-            return Ok(shared.console.json(&answer)?);
+        let topic = find_topic(&session, &graph, &name)?;
+        if cli.console.json {
+            let output = json!({ "name": topic.name, "types": topic.types });
+            return Ok(cli.console.json(&output)?);
         }
         for name in topic.types {
-            shared.console.line(name)?;
+            cli.console.line(name)?;
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
-//! `pteros topic why`: for each publisher and subscription whether they match,
-//! by which path, and if not, what stands between them.
+//! `pteros topic why`: endpoint matching of each publisher and subscription, with
+//! the delivery path of a match or the reason of a mismatch.
 
 use super::info::{endpoint_json, node_path};
-use super::known::known_topic;
-use crate::outcome::Unmatched;
+use super::lookup::find_topic;
+use crate::cli_context::CliContext;
+use crate::exit_errors::EndpointsUnmatched;
 use crate::session::{DiscoveryFlags, Session};
-use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
-use pteros::{PairReport, Verdict};
+use pteros::{MatchOutcome, MatchReport};
 use serde_json::{Value, json};
 
 /// Arguments of `topic why`.
@@ -22,17 +22,17 @@ pub struct Why {
 }
 
 impl Why {
-    /// Prints a verdict per pair.
-    pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, None)?;
+    /// Prints the match outcome of each pair.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let session = Session::open(cli, None)?;
         let name = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.discovery);
-        let topic = known_topic(&session, &graph, &name)?;
+        let topic = find_topic(&session, &graph, &name)?;
         let publisher_count = graph.publishers(&name).len();
         let subscription_count = graph.subscriptions(&name).len();
-        let pairs = graph.why(&name);
-        if shared.console.json {
-            shared.console.json(&json!({
+        let pairs = graph.match_reports(&name);
+        if cli.console.json {
+            cli.console.json(&json!({
                 "name": topic.name,
                 "types": topic.types,
                 "publisher_count": publisher_count,
@@ -48,15 +48,15 @@ impl Why {
             for pair in &pairs {
                 text += &pair_text(pair);
             }
-            text += one_sided(publisher_count, subscription_count);
-            shared.console.text(&text)?;
+            text += missing_side_hint(publisher_count, subscription_count);
+            cli.console.text(&text)?;
         }
         let all_match = pairs
             .iter()
-            .flat_map(|pair| &pair.verdicts)
-            .all(|verdict| matches!(verdict, Verdict::Matched { .. }));
+            .flat_map(|pair| &pair.outcomes)
+            .all(|outcome| matches!(outcome, MatchOutcome::Matched { .. }));
         if pairs.is_empty() || !all_match {
-            return Err(Unmatched.into());
+            return Err(EndpointsUnmatched.into());
         }
         Ok(())
     }
@@ -66,66 +66,62 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What a topic with one side only lacks.
-fn one_sided(publisher_count: usize, subscription_count: usize) -> &'static str {
+/// The hint for a topic without publishers or without subscriptions.
+fn missing_side_hint(publisher_count: usize, subscription_count: usize) -> &'static str {
     match (publisher_count, subscription_count) {
-        (0, _) => {
-            "  nobody publishes it: start a publisher, or check its spelling, namespace and domain\n"
-        }
-        (_, 0) => {
-            "  nobody subscribes to it: start a subscription, or check its spelling, namespace and domain\n"
-        }
+        (0, _) => "  no publisher: start one, or check its spelling, namespace and domain\n",
+        (_, 0) => "  no subscription: start one, or check its spelling, namespace and domain\n",
         _ => "",
     }
 }
 
-fn pair_text(pair: &PairReport) -> String {
+fn pair_text(pair: &MatchReport) -> String {
     let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
-    let verdicts = pair.verdicts.iter().map(verdict_text);
-    format!("  {from} -> {to}: {}", verdicts.collect::<String>())
+    let outcomes = pair.outcomes.iter().map(outcome_text);
+    format!("  {from} -> {to}: {}", outcomes.collect::<String>())
 }
 
-fn verdict_text(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Matched { path } => format!("\x1b[32mmatch\x1b[0m, by {path}\n"),
-        Verdict::Blocked {
+fn outcome_text(outcome: &MatchOutcome) -> String {
+    match outcome {
+        MatchOutcome::Matched { path } => format!("\x1b[32mmatch\x1b[0m, by {path}\n"),
+        MatchOutcome::Incompatible {
             policy,
             offered,
             requested,
-            advice,
+            hint: advice,
         } => format!(
-            "\x1b[31mno match\x1b[0m, because of {policy}\n      offered:   {offered}\n      requested: {requested}\n      way out:   {advice}\n"
+            "\x1b[31mno match\x1b[0m, because of {policy}\n      offered:   {offered}\n      requested: {requested}\n      fix:       {advice}\n"
         ),
-        Verdict::Denied { reason } => {
+        MatchOutcome::Denied { reason } => {
             format!(
-                "\x1b[31mno match\x1b[0m, since security does not allow it\n      rule:      {reason}\n"
+                "\x1b[31mno match\x1b[0m, denied by access control\n      rule:      {reason}\n"
             )
         }
-        Verdict::Pending { reason } => format!("\x1b[33mnot yet\x1b[0m, {reason}\n"),
+        MatchOutcome::Pending { reason } => format!("\x1b[33mnot yet\x1b[0m, {reason}\n"),
     }
 }
 
-fn pair_json(pair: &PairReport) -> Value {
+fn pair_json(pair: &MatchReport) -> Value {
     json!({
         "publisher": endpoint_json(&pair.publisher),
         "subscription": endpoint_json(&pair.subscription),
-        "verdicts": pair.verdicts.iter().map(verdict_json).collect::<Vec<_>>(),
+        "outcomes": pair.outcomes.iter().map(outcome_json).collect::<Vec<_>>(),
     })
 }
 
-fn verdict_json(verdict: &Verdict) -> Value {
-    match verdict {
-        Verdict::Matched { path } => json!({ "verdict": "match", "path": path }),
-        Verdict::Blocked {
+fn outcome_json(outcome: &MatchOutcome) -> Value {
+    match outcome {
+        MatchOutcome::Matched { path } => json!({ "outcome": "match", "path": path }),
+        MatchOutcome::Incompatible {
             policy,
             offered,
             requested,
-            advice,
+            hint: advice,
         } => json!({
-            "verdict": "no match", "policy": policy, "offered": offered,
+            "outcome": "no match", "policy": policy, "offered": offered,
             "requested": requested, "advice": advice,
         }),
-        Verdict::Denied { reason } => json!({ "verdict": "denied", "reason": reason }),
-        Verdict::Pending { reason } => json!({ "verdict": "not yet", "reason": reason }),
+        MatchOutcome::Denied { reason } => json!({ "outcome": "denied", "reason": reason }),
+        MatchOutcome::Pending { reason } => json!({ "outcome": "not yet", "reason": reason }),
     }
 }

@@ -1,18 +1,18 @@
-//! The last so many measurements and what they say.
+//! Sliding window over the last measurements, and its statistics.
 
 use std::collections::VecDeque;
 
-/// A bounded queue of numbers; the oldest makes room.
+/// A bounded queue of numbers that drops the oldest.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct SlidingWindow {
     values: VecDeque<f64>,
     size_max: usize,
 }
 
-/// What a window says, in the unit that was put in.
+/// Statistics of a window, in the unit of its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values there are.
+    /// Number of values.
     pub count: usize,
     /// Their sum.
     pub sum: f64,
@@ -22,12 +22,12 @@ pub struct Summary {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// Their standard deviation as of a whole population, as ros2 has it.
+    /// Population standard deviation, as in ros2.
     pub deviation: f64,
 }
 
-impl Window {
-    /// An empty window for at most `size_max` values, which is at least 1.
+impl SlidingWindow {
+    /// An empty window for at most `size_max` values; at least 1.
     pub fn new(size_max: usize) -> Self {
         Self {
             values: VecDeque::new(),
@@ -35,7 +35,7 @@ impl Window {
         }
     }
 
-    /// Adds a value; the oldest makes room.
+    /// Adds a value. A full window drops its oldest.
     pub fn push_or_drop_oldest(&mut self, value: f64) {
         if self.values.len() == self.size_max {
             self.values.pop_front();
@@ -48,12 +48,12 @@ impl Window {
         self.values.front().copied()
     }
 
-    /// Forgets everything.
+    /// Drops all values.
     pub fn clear(&mut self) {
         self.values.clear();
     }
 
-    /// What the values say; nothing of no values.
+    /// The statistics; `None` for an empty window.
     pub fn summary(&self) -> Option<Summary> {
         if self.values.is_empty() {
             return None;
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn only_the_newest_values_count() {
-        let mut window = Window::new(2);
+        let mut window = SlidingWindow::new(2);
         assert_eq!(window.summary(), None);
         for value in [100.0, 1.0, 3.0] {
             window.push_or_drop_oldest(value);

@@ -1,33 +1,33 @@
-//! A trace in Chrome's trace event format: a slice for every publish call,
-//! callback and timer, and arrows from publish calls to the callbacks that took
-//! the message. What came of what is where an arrow begins within a slice.
+//! Export of traces to Chrome's trace event format. Publish calls, callbacks and
+//! timers are slices; flow arrows lead from publish calls to the callbacks that
+//! took the message. An arrow that begins within a slice shows causality.
 
-use pteros::trace::{Hop, Layer, Owner, Trace};
+use pteros::trace::{Hop, Layer, Trace, TracedEndpoint};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The events as one JSON document, one event a line.
-pub fn text(trace: &Trace) -> String {
+/// The events as one JSON document, one event per line.
+pub fn to_chrome_json(trace: &Trace) -> String {
     let mut lines = Vec::new();
     let mut processes: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-    let mut note = |owner: &Owner| {
+    let mut note = |owner: &TracedEndpoint| {
         processes
             .entry(owner.process)
             .or_default()
             .insert(owner.node.clone());
     };
-    let mut told = BTreeSet::new();
+    let mut written = BTreeSet::new();
     for (number, hop) in trace.hops().enumerate() {
         let (Some(publisher), Some(subscriber)) = (hop.publisher, hop.subscriber) else {
             continue;
         };
         note(publisher);
         note(subscriber);
-        // Several subscriptions have one publish call in common.
-        if told.insert((hop.writer, hop.sequence)) {
-            lines.push(published(&hop, publisher));
+        // Several subscriptions share one publish call.
+        if written.insert((hop.writer, hop.sequence)) {
+            lines.push(publish_event(&hop, publisher));
         }
-        lines.push(called(&hop, subscriber));
+        lines.push(callback_event(&hop, subscriber));
         let arrow = |phase: &str, process: u32, thread: u32, at: u64| {
             json!({
                 "ph": phase, "cat": "message", "name": hop.topic, "id": number, "bp": "e",
@@ -64,16 +64,16 @@ pub fn text(trace: &Trace) -> String {
     )
 }
 
-fn published(hop: &Hop<'_>, owner: &Owner) -> Value {
+fn publish_event(hop: &Hop<'_>, owner: &TracedEndpoint) -> Value {
     json!({
         "ph": "X", "cat": "publish", "name": format!("publish {}", hop.topic),
         "pid": owner.process, "tid": hop.thread,
-        "ts": micros(hop.began), "dur": micros(hop.handed.saturating_sub(hop.began)),
+        "ts": micros(hop.began), "dur": micros(hop.handed_over.saturating_sub(hop.began)),
         "args": { "node": owner.node, "number": hop.sequence, "bytes": hop.bytes },
     })
 }
 
-fn called(hop: &Hop<'_>, owner: &Owner) -> Value {
+fn callback_event(hop: &Hop<'_>, owner: &TracedEndpoint) -> Value {
     let layers: BTreeMap<String, u64> = Layer::ALL
         .iter()
         .map(|layer| (format!("{} ns", layer.name()), hop.layer(*layer)))
@@ -85,7 +85,7 @@ fn called(hop: &Hop<'_>, owner: &Owner) -> Value {
         "ts": micros(callback.began),
         "dur": micros(callback.ended.saturating_sub(callback.began)),
         "args": {
-            "node": owner.node, "number": hop.sequence, "path": hop.path.name(),
+            "node": owner.node, "number": hop.sequence, "path": hop.delivery_path.name(),
             "latency ns": hop.latency(), "layers": layers,
         },
     })

@@ -1,11 +1,11 @@
-//! `pteros trace`: where the time of messages goes, and what came of what.
+//! `pteros trace`: message latencies and causal chains.
 
 mod chrome;
 mod export;
 mod record;
 mod show;
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -16,17 +16,17 @@ pub enum TraceVerb {
     Record(record::Record),
     /// Show latencies per topic, layer and chain
     Show(show::Show),
-    /// Write a trace as Chrome and Perfetto read it
+    /// Convert a trace for Chrome and Perfetto
     Export(export::Export),
 }
 
 impl TraceVerb {
     /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {
-            Self::Record(verb) => verb.run(shared),
-            Self::Show(verb) => verb.run(shared),
-            Self::Export(verb) => verb.run(shared),
+            Self::Record(verb) => verb.run(cli),
+            Self::Show(verb) => verb.run(cli),
+            Self::Export(verb) => verb.run(cli),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `pteros trace record`: a command with PTEROS_TRACE set, until it ends.
 
-use crate::shared::Shared;
+use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::trace::{BYTES_MAX, BYTES_MIN, EXTENSION, Trace};
@@ -11,35 +11,35 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long a command that was interrupted may take to end, before it is asked
-/// by SIGINT, and after that before it is killed.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long an interrupted command may take before it gets SIGINT, and after that
+/// before it gets SIGKILL.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Between two looks at the command.
-const LOOK_PERIOD: Duration = Duration::from_millis(20);
+/// Period between two checks of the command.
+const POLL_PERIOD: Duration = Duration::from_millis(20);
 
 /// Arguments of `trace record`.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// Folder that gets a file per process; new or without traces [default:
-    /// trace-SECONDS in this folder]
+    /// Folder for one trace file per process; new or without traces
+    /// [default: trace-SECONDS in the current folder]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Interrupt the command after so many seconds [default: until it ends]
+    /// Interrupt the command after this many seconds [default: until it ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
-    /// Size of a process's trace in bytes, 64 KiB to 1 GiB; when it is full the
-    /// oldest records make room [default: 16 MiB]
+    /// Size of a process's trace in bytes, 64 KiB to 1 GiB; a full trace overwrites
+    /// its oldest records [default: 16 MiB]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     bytes: Option<usize>,
-    /// The command, after --; `pteros launch` and whatever it starts as well
+    /// The command, after --; its child processes are recorded too
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 impl Record {
-    /// Runs the command to its end and says what was recorded.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    /// Runs the command until it ends, and prints a summary.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
         let folder = self.folder()?;
         let signal = shutdown_signal()?;
         let Some((program, words)) = self.command.split_first() else {
@@ -55,15 +55,15 @@ impl Record {
             .with_context(|| format!("start {program:?}; is it installed, and on the PATH?"))?;
         let end = self.duration.map(|span| Instant::now() + span);
         let is_over = || signal.is_requested() || end.is_some_and(|end| Instant::now() >= end);
-        let (status, was_ended) = wait(&mut child, is_over, || signal.is_requested())?;
-        tell(shared, &folder)?;
+        let (status, was_ended) = wait_for_exit(&mut child, is_over, || signal.is_requested())?;
+        print_summary(cli, &folder)?;
         if !status.success() && !was_ended {
-            bail!("the command {program:?} failed ({status}); what it did before is in the trace");
+            bail!("the command {program:?} failed ({status}); its trace is kept");
         }
         Ok(())
     }
 
-    /// Where the traces go, made if it is missing.
+    /// The trace folder, created if it does not exist.
     fn folder(&self) -> Result<PathBuf> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = since.unwrap_or_default().as_secs();
@@ -71,7 +71,7 @@ impl Record {
         let folder = self.output.clone().unwrap_or_else(default);
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("make folder {}", folder.display()))?;
-        if traces_in(&folder)? > 0 {
+        if trace_count(&folder)? > 0 {
             bail!(
                 "folder {} has traces already; remove them or name another with -o",
                 folder.display()
@@ -84,7 +84,7 @@ impl Record {
     }
 }
 
-fn traces_in(folder: &Path) -> Result<usize> {
+fn trace_count(folder: &Path) -> Result<usize> {
     let entries = std::fs::read_dir(folder)
         .with_context(|| format!("look into folder {}", folder.display()))?;
     let is_trace = |path: PathBuf| path.extension().is_some_and(|end| end == EXTENSION);
@@ -92,15 +92,15 @@ fn traces_in(folder: &Path) -> Result<usize> {
     Ok(traces.count())
 }
 
-/// Waits for the command's end, which it is asked for when `is_over`. Whether it
-/// was.
-fn wait(
+/// Waits until the command ends. Interrupts it when `is_over` is true. Returns the
+/// exit status and whether it was interrupted.
+fn wait_for_exit(
     child: &mut Child,
     is_over: impl Fn() -> bool,
     is_interrupted: impl Fn() -> bool,
 ) -> Result<(ExitStatus, bool)> {
     let mut over = None;
-    let mut asked = None;
+    let mut interrupted_at = None;
     loop {
         if let Some(status) = child.try_wait().context("wait for the command")? {
             return Ok((status, over.is_some()));
@@ -110,36 +110,37 @@ fn wait(
             over = Some(now);
         }
         if let Some(since) = over {
-            // Ctrl-C on a terminal is told to the command as well; a second signal
+            // Ctrl-C in a terminal reaches the command too, and a second signal
             // would kill it.
-            let patience = match is_interrupted() {
-                true => GRACE,
-                false => Duration::ZERO,
+            let delay = if is_interrupted() {
+                INTERRUPT_TIMEOUT
+            } else {
+                Duration::ZERO
             };
-            if asked.is_none() && now >= since + patience {
+            if interrupted_at.is_none() && now >= since + delay {
                 let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 if let Some(pid) = pid {
                     // Fails only if it has ended meanwhile.
                     let _ = kill_process(pid, Signal::INT);
                 }
-                asked = Some(now);
+                interrupted_at = Some(now);
             }
         }
-        if asked.is_some_and(|asked| now >= asked + GRACE) {
+        if interrupted_at.is_some_and(|interrupted_at| now >= interrupted_at + INTERRUPT_TIMEOUT) {
             let _ = child.kill();
         }
-        std::thread::sleep(LOOK_PERIOD);
+        std::thread::sleep(POLL_PERIOD);
     }
 }
 
-fn tell(shared: &Shared, folder: &Path) -> Result<()> {
+fn print_summary(cli: &CliContext, folder: &Path) -> Result<()> {
     let trace = Trace::load(folder).with_context(
         || "nothing was recorded; was the command a Pteros program, and did it open a context?",
     )?;
     let records: usize = trace.recordings().iter().map(|r| r.records.len()).sum();
-    let (files, lost) = (trace.recordings().len(), trace.lost());
-    if shared.console.json {
-        return Ok(shared.console.json(&json!({
+    let (files, lost) = (trace.recordings().len(), trace.overwritten_records());
+    if cli.console.json {
+        return Ok(cli.console.json(&json!({
             "folder": folder.display().to_string(),
             "files": files,
             "records": records,
@@ -147,9 +148,9 @@ fn tell(shared: &Shared, folder: &Path) -> Result<()> {
         }))?);
     }
     let folder = folder.display();
-    shared.console.line(format!(
-        "{records} records of {files} contexts in {folder}, {lost} made room for newer ones\n\
-         see them with: pteros trace show {folder}"
+    cli.console.line(format!(
+        "{records} records of {files} contexts in {folder}, {lost} overwritten by newer ones\n\
+         show them with: pteros trace show {folder}"
     ))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A folder with launch files of one test, and who runs because of them.
+//! A folder with launch files of one test, and the processes that they start.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -34,7 +34,7 @@ impl Folder {
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// `pteros launch WORDS` in the folder, with its log files below.
+    /// `pteros launch WORDS` in the folder, with log files below it.
     pub fn command(&self, words: &str) -> Command {
         let mut command = pteros();
         command
@@ -48,37 +48,37 @@ impl Folder {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs it until it ends.
     pub fn launch(&self, words: &str) -> Answer {
         finish(self.command(words))
     }
 
-    /// A pipe `alive`, that lasts as long as anyone has it open for writing: a shell
-    /// opens it by `exec 3>alive`, and its children inherit that.
+    /// Creates the pipe `alive`. It stays open while any process has it open for
+    /// writing: a shell opens it by `exec 3>alive`, and its children inherit that.
     pub fn pipe(&self) {
         self.pipe_called("alive");
     }
 
-    /// A pipe of that name.
+    /// Creates a pipe of that name.
     pub fn pipe_called(&self, name: &str) {
         let status = Command::new("mkfifo").arg(self.0.join(name)).status();
         assert!(status.unwrap().success());
     }
 
-    /// Waits until somebody reads a pipe.
+    /// Opens a pipe for writing. Blocks until it has a reader.
     pub fn write_pipe(&self, name: &str) -> File {
         let options = File::options().write(true).open(self.0.join(name));
         options.unwrap()
     }
 
-    /// Waits until somebody has opened the pipe; then `read_to_end` waits
-    /// until all have gone.
+    /// Opens the pipe for reading. Blocks until it has a writer; then `read_to_end`
+    /// blocks until all writers have ended.
     pub fn open_pipe(&self) -> File {
         File::open(self.0.join("alive")).unwrap()
     }
 
-    /// What the processes of its latest launch have in their environment.
-    pub fn mark(&self) -> String {
+    /// The launch id in the environment of the latest launch's processes.
+    pub fn launch_id(&self) -> String {
         let latest = self.0.join("log/latest").read_link().unwrap();
         latest.file_name().unwrap().to_string_lossy().into_owned()
     }
@@ -90,8 +90,9 @@ impl Drop for Folder {
     }
 }
 
-/// The processes whose environment has that mark; zombies have none.
-pub fn processes_with(mark: &str) -> Vec<u32> {
+/// The processes whose environment contains the launch id. Zombies have no
+/// environment.
+pub fn processes_with(launch_id: &str) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap();
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     numbers
@@ -99,7 +100,7 @@ pub fn processes_with(mark: &str) -> Vec<u32> {
             let environment = std::fs::read(format!("/proc/{number}/environ"));
             let environment = environment.unwrap_or_default();
             let environment = String::from_utf8_lossy(&environment).into_owned();
-            environment.contains(&format!("PTEROS_LAUNCH={mark}"))
+            environment.contains(&format!("PTEROS_LAUNCH={launch_id}"))
         })
         .collect()
 }

@@ -1,5 +1,5 @@
-//! Runs the binary as a user would, each test in a domain of its own and on
-//! loopback only.
+//! Runs the binary as a user would, each test in its own domain and on loopback
+//! only.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -9,10 +9,10 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A domain that nobody else on this host uses.
+/// A domain that no other process on this host uses.
 pub struct Domain(u32);
 
-/// What a finished command left behind.
+/// Exit code and output of a finished command.
 pub struct Answer {
     pub code: Option<i32>,
     pub out: String,
@@ -59,7 +59,7 @@ impl Domain {
         finish(self.command(words.split(' ')))
     }
 
-    /// Runs a command whose last word may hold spaces.
+    /// Runs a command whose last word may contain spaces.
     pub fn run_with(&self, words: &str, last: &str) -> Answer {
         finish(self.command(words.split(' ').chain([last])))
     }
@@ -69,13 +69,13 @@ impl Domain {
         start(self.command(words.split(' ')))
     }
 
-    /// As [`start`](Self::start), with a last word that may hold spaces.
+    /// As [`start`](Self::start), with a last word that may contain spaces.
     pub fn start_with(&self, words: &str, last: &str) -> Running {
         start(self.command(words.split(' ').chain([last])))
     }
 
-    /// Repeats a command until its answer satisfies `done`, which a healthy
-    /// graph does at once.
+    /// Repeats a command until its output satisfies `done`, which takes one attempt
+    /// on a healthy graph.
     pub fn run_until(&self, words: &str, done: impl Fn(&Answer) -> bool) -> Answer {
         let mut answer = self.run(words);
         for _ in 0..10 {
@@ -88,7 +88,7 @@ impl Domain {
     }
 }
 
-/// The binary without an environment of ROS.
+/// The binary without ROS environment variables.
 pub fn pteros() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pteros"));
     for variable in [
@@ -157,14 +157,14 @@ pub fn start(mut command: Command) -> Running {
 }
 
 impl Answer {
-    /// The answer of a command that succeeded.
+    /// The output of a command that succeeded.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "out: {}\nerr: {}", self.out, self.err);
         self.out
     }
 
-    /// The error of a command that failed with that code.
+    /// The error output of a command that failed with that code.
     #[track_caller]
     pub fn failed(self, code: i32) -> String {
         assert_eq!(

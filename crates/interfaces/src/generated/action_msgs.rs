@@ -56,7 +56,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(GoalInfo { goal_id: super::super::unique_identifier_msgs::msg::UUID, stamp: super::super::builtin_interfaces::msg::Time });
 
     impl ::pteros_msg::Viewable for GoalInfo {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -65,7 +65,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -134,16 +134,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for GoalStatus {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -211,9 +211,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `action_msgs` read where they lie.
+    /// Views of the messages of `action_msgs`.
     pub mod view {
-        /// `action_msgs/msg/GoalStatusArray` where it lies.
+        /// View of `action_msgs/msg/GoalStatusArray`.
         #[derive(Clone, Debug)]
         pub struct GoalStatusArray<'a> {
             /// `action_msgs/GoalStatus[]`

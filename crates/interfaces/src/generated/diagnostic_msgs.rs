@@ -245,9 +245,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `diagnostic_msgs` read where they lie.
+    /// Views of the messages of `diagnostic_msgs`.
     pub mod view {
-        /// `diagnostic_msgs/msg/DiagnosticArray` where it lies.
+        /// View of `diagnostic_msgs/msg/DiagnosticArray`.
         #[derive(Clone, Debug)]
         pub struct DiagnosticArray<'a> {
             /// `std_msgs/Header`
@@ -256,7 +256,7 @@ pub mod msg {
             pub status: ::std::vec::Vec<<super::DiagnosticStatus as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `diagnostic_msgs/msg/DiagnosticStatus` where it lies.
+        /// View of `diagnostic_msgs/msg/DiagnosticStatus`.
         #[derive(Clone, Debug)]
         pub struct DiagnosticStatus<'a> {
             /// `byte`
@@ -271,7 +271,7 @@ pub mod msg {
             pub values: ::std::vec::Vec<<super::KeyValue as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `diagnostic_msgs/msg/KeyValue` where it lies.
+        /// View of `diagnostic_msgs/msg/KeyValue`.
         #[derive(Clone, Debug)]
         pub struct KeyValue<'a> {
             /// `string`

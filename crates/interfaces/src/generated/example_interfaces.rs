@@ -50,16 +50,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Bool {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -110,7 +110,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Byte { data: u8 });
 
     impl ::pteros_msg::Viewable for Byte {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -119,7 +119,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -240,7 +240,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Char { data: u8 });
 
     impl ::pteros_msg::Viewable for Char {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -249,7 +249,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -293,16 +293,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Empty {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -354,7 +354,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Float32 { data: f32 });
 
     impl ::pteros_msg::Viewable for Float32 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -363,7 +363,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -486,7 +486,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Float64 { data: f64 });
 
     impl ::pteros_msg::Viewable for Float64 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -495,7 +495,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -618,7 +618,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int16 { data: i16 });
 
     impl ::pteros_msg::Viewable for Int16 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -627,7 +627,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -750,7 +750,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int32 { data: i32 });
 
     impl ::pteros_msg::Viewable for Int32 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -759,7 +759,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -882,7 +882,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int64 { data: i64 });
 
     impl ::pteros_msg::Viewable for Int64 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -891,7 +891,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1013,7 +1013,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int8 { data: i8 });
 
     impl ::pteros_msg::Viewable for Int8 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1022,7 +1022,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1357,7 +1357,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt16 { data: u16 });
 
     impl ::pteros_msg::Viewable for UInt16 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1366,7 +1366,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1489,7 +1489,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt32 { data: u32 });
 
     impl ::pteros_msg::Viewable for UInt32 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1498,7 +1498,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1621,7 +1621,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt64 { data: u64 });
 
     impl ::pteros_msg::Viewable for UInt64 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1630,7 +1630,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1752,7 +1752,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt8 { data: u8 });
 
     impl ::pteros_msg::Viewable for UInt8 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1761,7 +1761,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1899,9 +1899,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `example_interfaces` read where they lie.
+    /// Views of the messages of `example_interfaces`.
     pub mod view {
-        /// `example_interfaces/msg/ByteMultiArray` where it lies.
+        /// View of `example_interfaces/msg/ByteMultiArray`.
         #[derive(Clone, Debug)]
         pub struct ByteMultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -1910,7 +1910,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u8]>,
         }
 
-        /// `example_interfaces/msg/Float32MultiArray` where it lies.
+        /// View of `example_interfaces/msg/Float32MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Float32MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -1919,7 +1919,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [f32]>,
         }
 
-        /// `example_interfaces/msg/Float64MultiArray` where it lies.
+        /// View of `example_interfaces/msg/Float64MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Float64MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -1928,7 +1928,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [f64]>,
         }
 
-        /// `example_interfaces/msg/Int16MultiArray` where it lies.
+        /// View of `example_interfaces/msg/Int16MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int16MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -1937,7 +1937,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i16]>,
         }
 
-        /// `example_interfaces/msg/Int32MultiArray` where it lies.
+        /// View of `example_interfaces/msg/Int32MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int32MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -1946,7 +1946,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i32]>,
         }
 
-        /// `example_interfaces/msg/Int64MultiArray` where it lies.
+        /// View of `example_interfaces/msg/Int64MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int64MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -1955,7 +1955,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i64]>,
         }
 
-        /// `example_interfaces/msg/Int8MultiArray` where it lies.
+        /// View of `example_interfaces/msg/Int8MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int8MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -1964,7 +1964,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i8]>,
         }
 
-        /// `example_interfaces/msg/MultiArrayDimension` where it lies.
+        /// View of `example_interfaces/msg/MultiArrayDimension`.
         #[derive(Clone, Debug)]
         pub struct MultiArrayDimension<'a> {
             /// `string`
@@ -1975,7 +1975,7 @@ pub mod msg {
             pub stride: u32,
         }
 
-        /// `example_interfaces/msg/MultiArrayLayout` where it lies.
+        /// View of `example_interfaces/msg/MultiArrayLayout`.
         #[derive(Clone, Debug)]
         pub struct MultiArrayLayout<'a> {
             /// `example_interfaces/MultiArrayDimension[]`
@@ -1984,14 +1984,14 @@ pub mod msg {
             pub data_offset: u32,
         }
 
-        /// `example_interfaces/msg/String` where it lies.
+        /// View of `example_interfaces/msg/String`.
         #[derive(Clone, Debug)]
         pub struct String<'a> {
             /// `string`
             pub data: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `example_interfaces/msg/UInt16MultiArray` where it lies.
+        /// View of `example_interfaces/msg/UInt16MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt16MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -2000,7 +2000,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u16]>,
         }
 
-        /// `example_interfaces/msg/UInt32MultiArray` where it lies.
+        /// View of `example_interfaces/msg/UInt32MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt32MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -2009,7 +2009,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u32]>,
         }
 
-        /// `example_interfaces/msg/UInt64MultiArray` where it lies.
+        /// View of `example_interfaces/msg/UInt64MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt64MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -2018,7 +2018,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u64]>,
         }
 
-        /// `example_interfaces/msg/UInt8MultiArray` where it lies.
+        /// View of `example_interfaces/msg/UInt8MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt8MultiArray<'a> {
             /// `example_interfaces/MultiArrayLayout`
@@ -2027,7 +2027,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u8]>,
         }
 
-        /// `example_interfaces/msg/WString` where it lies.
+        /// View of `example_interfaces/msg/WString`.
         #[derive(Clone, Debug)]
         pub struct WString<'a> {
             /// `wstring`
@@ -2554,7 +2554,7 @@ pub mod action {
             (request.goal_id.uuid, &request.goal)
         }
 
-        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> Fibonacci_SendGoal_Response {
+        fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> Fibonacci_SendGoal_Response {
             let mut response = Fibonacci_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
             response.stamp.nanosec = nanosec;

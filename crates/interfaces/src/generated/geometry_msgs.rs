@@ -57,7 +57,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Accel { linear: Vector3, angular: Vector3 });
 
     impl ::pteros_msg::Viewable for Accel {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -66,7 +66,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -202,7 +202,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(AccelWithCovariance { accel: Accel, covariance: [f64; 36] });
 
     impl ::pteros_msg::Viewable for AccelWithCovariance {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -211,7 +211,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -362,7 +362,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Inertia { m: f64, com: Vector3, ixx: f64, ixy: f64, ixz: f64, iyy: f64, iyz: f64, izz: f64 });
 
     impl ::pteros_msg::Viewable for Inertia {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -371,7 +371,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -502,7 +502,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Point { x: f64, y: f64, z: f64 });
 
     impl ::pteros_msg::Viewable for Point {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -511,7 +511,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -571,7 +571,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Point32 { x: f32, y: f32, z: f32 });
 
     impl ::pteros_msg::Viewable for Point32 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -580,7 +580,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -985,7 +985,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Pose { position: Point, orientation: Quaternion });
 
     impl ::pteros_msg::Viewable for Pose {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -994,7 +994,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1054,7 +1054,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Pose2D { x: f64, y: f64, theta: f64 });
 
     impl ::pteros_msg::Viewable for Pose2D {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1063,7 +1063,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1270,7 +1270,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(PoseWithCovariance { pose: Pose, covariance: [f64; 36] });
 
     impl ::pteros_msg::Viewable for PoseWithCovariance {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1279,7 +1279,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1425,7 +1425,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Quaternion { x: f64, y: f64, z: f64, w: f64 });
 
     impl ::pteros_msg::Viewable for Quaternion {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1434,7 +1434,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1561,7 +1561,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Transform { translation: Vector3, rotation: Quaternion });
 
     impl ::pteros_msg::Viewable for Transform {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1570,7 +1570,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1703,7 +1703,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Twist { linear: Vector3, angular: Vector3 });
 
     impl ::pteros_msg::Viewable for Twist {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1712,7 +1712,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1848,7 +1848,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(TwistWithCovariance { twist: Twist, covariance: [f64; 36] });
 
     impl ::pteros_msg::Viewable for TwistWithCovariance {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1857,7 +1857,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1988,7 +1988,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Vector3 { x: f64, y: f64, z: f64 });
 
     impl ::pteros_msg::Viewable for Vector3 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1997,7 +1997,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -2207,7 +2207,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Wrench { force: Vector3, torque: Vector3 });
 
     impl ::pteros_msg::Viewable for Wrench {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -2216,7 +2216,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -2291,9 +2291,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `geometry_msgs` read where they lie.
+    /// Views of the messages of `geometry_msgs`.
     pub mod view {
-        /// `geometry_msgs/msg/AccelStamped` where it lies.
+        /// View of `geometry_msgs/msg/AccelStamped`.
         #[derive(Clone, Debug)]
         pub struct AccelStamped<'a> {
             /// `std_msgs/Header`
@@ -2302,7 +2302,7 @@ pub mod msg {
             pub accel: super::Accel,
         }
 
-        /// `geometry_msgs/msg/AccelWithCovarianceStamped` where it lies.
+        /// View of `geometry_msgs/msg/AccelWithCovarianceStamped`.
         #[derive(Clone, Debug)]
         pub struct AccelWithCovarianceStamped<'a> {
             /// `std_msgs/Header`
@@ -2311,7 +2311,7 @@ pub mod msg {
             pub accel: super::AccelWithCovariance,
         }
 
-        /// `geometry_msgs/msg/InertiaStamped` where it lies.
+        /// View of `geometry_msgs/msg/InertiaStamped`.
         #[derive(Clone, Debug)]
         pub struct InertiaStamped<'a> {
             /// `std_msgs/Header`
@@ -2320,7 +2320,7 @@ pub mod msg {
             pub inertia: super::Inertia,
         }
 
-        /// `geometry_msgs/msg/PointStamped` where it lies.
+        /// View of `geometry_msgs/msg/PointStamped`.
         #[derive(Clone, Debug)]
         pub struct PointStamped<'a> {
             /// `std_msgs/Header`
@@ -2329,14 +2329,14 @@ pub mod msg {
             pub point: super::Point,
         }
 
-        /// `geometry_msgs/msg/Polygon` where it lies.
+        /// View of `geometry_msgs/msg/Polygon`.
         #[derive(Clone, Debug)]
         pub struct Polygon<'a> {
             /// `geometry_msgs/Point32[]`
             pub points: ::pteros_msg::view::Cow<'a, [super::Point32]>,
         }
 
-        /// `geometry_msgs/msg/PolygonInstance` where it lies.
+        /// View of `geometry_msgs/msg/PolygonInstance`.
         #[derive(Clone, Debug)]
         pub struct PolygonInstance<'a> {
             /// `geometry_msgs/Polygon`
@@ -2345,7 +2345,7 @@ pub mod msg {
             pub id: i64,
         }
 
-        /// `geometry_msgs/msg/PolygonInstanceStamped` where it lies.
+        /// View of `geometry_msgs/msg/PolygonInstanceStamped`.
         #[derive(Clone, Debug)]
         pub struct PolygonInstanceStamped<'a> {
             /// `std_msgs/Header`
@@ -2354,7 +2354,7 @@ pub mod msg {
             pub polygon: <super::PolygonInstance as ::pteros_msg::Viewable>::View<'a>,
         }
 
-        /// `geometry_msgs/msg/PolygonStamped` where it lies.
+        /// View of `geometry_msgs/msg/PolygonStamped`.
         #[derive(Clone, Debug)]
         pub struct PolygonStamped<'a> {
             /// `std_msgs/Header`
@@ -2363,7 +2363,7 @@ pub mod msg {
             pub polygon: <super::Polygon as ::pteros_msg::Viewable>::View<'a>,
         }
 
-        /// `geometry_msgs/msg/PoseArray` where it lies.
+        /// View of `geometry_msgs/msg/PoseArray`.
         #[derive(Clone, Debug)]
         pub struct PoseArray<'a> {
             /// `std_msgs/Header`
@@ -2372,7 +2372,7 @@ pub mod msg {
             pub poses: ::pteros_msg::view::Cow<'a, [super::Pose]>,
         }
 
-        /// `geometry_msgs/msg/PoseStamped` where it lies.
+        /// View of `geometry_msgs/msg/PoseStamped`.
         #[derive(Clone, Debug)]
         pub struct PoseStamped<'a> {
             /// `std_msgs/Header`
@@ -2381,7 +2381,7 @@ pub mod msg {
             pub pose: super::Pose,
         }
 
-        /// `geometry_msgs/msg/PoseWithCovarianceStamped` where it lies.
+        /// View of `geometry_msgs/msg/PoseWithCovarianceStamped`.
         #[derive(Clone, Debug)]
         pub struct PoseWithCovarianceStamped<'a> {
             /// `std_msgs/Header`
@@ -2390,7 +2390,7 @@ pub mod msg {
             pub pose: super::PoseWithCovariance,
         }
 
-        /// `geometry_msgs/msg/QuaternionStamped` where it lies.
+        /// View of `geometry_msgs/msg/QuaternionStamped`.
         #[derive(Clone, Debug)]
         pub struct QuaternionStamped<'a> {
             /// `std_msgs/Header`
@@ -2399,7 +2399,7 @@ pub mod msg {
             pub quaternion: super::Quaternion,
         }
 
-        /// `geometry_msgs/msg/TransformStamped` where it lies.
+        /// View of `geometry_msgs/msg/TransformStamped`.
         #[derive(Clone, Debug)]
         pub struct TransformStamped<'a> {
             /// `std_msgs/Header`
@@ -2410,7 +2410,7 @@ pub mod msg {
             pub transform: super::Transform,
         }
 
-        /// `geometry_msgs/msg/TwistStamped` where it lies.
+        /// View of `geometry_msgs/msg/TwistStamped`.
         #[derive(Clone, Debug)]
         pub struct TwistStamped<'a> {
             /// `std_msgs/Header`
@@ -2419,7 +2419,7 @@ pub mod msg {
             pub twist: super::Twist,
         }
 
-        /// `geometry_msgs/msg/TwistWithCovarianceStamped` where it lies.
+        /// View of `geometry_msgs/msg/TwistWithCovarianceStamped`.
         #[derive(Clone, Debug)]
         pub struct TwistWithCovarianceStamped<'a> {
             /// `std_msgs/Header`
@@ -2428,7 +2428,7 @@ pub mod msg {
             pub twist: super::TwistWithCovariance,
         }
 
-        /// `geometry_msgs/msg/Vector3Stamped` where it lies.
+        /// View of `geometry_msgs/msg/Vector3Stamped`.
         #[derive(Clone, Debug)]
         pub struct Vector3Stamped<'a> {
             /// `std_msgs/Header`
@@ -2437,7 +2437,7 @@ pub mod msg {
             pub vector: super::Vector3,
         }
 
-        /// `geometry_msgs/msg/VelocityStamped` where it lies.
+        /// View of `geometry_msgs/msg/VelocityStamped`.
         #[derive(Clone, Debug)]
         pub struct VelocityStamped<'a> {
             /// `std_msgs/Header`
@@ -2450,7 +2450,7 @@ pub mod msg {
             pub velocity: super::Twist,
         }
 
-        /// `geometry_msgs/msg/WrenchStamped` where it lies.
+        /// View of `geometry_msgs/msg/WrenchStamped`.
         #[derive(Clone, Debug)]
         pub struct WrenchStamped<'a> {
             /// `std_msgs/Header`

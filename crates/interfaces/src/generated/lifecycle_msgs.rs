@@ -391,9 +391,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `lifecycle_msgs` read where they lie.
+    /// Views of the messages of `lifecycle_msgs`.
     pub mod view {
-        /// `lifecycle_msgs/msg/State` where it lies.
+        /// View of `lifecycle_msgs/msg/State`.
         #[derive(Clone, Debug)]
         pub struct State<'a> {
             /// `uint8`
@@ -402,7 +402,7 @@ pub mod msg {
             pub label: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `lifecycle_msgs/msg/Transition` where it lies.
+        /// View of `lifecycle_msgs/msg/Transition`.
         #[derive(Clone, Debug)]
         pub struct Transition<'a> {
             /// `uint8`
@@ -411,7 +411,7 @@ pub mod msg {
             pub label: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `lifecycle_msgs/msg/TransitionDescription` where it lies.
+        /// View of `lifecycle_msgs/msg/TransitionDescription`.
         #[derive(Clone, Debug)]
         pub struct TransitionDescription<'a> {
             /// `lifecycle_msgs/Transition`
@@ -422,7 +422,7 @@ pub mod msg {
             pub goal_state: <super::State as ::pteros_msg::Viewable>::View<'a>,
         }
 
-        /// `lifecycle_msgs/msg/TransitionEvent` where it lies.
+        /// View of `lifecycle_msgs/msg/TransitionEvent`.
         #[derive(Clone, Debug)]
         pub struct TransitionEvent<'a> {
             /// `uint64`

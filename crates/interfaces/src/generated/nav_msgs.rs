@@ -149,16 +149,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for MapMetaData {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -392,9 +392,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `nav_msgs` read where they lie.
+    /// Views of the messages of `nav_msgs`.
     pub mod view {
-        /// `nav_msgs/msg/GridCells` where it lies.
+        /// View of `nav_msgs/msg/GridCells`.
         #[derive(Clone, Debug)]
         pub struct GridCells<'a> {
             /// `std_msgs/Header`
@@ -407,7 +407,7 @@ pub mod msg {
             pub cells: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Point]>,
         }
 
-        /// `nav_msgs/msg/OccupancyGrid` where it lies.
+        /// View of `nav_msgs/msg/OccupancyGrid`.
         #[derive(Clone, Debug)]
         pub struct OccupancyGrid<'a> {
             /// `std_msgs/Header`
@@ -418,7 +418,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i8]>,
         }
 
-        /// `nav_msgs/msg/Odometry` where it lies.
+        /// View of `nav_msgs/msg/Odometry`.
         #[derive(Clone, Debug)]
         pub struct Odometry<'a> {
             /// `std_msgs/Header`
@@ -431,7 +431,7 @@ pub mod msg {
             pub twist: super::super::super::geometry_msgs::msg::TwistWithCovariance,
         }
 
-        /// `nav_msgs/msg/Path` where it lies.
+        /// View of `nav_msgs/msg/Path`.
         #[derive(Clone, Debug)]
         pub struct Path<'a> {
             /// `std_msgs/Header`

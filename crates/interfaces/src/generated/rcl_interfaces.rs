@@ -61,7 +61,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(FloatingPointRange { from_value: f64, to_value: f64, step: f64 });
 
     impl ::pteros_msg::Viewable for FloatingPointRange {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -70,7 +70,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -130,7 +130,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(IntegerRange { from_value: i64, to_value: i64, step: u64 });
 
     impl ::pteros_msg::Viewable for IntegerRange {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -139,7 +139,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -853,16 +853,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for ParameterType {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1126,9 +1126,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `rcl_interfaces` read where they lie.
+    /// Views of the messages of `rcl_interfaces`.
     pub mod view {
-        /// `rcl_interfaces/msg/ListParametersResult` where it lies.
+        /// View of `rcl_interfaces/msg/ListParametersResult`.
         #[derive(Clone, Debug)]
         pub struct ListParametersResult<'a> {
             /// `string[]`
@@ -1137,7 +1137,7 @@ pub mod msg {
             pub prefixes: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
         }
 
-        /// `rcl_interfaces/msg/Log` where it lies.
+        /// View of `rcl_interfaces/msg/Log`.
         #[derive(Clone, Debug)]
         pub struct Log<'a> {
             /// `builtin_interfaces/Time`
@@ -1156,7 +1156,7 @@ pub mod msg {
             pub line: u32,
         }
 
-        /// `rcl_interfaces/msg/LoggerLevel` where it lies.
+        /// View of `rcl_interfaces/msg/LoggerLevel`.
         #[derive(Clone, Debug)]
         pub struct LoggerLevel<'a> {
             /// `string`
@@ -1165,7 +1165,7 @@ pub mod msg {
             pub level: u32,
         }
 
-        /// `rcl_interfaces/msg/Parameter` where it lies.
+        /// View of `rcl_interfaces/msg/Parameter`.
         #[derive(Clone, Debug)]
         pub struct Parameter<'a> {
             /// `string`
@@ -1174,7 +1174,7 @@ pub mod msg {
             pub value: <super::ParameterValue as ::pteros_msg::Viewable>::View<'a>,
         }
 
-        /// `rcl_interfaces/msg/ParameterDescriptor` where it lies.
+        /// View of `rcl_interfaces/msg/ParameterDescriptor`.
         #[derive(Clone, Debug)]
         pub struct ParameterDescriptor<'a> {
             /// `string`
@@ -1195,7 +1195,7 @@ pub mod msg {
             pub integer_range: ::pteros_msg::view::Cow<'a, [super::IntegerRange]>,
         }
 
-        /// `rcl_interfaces/msg/ParameterEvent` where it lies.
+        /// View of `rcl_interfaces/msg/ParameterEvent`.
         #[derive(Clone, Debug)]
         pub struct ParameterEvent<'a> {
             /// `builtin_interfaces/Time`
@@ -1210,7 +1210,7 @@ pub mod msg {
             pub deleted_parameters: ::std::vec::Vec<<super::Parameter as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `rcl_interfaces/msg/ParameterEventDescriptors` where it lies.
+        /// View of `rcl_interfaces/msg/ParameterEventDescriptors`.
         #[derive(Clone, Debug)]
         pub struct ParameterEventDescriptors<'a> {
             /// `rcl_interfaces/ParameterDescriptor[]`
@@ -1221,7 +1221,7 @@ pub mod msg {
             pub deleted_parameters: ::std::vec::Vec<<super::ParameterDescriptor as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `rcl_interfaces/msg/ParameterValue` where it lies.
+        /// View of `rcl_interfaces/msg/ParameterValue`.
         #[derive(Clone, Debug)]
         pub struct ParameterValue<'a> {
             /// `uint8`
@@ -1246,7 +1246,7 @@ pub mod msg {
             pub string_array_value: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
         }
 
-        /// `rcl_interfaces/msg/SetLoggerLevelsResult` where it lies.
+        /// View of `rcl_interfaces/msg/SetLoggerLevelsResult`.
         #[derive(Clone, Debug)]
         pub struct SetLoggerLevelsResult<'a> {
             /// `bool`
@@ -1255,7 +1255,7 @@ pub mod msg {
             pub reason: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `rcl_interfaces/msg/SetParametersResult` where it lies.
+        /// View of `rcl_interfaces/msg/SetParametersResult`.
         #[derive(Clone, Debug)]
         pub struct SetParametersResult<'a> {
             /// `bool`

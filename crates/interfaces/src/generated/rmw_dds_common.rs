@@ -52,7 +52,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Gid { data: [u8; 16] });
 
     impl ::pteros_msg::Viewable for Gid {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -61,7 +61,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -231,9 +231,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `rmw_dds_common` read where they lie.
+    /// Views of the messages of `rmw_dds_common`.
     pub mod view {
-        /// `rmw_dds_common/msg/NodeEntitiesInfo` where it lies.
+        /// View of `rmw_dds_common/msg/NodeEntitiesInfo`.
         #[derive(Clone, Debug)]
         pub struct NodeEntitiesInfo<'a> {
             /// `string<=256`
@@ -246,7 +246,7 @@ pub mod msg {
             pub writer_gid_seq: ::pteros_msg::view::Cow<'a, [super::Gid]>,
         }
 
-        /// `rmw_dds_common/msg/ParticipantEntitiesInfo` where it lies.
+        /// View of `rmw_dds_common/msg/ParticipantEntitiesInfo`.
         #[derive(Clone, Debug)]
         pub struct ParticipantEntitiesInfo<'a> {
             /// `rmw_dds_common/Gid`

@@ -159,9 +159,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `rosbag2_interfaces` read where they lie.
+    /// Views of the messages of `rosbag2_interfaces`.
     pub mod view {
-        /// `rosbag2_interfaces/msg/ReadSplitEvent` where it lies.
+        /// View of `rosbag2_interfaces/msg/ReadSplitEvent`.
         #[derive(Clone, Debug)]
         pub struct ReadSplitEvent<'a> {
             /// `string`
@@ -172,7 +172,7 @@ pub mod msg {
             pub node_name: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `rosbag2_interfaces/msg/WriteSplitEvent` where it lies.
+        /// View of `rosbag2_interfaces/msg/WriteSplitEvent`.
         #[derive(Clone, Debug)]
         pub struct WriteSplitEvent<'a> {
             /// `string`

@@ -53,7 +53,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Clock { clock: super::super::builtin_interfaces::msg::Time });
 
     impl ::pteros_msg::Viewable for Clock {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -62,7 +62,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 

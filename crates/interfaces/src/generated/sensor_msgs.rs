@@ -1062,16 +1062,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for JoyFeedback {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1799,16 +1799,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for NavSatStatus {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -2270,16 +2270,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for RegionOfInterest {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -2514,9 +2514,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `sensor_msgs` read where they lie.
+    /// Views of the messages of `sensor_msgs`.
     pub mod view {
-        /// `sensor_msgs/msg/BatteryState` where it lies.
+        /// View of `sensor_msgs/msg/BatteryState`.
         #[derive(Clone, Debug)]
         pub struct BatteryState<'a> {
             /// `std_msgs/Header`
@@ -2553,7 +2553,7 @@ pub mod msg {
             pub serial_number: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `sensor_msgs/msg/CameraInfo` where it lies.
+        /// View of `sensor_msgs/msg/CameraInfo`.
         #[derive(Clone, Debug)]
         pub struct CameraInfo<'a> {
             /// `std_msgs/Header`
@@ -2580,7 +2580,7 @@ pub mod msg {
             pub roi: super::RegionOfInterest,
         }
 
-        /// `sensor_msgs/msg/ChannelFloat32` where it lies.
+        /// View of `sensor_msgs/msg/ChannelFloat32`.
         #[derive(Clone, Debug)]
         pub struct ChannelFloat32<'a> {
             /// `string`
@@ -2589,7 +2589,7 @@ pub mod msg {
             pub values: ::pteros_msg::view::Cow<'a, [f32]>,
         }
 
-        /// `sensor_msgs/msg/CompressedImage` where it lies.
+        /// View of `sensor_msgs/msg/CompressedImage`.
         #[derive(Clone, Debug)]
         pub struct CompressedImage<'a> {
             /// `std_msgs/Header`
@@ -2600,7 +2600,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u8]>,
         }
 
-        /// `sensor_msgs/msg/FluidPressure` where it lies.
+        /// View of `sensor_msgs/msg/FluidPressure`.
         #[derive(Clone, Debug)]
         pub struct FluidPressure<'a> {
             /// `std_msgs/Header`
@@ -2611,7 +2611,7 @@ pub mod msg {
             pub variance: f64,
         }
 
-        /// `sensor_msgs/msg/Illuminance` where it lies.
+        /// View of `sensor_msgs/msg/Illuminance`.
         #[derive(Clone, Debug)]
         pub struct Illuminance<'a> {
             /// `std_msgs/Header`
@@ -2622,7 +2622,7 @@ pub mod msg {
             pub variance: f64,
         }
 
-        /// `sensor_msgs/msg/Image` where it lies.
+        /// View of `sensor_msgs/msg/Image`.
         #[derive(Clone, Debug)]
         pub struct Image<'a> {
             /// `std_msgs/Header`
@@ -2641,7 +2641,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u8]>,
         }
 
-        /// `sensor_msgs/msg/Imu` where it lies.
+        /// View of `sensor_msgs/msg/Imu`.
         #[derive(Clone, Debug)]
         pub struct Imu<'a> {
             /// `std_msgs/Header`
@@ -2660,7 +2660,7 @@ pub mod msg {
             pub linear_acceleration_covariance: ::pteros_msg::view::Cow<'a, [f64]>,
         }
 
-        /// `sensor_msgs/msg/JointState` where it lies.
+        /// View of `sensor_msgs/msg/JointState`.
         #[derive(Clone, Debug)]
         pub struct JointState<'a> {
             /// `std_msgs/Header`
@@ -2675,7 +2675,7 @@ pub mod msg {
             pub effort: ::pteros_msg::view::Cow<'a, [f64]>,
         }
 
-        /// `sensor_msgs/msg/Joy` where it lies.
+        /// View of `sensor_msgs/msg/Joy`.
         #[derive(Clone, Debug)]
         pub struct Joy<'a> {
             /// `std_msgs/Header`
@@ -2686,21 +2686,21 @@ pub mod msg {
             pub buttons: ::pteros_msg::view::Cow<'a, [i32]>,
         }
 
-        /// `sensor_msgs/msg/JoyFeedbackArray` where it lies.
+        /// View of `sensor_msgs/msg/JoyFeedbackArray`.
         #[derive(Clone, Debug)]
         pub struct JoyFeedbackArray<'a> {
             /// `sensor_msgs/JoyFeedback[]`
             pub array: ::pteros_msg::view::Cow<'a, [super::JoyFeedback]>,
         }
 
-        /// `sensor_msgs/msg/LaserEcho` where it lies.
+        /// View of `sensor_msgs/msg/LaserEcho`.
         #[derive(Clone, Debug)]
         pub struct LaserEcho<'a> {
             /// `float32[]`
             pub echoes: ::pteros_msg::view::Cow<'a, [f32]>,
         }
 
-        /// `sensor_msgs/msg/LaserScan` where it lies.
+        /// View of `sensor_msgs/msg/LaserScan`.
         #[derive(Clone, Debug)]
         pub struct LaserScan<'a> {
             /// `std_msgs/Header`
@@ -2725,7 +2725,7 @@ pub mod msg {
             pub intensities: ::pteros_msg::view::Cow<'a, [f32]>,
         }
 
-        /// `sensor_msgs/msg/MagneticField` where it lies.
+        /// View of `sensor_msgs/msg/MagneticField`.
         #[derive(Clone, Debug)]
         pub struct MagneticField<'a> {
             /// `std_msgs/Header`
@@ -2736,7 +2736,7 @@ pub mod msg {
             pub magnetic_field_covariance: ::pteros_msg::view::Cow<'a, [f64]>,
         }
 
-        /// `sensor_msgs/msg/MultiDOFJointState` where it lies.
+        /// View of `sensor_msgs/msg/MultiDOFJointState`.
         #[derive(Clone, Debug)]
         pub struct MultiDOFJointState<'a> {
             /// `std_msgs/Header`
@@ -2751,7 +2751,7 @@ pub mod msg {
             pub wrench: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Wrench]>,
         }
 
-        /// `sensor_msgs/msg/MultiEchoLaserScan` where it lies.
+        /// View of `sensor_msgs/msg/MultiEchoLaserScan`.
         #[derive(Clone, Debug)]
         pub struct MultiEchoLaserScan<'a> {
             /// `std_msgs/Header`
@@ -2776,7 +2776,7 @@ pub mod msg {
             pub intensities: ::std::vec::Vec<<super::LaserEcho as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `sensor_msgs/msg/NavSatFix` where it lies.
+        /// View of `sensor_msgs/msg/NavSatFix`.
         #[derive(Clone, Debug)]
         pub struct NavSatFix<'a> {
             /// `std_msgs/Header`
@@ -2795,7 +2795,7 @@ pub mod msg {
             pub position_covariance_type: u8,
         }
 
-        /// `sensor_msgs/msg/PointCloud` where it lies.
+        /// View of `sensor_msgs/msg/PointCloud`.
         #[derive(Clone, Debug)]
         pub struct PointCloud<'a> {
             /// `std_msgs/Header`
@@ -2806,7 +2806,7 @@ pub mod msg {
             pub channels: ::std::vec::Vec<<super::ChannelFloat32 as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `sensor_msgs/msg/PointCloud2` where it lies.
+        /// View of `sensor_msgs/msg/PointCloud2`.
         #[derive(Clone, Debug)]
         pub struct PointCloud2<'a> {
             /// `std_msgs/Header`
@@ -2829,7 +2829,7 @@ pub mod msg {
             pub is_dense: bool,
         }
 
-        /// `sensor_msgs/msg/PointField` where it lies.
+        /// View of `sensor_msgs/msg/PointField`.
         #[derive(Clone, Debug)]
         pub struct PointField<'a> {
             /// `string`
@@ -2842,7 +2842,7 @@ pub mod msg {
             pub count: u32,
         }
 
-        /// `sensor_msgs/msg/Range` where it lies.
+        /// View of `sensor_msgs/msg/Range`.
         #[derive(Clone, Debug)]
         pub struct Range<'a> {
             /// `std_msgs/Header`
@@ -2861,7 +2861,7 @@ pub mod msg {
             pub variance: f32,
         }
 
-        /// `sensor_msgs/msg/RelativeHumidity` where it lies.
+        /// View of `sensor_msgs/msg/RelativeHumidity`.
         #[derive(Clone, Debug)]
         pub struct RelativeHumidity<'a> {
             /// `std_msgs/Header`
@@ -2872,7 +2872,7 @@ pub mod msg {
             pub variance: f64,
         }
 
-        /// `sensor_msgs/msg/Temperature` where it lies.
+        /// View of `sensor_msgs/msg/Temperature`.
         #[derive(Clone, Debug)]
         pub struct Temperature<'a> {
             /// `std_msgs/Header`
@@ -2883,7 +2883,7 @@ pub mod msg {
             pub variance: f64,
         }
 
-        /// `sensor_msgs/msg/TimeReference` where it lies.
+        /// View of `sensor_msgs/msg/TimeReference`.
         #[derive(Clone, Debug)]
         pub struct TimeReference<'a> {
             /// `std_msgs/Header`

@@ -124,7 +124,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(MeshTriangle { vertex_indices: [u32; 3] });
 
     impl ::pteros_msg::Viewable for MeshTriangle {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -133,7 +133,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -185,7 +185,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Plane { coef: [f64; 4] });
 
     impl ::pteros_msg::Viewable for Plane {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -194,7 +194,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -310,9 +310,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `shape_msgs` read where they lie.
+    /// Views of the messages of `shape_msgs`.
     pub mod view {
-        /// `shape_msgs/msg/Mesh` where it lies.
+        /// View of `shape_msgs/msg/Mesh`.
         #[derive(Clone, Debug)]
         pub struct Mesh<'a> {
             /// `shape_msgs/MeshTriangle[]`
@@ -321,7 +321,7 @@ pub mod msg {
             pub vertices: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Point]>,
         }
 
-        /// `shape_msgs/msg/SolidPrimitive` where it lies.
+        /// View of `shape_msgs/msg/SolidPrimitive`.
         #[derive(Clone, Debug)]
         pub struct SolidPrimitive<'a> {
             /// `uint8`

@@ -50,16 +50,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Bool {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -110,7 +110,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Byte { data: u8 });
 
     impl ::pteros_msg::Viewable for Byte {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -119,7 +119,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -240,7 +240,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Char { data: u8 });
 
     impl ::pteros_msg::Viewable for Char {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -249,7 +249,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -313,7 +313,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(ColorRGBA { r: f32, g: f32, b: f32, a: f32 });
 
     impl ::pteros_msg::Viewable for ColorRGBA {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -322,7 +322,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -366,16 +366,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Empty {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -427,7 +427,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Float32 { data: f32 });
 
     impl ::pteros_msg::Viewable for Float32 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -436,7 +436,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -559,7 +559,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Float64 { data: f64 });
 
     impl ::pteros_msg::Viewable for Float64 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -568,7 +568,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -762,7 +762,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int16 { data: i16 });
 
     impl ::pteros_msg::Viewable for Int16 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -771,7 +771,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -894,7 +894,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int32 { data: i32 });
 
     impl ::pteros_msg::Viewable for Int32 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -903,7 +903,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1026,7 +1026,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int64 { data: i64 });
 
     impl ::pteros_msg::Viewable for Int64 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1035,7 +1035,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1157,7 +1157,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Int8 { data: i8 });
 
     impl ::pteros_msg::Viewable for Int8 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1166,7 +1166,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1501,7 +1501,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt16 { data: u16 });
 
     impl ::pteros_msg::Viewable for UInt16 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1510,7 +1510,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1633,7 +1633,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt32 { data: u32 });
 
     impl ::pteros_msg::Viewable for UInt32 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1642,7 +1642,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1765,7 +1765,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt64 { data: u64 });
 
     impl ::pteros_msg::Viewable for UInt64 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1774,7 +1774,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1896,7 +1896,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UInt8 { data: u8 });
 
     impl ::pteros_msg::Viewable for UInt8 {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1905,7 +1905,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1979,9 +1979,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `std_msgs` read where they lie.
+    /// Views of the messages of `std_msgs`.
     pub mod view {
-        /// `std_msgs/msg/ByteMultiArray` where it lies.
+        /// View of `std_msgs/msg/ByteMultiArray`.
         #[derive(Clone, Debug)]
         pub struct ByteMultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -1990,7 +1990,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u8]>,
         }
 
-        /// `std_msgs/msg/Float32MultiArray` where it lies.
+        /// View of `std_msgs/msg/Float32MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Float32MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -1999,7 +1999,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [f32]>,
         }
 
-        /// `std_msgs/msg/Float64MultiArray` where it lies.
+        /// View of `std_msgs/msg/Float64MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Float64MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2008,7 +2008,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [f64]>,
         }
 
-        /// `std_msgs/msg/Header` where it lies.
+        /// View of `std_msgs/msg/Header`.
         #[derive(Clone, Debug)]
         pub struct Header<'a> {
             /// `builtin_interfaces/Time`
@@ -2017,7 +2017,7 @@ pub mod msg {
             pub frame_id: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `std_msgs/msg/Int16MultiArray` where it lies.
+        /// View of `std_msgs/msg/Int16MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int16MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2026,7 +2026,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i16]>,
         }
 
-        /// `std_msgs/msg/Int32MultiArray` where it lies.
+        /// View of `std_msgs/msg/Int32MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int32MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2035,7 +2035,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i32]>,
         }
 
-        /// `std_msgs/msg/Int64MultiArray` where it lies.
+        /// View of `std_msgs/msg/Int64MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int64MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2044,7 +2044,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i64]>,
         }
 
-        /// `std_msgs/msg/Int8MultiArray` where it lies.
+        /// View of `std_msgs/msg/Int8MultiArray`.
         #[derive(Clone, Debug)]
         pub struct Int8MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2053,7 +2053,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [i8]>,
         }
 
-        /// `std_msgs/msg/MultiArrayDimension` where it lies.
+        /// View of `std_msgs/msg/MultiArrayDimension`.
         #[derive(Clone, Debug)]
         pub struct MultiArrayDimension<'a> {
             /// `string`
@@ -2064,7 +2064,7 @@ pub mod msg {
             pub stride: u32,
         }
 
-        /// `std_msgs/msg/MultiArrayLayout` where it lies.
+        /// View of `std_msgs/msg/MultiArrayLayout`.
         #[derive(Clone, Debug)]
         pub struct MultiArrayLayout<'a> {
             /// `std_msgs/MultiArrayDimension[]`
@@ -2073,14 +2073,14 @@ pub mod msg {
             pub data_offset: u32,
         }
 
-        /// `std_msgs/msg/String` where it lies.
+        /// View of `std_msgs/msg/String`.
         #[derive(Clone, Debug)]
         pub struct String<'a> {
             /// `string`
             pub data: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `std_msgs/msg/UInt16MultiArray` where it lies.
+        /// View of `std_msgs/msg/UInt16MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt16MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2089,7 +2089,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u16]>,
         }
 
-        /// `std_msgs/msg/UInt32MultiArray` where it lies.
+        /// View of `std_msgs/msg/UInt32MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt32MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2098,7 +2098,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u32]>,
         }
 
-        /// `std_msgs/msg/UInt64MultiArray` where it lies.
+        /// View of `std_msgs/msg/UInt64MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt64MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`
@@ -2107,7 +2107,7 @@ pub mod msg {
             pub data: ::pteros_msg::view::Cow<'a, [u64]>,
         }
 
-        /// `std_msgs/msg/UInt8MultiArray` where it lies.
+        /// View of `std_msgs/msg/UInt8MultiArray`.
         #[derive(Clone, Debug)]
         pub struct UInt8MultiArray<'a> {
             /// `std_msgs/MultiArrayLayout`

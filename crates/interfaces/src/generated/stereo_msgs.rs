@@ -111,9 +111,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `stereo_msgs` read where they lie.
+    /// Views of the messages of `stereo_msgs`.
     pub mod view {
-        /// `stereo_msgs/msg/DisparityImage` where it lies.
+        /// View of `stereo_msgs/msg/DisparityImage`.
         #[derive(Clone, Debug)]
         pub struct DisparityImage<'a> {
             /// `std_msgs/Header`

@@ -386,16 +386,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for BasicTypes {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1083,7 +1083,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(Builtins { duration_value: super::super::builtin_interfaces::msg::Duration, time_value: super::super::builtin_interfaces::msg::Time });
 
     impl ::pteros_msg::Viewable for Builtins {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1092,7 +1092,7 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1165,16 +1165,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Constants {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1290,16 +1290,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Defaults {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1343,16 +1343,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Empty {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -1531,16 +1531,16 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Viewable for Nested {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
-            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
@@ -2117,9 +2117,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `test_msgs` read where they lie.
+    /// Views of the messages of `test_msgs`.
     pub mod view {
-        /// `test_msgs/msg/Arrays` where it lies.
+        /// View of `test_msgs/msg/Arrays`.
         #[derive(Clone, Debug)]
         pub struct Arrays<'a> {
             /// `bool[3]`
@@ -2188,7 +2188,7 @@ pub mod msg {
             pub alignment_check: i32,
         }
 
-        /// `test_msgs/msg/BoundedPlainSequences` where it lies.
+        /// View of `test_msgs/msg/BoundedPlainSequences`.
         #[derive(Clone, Debug)]
         pub struct BoundedPlainSequences<'a> {
             /// `bool[<=3]`
@@ -2253,7 +2253,7 @@ pub mod msg {
             pub alignment_check: i32,
         }
 
-        /// `test_msgs/msg/BoundedSequences` where it lies.
+        /// View of `test_msgs/msg/BoundedSequences`.
         #[derive(Clone, Debug)]
         pub struct BoundedSequences<'a> {
             /// `bool[<=3]`
@@ -2322,7 +2322,7 @@ pub mod msg {
             pub alignment_check: i32,
         }
 
-        /// `test_msgs/msg/MultiNested` where it lies.
+        /// View of `test_msgs/msg/MultiNested`.
         #[derive(Clone, Debug)]
         pub struct MultiNested<'a> {
             /// `test_msgs/Arrays[3]`
@@ -2345,7 +2345,7 @@ pub mod msg {
             pub unbounded_sequence_of_unbounded_sequences: ::std::vec::Vec<<super::UnboundedSequences as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `test_msgs/msg/Strings` where it lies.
+        /// View of `test_msgs/msg/Strings`.
         #[derive(Clone, Debug)]
         pub struct Strings<'a> {
             /// `string`
@@ -2374,7 +2374,7 @@ pub mod msg {
             pub bounded_string_value_default5: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `test_msgs/msg/UnboundedSequences` where it lies.
+        /// View of `test_msgs/msg/UnboundedSequences`.
         #[derive(Clone, Debug)]
         pub struct UnboundedSequences<'a> {
             /// `bool[]`
@@ -2443,7 +2443,7 @@ pub mod msg {
             pub alignment_check: i32,
         }
 
-        /// `test_msgs/msg/WStrings` where it lies.
+        /// View of `test_msgs/msg/WStrings`.
         #[derive(Clone, Debug)]
         pub struct WStrings<'a> {
             /// `wstring`
@@ -3381,7 +3381,7 @@ pub mod action {
             (request.goal_id.uuid, &request.goal)
         }
 
-        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> Fibonacci_SendGoal_Response {
+        fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> Fibonacci_SendGoal_Response {
             let mut response = Fibonacci_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
             response.stamp.nanosec = nanosec;
@@ -3953,7 +3953,7 @@ pub mod action {
             (request.goal_id.uuid, &request.goal)
         }
 
-        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> NestedMessage_SendGoal_Response {
+        fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> NestedMessage_SendGoal_Response {
             let mut response = NestedMessage_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
             response.stamp.nanosec = nanosec;

@@ -157,9 +157,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `tf2_msgs` read where they lie.
+    /// Views of the messages of `tf2_msgs`.
     pub mod view {
-        /// `tf2_msgs/msg/TF2Error` where it lies.
+        /// View of `tf2_msgs/msg/TF2Error`.
         #[derive(Clone, Debug)]
         pub struct TF2Error<'a> {
             /// `uint8`
@@ -168,7 +168,7 @@ pub mod msg {
             pub error_string: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `tf2_msgs/msg/TFMessage` where it lies.
+        /// View of `tf2_msgs/msg/TFMessage`.
         #[derive(Clone, Debug)]
         pub struct TFMessage<'a> {
             /// `geometry_msgs/TransformStamped[]`
@@ -365,7 +365,7 @@ pub mod action {
             (request.goal_id.uuid, &request.goal)
         }
 
-        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> LookupTransform_SendGoal_Response {
+        fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> LookupTransform_SendGoal_Response {
             let mut response = LookupTransform_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
             response.stamp.nanosec = nanosec;

@@ -331,9 +331,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `trajectory_msgs` read where they lie.
+    /// Views of the messages of `trajectory_msgs`.
     pub mod view {
-        /// `trajectory_msgs/msg/JointTrajectory` where it lies.
+        /// View of `trajectory_msgs/msg/JointTrajectory`.
         #[derive(Clone, Debug)]
         pub struct JointTrajectory<'a> {
             /// `std_msgs/Header`
@@ -344,7 +344,7 @@ pub mod msg {
             pub points: ::std::vec::Vec<<super::JointTrajectoryPoint as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `trajectory_msgs/msg/JointTrajectoryPoint` where it lies.
+        /// View of `trajectory_msgs/msg/JointTrajectoryPoint`.
         #[derive(Clone, Debug)]
         pub struct JointTrajectoryPoint<'a> {
             /// `float64[]`
@@ -359,7 +359,7 @@ pub mod msg {
             pub time_from_start: super::super::super::builtin_interfaces::msg::Duration,
         }
 
-        /// `trajectory_msgs/msg/MultiDOFJointTrajectory` where it lies.
+        /// View of `trajectory_msgs/msg/MultiDOFJointTrajectory`.
         #[derive(Clone, Debug)]
         pub struct MultiDOFJointTrajectory<'a> {
             /// `std_msgs/Header`
@@ -370,7 +370,7 @@ pub mod msg {
             pub points: ::std::vec::Vec<<super::MultiDOFJointTrajectoryPoint as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `trajectory_msgs/msg/MultiDOFJointTrajectoryPoint` where it lies.
+        /// View of `trajectory_msgs/msg/MultiDOFJointTrajectoryPoint`.
         #[derive(Clone, Debug)]
         pub struct MultiDOFJointTrajectoryPoint<'a> {
             /// `geometry_msgs/Transform[]`

@@ -673,9 +673,9 @@ pub mod msg {
         }
     }
 
-    /// Messages of `type_description_interfaces` read where they lie.
+    /// Views of the messages of `type_description_interfaces`.
     pub mod view {
-        /// `type_description_interfaces/msg/Field` where it lies.
+        /// View of `type_description_interfaces/msg/Field`.
         #[derive(Clone, Debug)]
         pub struct Field<'a> {
             /// `string`
@@ -686,7 +686,7 @@ pub mod msg {
             pub default_value: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `type_description_interfaces/msg/FieldType` where it lies.
+        /// View of `type_description_interfaces/msg/FieldType`.
         #[derive(Clone, Debug)]
         pub struct FieldType<'a> {
             /// `uint8`
@@ -699,7 +699,7 @@ pub mod msg {
             pub nested_type_name: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `type_description_interfaces/msg/IndividualTypeDescription` where it lies.
+        /// View of `type_description_interfaces/msg/IndividualTypeDescription`.
         #[derive(Clone, Debug)]
         pub struct IndividualTypeDescription<'a> {
             /// `string<=255`
@@ -708,7 +708,7 @@ pub mod msg {
             pub fields: ::std::vec::Vec<<super::Field as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `type_description_interfaces/msg/KeyValue` where it lies.
+        /// View of `type_description_interfaces/msg/KeyValue`.
         #[derive(Clone, Debug)]
         pub struct KeyValue<'a> {
             /// `string`
@@ -717,7 +717,7 @@ pub mod msg {
             pub value: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `type_description_interfaces/msg/TypeDescription` where it lies.
+        /// View of `type_description_interfaces/msg/TypeDescription`.
         #[derive(Clone, Debug)]
         pub struct TypeDescription<'a> {
             /// `type_description_interfaces/IndividualTypeDescription`
@@ -726,7 +726,7 @@ pub mod msg {
             pub referenced_type_descriptions: ::std::vec::Vec<<super::IndividualTypeDescription as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `type_description_interfaces/msg/TypeSource` where it lies.
+        /// View of `type_description_interfaces/msg/TypeSource`.
         #[derive(Clone, Debug)]
         pub struct TypeSource<'a> {
             /// `string`

@@ -1266,7 +1266,7 @@ pub mod msg {
     ::pteros_msg::fixed_layout!(UVCoordinate { u: f32, v: f32 });
 
     impl ::pteros_msg::Viewable for UVCoordinate {
-        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+        type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
@@ -1275,13 +1275,13 @@ pub mod msg {
         }
 
         fn as_view(&self) -> Self::View<'_> {
-            ::pteros_msg::view::Whole::Lent(self)
+            ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
     }
 
-    /// Messages of `visualization_msgs` read where they lie.
+    /// Views of the messages of `visualization_msgs`.
     pub mod view {
-        /// `visualization_msgs/msg/ImageMarker` where it lies.
+        /// View of `visualization_msgs/msg/ImageMarker`.
         #[derive(Clone, Debug)]
         pub struct ImageMarker<'a> {
             /// `std_msgs/Header`
@@ -1312,7 +1312,7 @@ pub mod msg {
             pub outline_colors: ::pteros_msg::view::Cow<'a, [super::super::super::std_msgs::msg::ColorRGBA]>,
         }
 
-        /// `visualization_msgs/msg/InteractiveMarker` where it lies.
+        /// View of `visualization_msgs/msg/InteractiveMarker`.
         #[derive(Clone, Debug)]
         pub struct InteractiveMarker<'a> {
             /// `std_msgs/Header`
@@ -1331,7 +1331,7 @@ pub mod msg {
             pub controls: ::std::vec::Vec<<super::InteractiveMarkerControl as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `visualization_msgs/msg/InteractiveMarkerControl` where it lies.
+        /// View of `visualization_msgs/msg/InteractiveMarkerControl`.
         #[derive(Clone, Debug)]
         pub struct InteractiveMarkerControl<'a> {
             /// `string`
@@ -1352,7 +1352,7 @@ pub mod msg {
             pub description: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `visualization_msgs/msg/InteractiveMarkerFeedback` where it lies.
+        /// View of `visualization_msgs/msg/InteractiveMarkerFeedback`.
         #[derive(Clone, Debug)]
         pub struct InteractiveMarkerFeedback<'a> {
             /// `std_msgs/Header`
@@ -1375,7 +1375,7 @@ pub mod msg {
             pub mouse_point_valid: bool,
         }
 
-        /// `visualization_msgs/msg/InteractiveMarkerInit` where it lies.
+        /// View of `visualization_msgs/msg/InteractiveMarkerInit`.
         #[derive(Clone, Debug)]
         pub struct InteractiveMarkerInit<'a> {
             /// `string`
@@ -1386,7 +1386,7 @@ pub mod msg {
             pub markers: ::std::vec::Vec<<super::InteractiveMarker as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `visualization_msgs/msg/InteractiveMarkerPose` where it lies.
+        /// View of `visualization_msgs/msg/InteractiveMarkerPose`.
         #[derive(Clone, Debug)]
         pub struct InteractiveMarkerPose<'a> {
             /// `std_msgs/Header`
@@ -1397,7 +1397,7 @@ pub mod msg {
             pub name: ::pteros_msg::view::Str<'a>,
         }
 
-        /// `visualization_msgs/msg/InteractiveMarkerUpdate` where it lies.
+        /// View of `visualization_msgs/msg/InteractiveMarkerUpdate`.
         #[derive(Clone, Debug)]
         pub struct InteractiveMarkerUpdate<'a> {
             /// `string`
@@ -1414,7 +1414,7 @@ pub mod msg {
             pub erases: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
         }
 
-        /// `visualization_msgs/msg/Marker` where it lies.
+        /// View of `visualization_msgs/msg/Marker`.
         #[derive(Clone, Debug)]
         pub struct Marker<'a> {
             /// `std_msgs/Header`
@@ -1457,14 +1457,14 @@ pub mod msg {
             pub mesh_use_embedded_materials: bool,
         }
 
-        /// `visualization_msgs/msg/MarkerArray` where it lies.
+        /// View of `visualization_msgs/msg/MarkerArray`.
         #[derive(Clone, Debug)]
         pub struct MarkerArray<'a> {
             /// `visualization_msgs/Marker[]`
             pub markers: ::std::vec::Vec<<super::Marker as ::pteros_msg::Viewable>::View<'a>>,
         }
 
-        /// `visualization_msgs/msg/MenuEntry` where it lies.
+        /// View of `visualization_msgs/msg/MenuEntry`.
         #[derive(Clone, Debug)]
         pub struct MenuEntry<'a> {
             /// `uint32`
@@ -1479,7 +1479,7 @@ pub mod msg {
             pub command_type: u8,
         }
 
-        /// `visualization_msgs/msg/MeshFile` where it lies.
+        /// View of `visualization_msgs/msg/MeshFile`.
         #[derive(Clone, Debug)]
         pub struct MeshFile<'a> {
             /// `string`

@@ -1,8 +1,9 @@
-//! What RTPS the packets carry: submessages by kind, users' topics apart from
-//! discovery, and for each message that is followed its first and last packet.
+//! RTPS statistics of captured packets: submessages by kind and traffic class, and
+//! the first and last packet of each message.
 //!
-//! Followed are writers of users' topics whose messages have the asked size: ROS 2's
-//! own `ros_discovery_info` is a user's topic to RTPS, and no message of a test.
+//! Only writers of user topics with messages of the given size are followed.
+//! `ros_discovery_info` of ROS 2 is a user topic for RTPS, and no message of a
+//! test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,37 +13,37 @@ use pteros_rtps::wire::{Cursor, Endianness, Header, Submessage, SubmessageHeader
 
 use super::frame::Datagram;
 
-/// A protected message does not show what it carries: one that is at least so long is
-/// taken for a part of a user's message. Heartbeats, acknowledgements and most of discovery are
-/// shorter, no stack's fragments of large messages are.
-const HIDDEN_DATA_BYTES_MIN: usize = 1024;
+/// Minimum length of an encrypted RTPS message that counts as part of a user
+/// message. Heartbeats, ACKNACKs and most of discovery are shorter, and fragments
+/// of every stack are longer.
+const ENCRYPTED_DATA_BYTES_MIN: usize = 1024;
 
-/// Encrypted packets that are so far apart are of two messages; whoever measures sends
-/// them further apart.
-const HIDDEN_PAUSE_NS: i64 = 8_000_000;
+/// Encrypted packets further apart belong to different messages. Measurements send
+/// messages further apart than this.
+const ENCRYPTED_PAUSE_NS: i64 = 8_000_000;
 
-/// Messages that are followed one by one; packets of later ones are only counted.
+/// Maximum messages that are followed. Packets of later ones are only counted.
 const MESSAGES_MAX: usize = 200_000;
 
-/// Writers that are followed; messages of further ones count like discovery.
+/// Maximum writers that are followed. Others count as discovery.
 const WRITERS_MAX: usize = 10_000;
 
-/// A kind of submessage.
+/// Kind of a submessage (RTPS 2.5 §9.4.5.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A whole change.
+pub enum SubmessageKind {
+    /// DATA: a whole change.
     Data,
-    /// A part of one.
+    /// DATA_FRAG: a fragment of a change.
     DataFrag,
-    /// What a writer has.
+    /// HEARTBEAT: the available sequence numbers of a writer.
     Heartbeat,
-    /// Which fragments a writer has.
+    /// HEARTBEAT_FRAG: the available fragments of a writer.
     HeartbeatFrag,
-    /// What a reader has and lacks.
+    /// ACKNACK: received and missing sequence numbers of a reader.
     AckNack,
-    /// Which fragments a reader lacks.
+    /// NACK_FRAG: missing fragments of a reader.
     NackFrag,
-    /// What a writer will not send.
+    /// GAP: sequence numbers that a writer will not send.
     Gap,
     /// INFO_TS.
     InfoTimestamp,
@@ -52,15 +53,15 @@ pub enum Kind {
     InfoSource,
     /// INFO_REPLY and INFO_REPLY_IP4.
     InfoReply,
-    /// Nothing.
+    /// PAD.
     Pad,
-    /// SEC_PREFIX and its kin.
+    /// SEC_PREFIX and the other submessages of DDS Security.
     Secure,
     /// Any other.
     Unknown,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SubmessageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Data => "DATA",
@@ -81,48 +82,48 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Whose business a submessage is.
+/// Traffic class of a submessage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
-    /// A topic of a user.
+pub enum TrafficClass {
+    /// User topics.
     User,
-    /// The middleware's own endpoints: discovery, liveliness.
+    /// Builtin endpoints: discovery, liveliness.
     Builtin,
-    /// No endpoint's: INFO_TS and the like.
+    /// Submessages without an endpoint, such as INFO_TS.
     None,
 }
 
-/// How many, and how many bytes.
+/// Number and bytes of packets or submessages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// How many.
+pub struct PacketTally {
+    /// The number.
     pub count: u64,
     /// Bytes: of packets from the IP header on, of submessages with their headers.
     pub bytes: u64,
 }
 
-impl Tally {
+impl PacketTally {
     fn add(&mut self, count: u64, bytes: u64) {
         self.count += count;
         self.bytes += bytes;
     }
 }
 
-/// The packets of one message, repetitions included.
+/// The packets of one message, with retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Nanoseconds since 1970 of the first packet.
+pub struct CapturedMessage {
+    /// Time of the first packet in nanoseconds since 1970.
     pub first_ns: i64,
-    /// And of the last one.
+    /// Time of the last packet.
     pub last_ns: i64,
-    /// Packets with a part of it.
+    /// Packets with a part of the message.
     pub packets: u64,
-    /// Payload bytes in those.
+    /// Payload bytes in these packets.
     pub bytes: u64,
 }
 
-impl Message {
-    fn begun(now_ns: i64) -> Self {
+impl CapturedMessage {
+    fn begin(now_ns: i64) -> Self {
         Self {
             first_ns: now_ns,
             last_ns: now_ns,
@@ -138,50 +139,50 @@ impl Message {
     }
 }
 
-/// What was counted. Every IPv4 packet is in just one of `user_data`, `user_other`,
-/// `builtin` and `foreign`.
+/// Counters of a capture. Every IPv4 packet is in exactly one of `user_data`,
+/// `user_other`, `builtin` and `foreign`.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// From how many bytes on a message makes its writer one that is followed.
+    /// Minimum message size of a writer that is followed.
     message_bytes_min: u64,
-    /// Packets with a message that is followed, or a part of it.
-    pub user_data: Tally,
-    /// Packets that are about followed writers and carry nothing of a message, from
-    /// each one's first message on. Where all is encrypted: whatever is no message.
-    pub user_other: Tally,
-    /// Packets of discovery, liveliness and other topics alone.
-    pub builtin: Tally,
-    /// Packets that are no RTPS, or incomplete fragments.
-    pub foreign: Tally,
-    /// RTPS messages with a submessage that cannot be read; what came before it counts.
+    /// Packets with a followed message or a part of one.
+    pub user_data: PacketTally,
+    /// Packets of followed writers without message data, from the first message of
+    /// each. Of encrypted traffic everything that is not a message.
+    pub user_other: PacketTally,
+    /// Packets of discovery, liveliness and other topics only.
+    pub builtin: PacketTally,
+    /// Packets other than RTPS, and incomplete IP fragments.
+    pub foreign: PacketTally,
+    /// RTPS messages with an undecodable submessage. Submessages before it count.
     pub malformed: u64,
-    /// Submessages.
-    pub submessages: BTreeMap<(Kind, Side), Tally>,
+    /// Submessages by kind and class.
+    pub submessages: BTreeMap<(SubmessageKind, TrafficClass), PacketTally>,
     followed: BTreeSet<Guid>,
-    /// Messages of followed writers by number.
-    messages: BTreeMap<(Guid, i64), Message>,
-    /// Encrypted packets that follow each other like parts of one message.
-    bursts: Vec<Message>,
-    /// Those before the first that is long enough for a message.
-    candidate: Option<Candidate>,
-    /// From the first packet with a followed message to the last one: all of RTPS.
+    /// Messages of followed writers by sequence number.
+    messages: BTreeMap<MessageKey, CapturedMessage>,
+    /// Bursts of encrypted packets, which are taken as messages.
+    bursts: Vec<CapturedMessage>,
+    /// The burst before the first message, as long as it is too short for one.
+    candidate: Option<BurstCandidate>,
+    /// RTPS packets from the first to the last packet with a followed message.
     between: u64,
     since_last: u64,
 }
 
-/// Encrypted packets that may be the first message.
+/// A burst of encrypted packets that may become the first message.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
-    message: Message,
-    /// Packets with a part of it as they lie on the network.
-    tally: Tally,
-    /// All of RTPS from its first packet on.
+struct BurstCandidate {
+    message: CapturedMessage,
+    /// Its packets with their size on the network.
+    tally: PacketTally,
+    /// RTPS packets since its first packet.
     between: u64,
 }
 
 impl Counts {
-    /// Nothing yet. Followed will be what sends messages of `message_bytes_min` serialized
-    /// bytes and more.
+    /// Empty counters that follow writers with messages of at least
+    /// `message_bytes_min` serialized bytes.
     pub fn of_messages(message_bytes_min: u64) -> Self {
         Self {
             message_bytes_min,
@@ -189,19 +190,19 @@ impl Counts {
         }
     }
 
-    /// All packets.
+    /// Number of all packets.
     pub fn packets(&self) -> u64 {
         let parts = [self.user_data, self.user_other, self.builtin, self.foreign];
         parts.iter().map(|tally| tally.count).sum()
     }
 
-    /// RTPS packets from the first one with a followed message to the last such: what
-    /// Fernandez et al. 2020, IV-A, call total packets.
+    /// RTPS packets from the first to the last packet with a followed message: the
+    /// "total packets" of Fernandez et al. 2020, IV-A.
     pub fn packets_between(&self) -> u64 {
         self.between
     }
 
-    /// Percent of [`Self::packets_between`] that carry nothing of a followed message.
+    /// Percentage of [`Self::packets_between`] without message data.
     pub fn overhead_percent(&self) -> f64 {
         let other = self.between.saturating_sub(self.user_data.count);
         match self.between {
@@ -210,38 +211,38 @@ impl Counts {
         }
     }
 
-    /// The messages that are followed, in each writer's order.
-    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+    /// Followed messages, in the order of each writer.
+    pub fn messages(&self) -> impl Iterator<Item = &CapturedMessage> {
         self.messages.values()
     }
 
-    /// What must be messages among encrypted packets: large ones without a pause
-    /// between them, in their order. Bytes are those of the packets.
-    pub fn bursts(&self) -> impl Iterator<Item = &Message> {
+    /// Encrypted bursts in order, which are taken as messages. Their bytes are
+    /// those of the packets.
+    pub fn bursts(&self) -> impl Iterator<Item = &CapturedMessage> {
         self.bursts.iter()
     }
 
-    /// How many submessages of a kind there were, of users' topics or others.
-    pub fn of(&self, kind: Kind, side: Side) -> u64 {
-        self.submessages.get(&(kind, side)).map_or(0, |t| t.count)
+    /// Number of submessages of a kind and class.
+    pub fn of(&self, kind: SubmessageKind, class: TrafficClass) -> u64 {
+        self.submessages.get(&(kind, class)).map_or(0, |t| t.count)
     }
 
-    /// Counts packets that are no (complete) datagram.
+    /// Counts packets that are not a complete datagram.
     pub(super) fn add_foreign(&mut self, packets: u64, bytes: u64) {
         self.foreign.add(packets, bytes);
     }
 
-    /// Counts one datagram, which came at `now_ns`.
+    /// Counts a datagram that was received at `now_ns`.
     pub(super) fn add(&mut self, datagram: &Datagram, now_ns: i64) {
         let Datagram { packets, bytes, .. } = *datagram;
         let Ok(header) = Header::parse(&datagram.payload) else {
             self.add_foreign(packets, bytes);
             return;
         };
-        let mut seen = Seen::default();
+        let mut content = DatagramContent::default();
         let rest = datagram.payload.get(Header::SIZE_BYTES..);
         let mut at = Cursor::new(rest.unwrap_or_default(), Endianness::Little);
-        let mut way = Way {
+        let mut route = SubmessageRoute {
             from: header.prefix,
             to: GuidPrefix::default(),
         };
@@ -254,98 +255,103 @@ impl Counts {
                 break;
             };
             match &submessage {
-                Submessage::InfoSource(info) => way.from = info.prefix,
-                Submessage::InfoDestination(prefix) => way.to = *prefix,
+                Submessage::InfoSource(info) => route.from = info.prefix,
+                Submessage::InfoDestination(prefix) => route.to = *prefix,
                 _ => {}
             }
-            let (kind, writer) = kind_of(&submessage);
-            let side = writer.map_or(Side::None, side_of);
+            let (kind, writer) = submessage_kind(&submessage);
+            let class = writer.map_or(TrafficClass::None, traffic_class);
             let size = before - at.rest().len();
-            let tally = self.submessages.entry((kind, side)).or_default();
+            let tally = self.submessages.entry((kind, class)).or_default();
             tally.add(1, size as u64);
-            seen.is_hidden |= kind == Kind::Secure;
-            if let (Side::User, Some(writer)) = (side, writer) {
-                self.add_of_user(&submessage, writer, way, (now_ns, packets), &mut seen);
+            content.is_encrypted |= kind == SubmessageKind::Secure;
+            if let (TrafficClass::User, Some(writer)) = (class, writer) {
+                self.add_user_submessage(&submessage, writer, route, now_ns, packets, &mut content);
             }
         }
-        if seen.is_hidden && !seen.has_data {
-            let is_long = datagram.payload.len() >= HIDDEN_DATA_BYTES_MIN;
-            seen.has_data = is_long && self.note_hidden(now_ns, datagram);
-            seen.is_user = !self.bursts.is_empty();
+        if content.is_encrypted && !content.has_data {
+            let is_long = datagram.payload.len() >= ENCRYPTED_DATA_BYTES_MIN;
+            content.has_data = is_long && self.add_encrypted(now_ns, datagram);
+            content.is_user = !self.bursts.is_empty();
         }
-        let tally = match seen {
-            Seen { has_data: true, .. } => &mut self.user_data,
-            Seen { is_user: true, .. } => &mut self.user_other,
+        let tally = match content {
+            DatagramContent { has_data: true, .. } => &mut self.user_data,
+            DatagramContent { is_user: true, .. } => &mut self.user_other,
             _ => &mut self.builtin,
         };
         tally.add(packets, bytes);
-        self.add_to_span(packets, seen.has_data);
+        self.extend_span(packets, content.has_data);
     }
 
-    /// A submessage of a user's topic.
-    fn add_of_user(
+    /// Counts a submessage of a user topic.
+    fn add_user_submessage(
         &mut self,
         submessage: &Submessage<'_>,
         writer: EntityId,
-        way: Way,
-        (now_ns, packets): (i64, u64),
-        seen: &mut Seen,
+        route: SubmessageRoute,
+        now_ns: i64,
+        packets: u64,
+        content: &mut DatagramContent,
     ) {
         let Some(part) = part_of_message(submessage) else {
-            seen.is_user |= match submessage {
+            content.is_user |= match submessage {
                 Submessage::AckNack(_) | Submessage::NackFrag(_) => {
-                    self.is_followed(way.to, writer)
+                    self.is_followed(route.to, writer)
                 }
-                _ => self.is_followed(way.from, writer),
+                _ => self.is_followed(route.from, writer),
             };
             return;
         };
-        let writer = way.from.with(writer);
+        let writer = route.from.with(writer);
         if part.of_bytes >= self.message_bytes_min && self.followed.len() < WRITERS_MAX {
             self.followed.insert(writer);
         }
         if self.followed.contains(&writer) {
-            seen.is_user = true;
-            seen.has_data = true;
-            self.note((writer, part.sequence), now_ns, packets, part.bytes);
+            content.is_user = true;
+            content.has_data = true;
+            let key = MessageKey {
+                writer,
+                sequence: part.sequence,
+            };
+            self.add_message_packet(key, now_ns, packets, part.bytes);
         }
     }
 
-    /// Whether a writer is followed; of an unknown participant any will do.
+    /// Whether a writer is followed. With an unknown participant any writer of that
+    /// entity id counts.
     fn is_followed(&self, prefix: GuidPrefix, writer: EntityId) -> bool {
-        match prefix == GuidPrefix::default() {
-            true => self.followed.iter().any(|guid| guid.entity == writer),
-            false => self.followed.contains(&prefix.with(writer)),
+        if prefix == GuidPrefix::default() {
+            self.followed.iter().any(|guid| guid.entity == writer)
+        } else {
+            self.followed.contains(&prefix.with(writer))
         }
     }
 
-    fn add_to_span(&mut self, packets: u64, has_data: bool) {
+    fn extend_span(&mut self, packets: u64, has_data: bool) {
         if let Some(candidate) = &mut self.candidate {
             candidate.between += packets;
         }
-        match has_data {
-            true => {
-                self.between += self.since_last + packets;
-                self.since_last = 0;
-            }
-            false if self.between > 0 => self.since_last += packets,
-            false => {}
+        if has_data {
+            self.between += self.since_last + packets;
+            self.since_last = 0;
+        } else if self.between > 0 {
+            self.since_last += packets;
         }
     }
 
-    /// Takes in an encrypted packet that is long enough for a part of a message; says
-    /// whether it counts as one: not before the first whole message.
-    fn note_hidden(&mut self, now_ns: i64, datagram: &Datagram) -> bool {
+    /// Adds an encrypted packet that is long enough for a part of a message.
+    /// Returns whether it counts as one, which needs a first complete message.
+    fn add_encrypted(&mut self, now_ns: i64, datagram: &Datagram) -> bool {
         let (packets, bytes) = (datagram.packets, datagram.payload.len() as u64);
         if !self.bursts.is_empty() {
             self.add_to_bursts(now_ns, packets, bytes);
             return true;
         }
-        let of_one = |c: &Candidate| now_ns - c.message.last_ns < HIDDEN_PAUSE_NS;
-        let begun = self.candidate.take().filter(of_one);
-        let mut candidate = begun.unwrap_or(Candidate {
-            message: Message::begun(now_ns),
-            tally: Tally::default(),
+        let of_one = |c: &BurstCandidate| now_ns - c.message.last_ns < ENCRYPTED_PAUSE_NS;
+        let begin = self.candidate.take().filter(of_one);
+        let mut candidate = begin.unwrap_or(BurstCandidate {
+            message: CapturedMessage::begin(now_ns),
+            tally: PacketTally::default(),
             between: 0,
         });
         candidate.message.add(now_ns, packets, bytes);
@@ -354,7 +360,7 @@ impl Counts {
             self.candidate = Some(candidate);
             return false;
         }
-        // What was counted as something else before was the message's beginning.
+        // Packets counted otherwise so far were the beginning of the message.
         self.user_data
             .add(candidate.tally.count, candidate.tally.bytes);
         self.builtin.count -= candidate.tally.count;
@@ -366,86 +372,93 @@ impl Counts {
 
     fn add_to_bursts(&mut self, now_ns: i64, packets: u64, bytes: u64) {
         let last = self.bursts.last_mut();
-        if let Some(burst) = last.filter(|b| now_ns - b.last_ns < HIDDEN_PAUSE_NS) {
+        if let Some(burst) = last.filter(|b| now_ns - b.last_ns < ENCRYPTED_PAUSE_NS) {
             burst.add(now_ns, packets, bytes);
         } else if self.bursts.len() < MESSAGES_MAX {
-            let mut burst = Message::begun(now_ns);
+            let mut burst = CapturedMessage::begin(now_ns);
             burst.add(now_ns, packets, bytes);
             self.bursts.push(burst);
         }
     }
 
-    fn note(&mut self, key: (Guid, i64), now_ns: i64, packets: u64, bytes: u64) {
+    fn add_message_packet(&mut self, key: MessageKey, now_ns: i64, packets: u64, bytes: u64) {
         if self.messages.len() >= MESSAGES_MAX && !self.messages.contains_key(&key) {
             return;
         }
         let message = self.messages.entry(key);
         message
-            .or_insert(Message::begun(now_ns))
+            .or_insert(CapturedMessage::begin(now_ns))
             .add(now_ns, packets, bytes);
     }
 }
 
-/// What is known of a datagram so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    is_user: bool,
-    has_data: bool,
-    is_hidden: bool,
+/// Key of a followed message: its writer and sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct MessageKey {
+    writer: Guid,
+    sequence: i64,
 }
 
-/// Between whom a submessage goes; nobody's prefix is everybody.
+/// Contents of a datagram.
+#[derive(Clone, Copy, Debug, Default)]
+struct DatagramContent {
+    is_user: bool,
+    has_data: bool,
+    is_encrypted: bool,
+}
+
+/// Source and destination of a submessage. The unknown prefix means every participant.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct SubmessageRoute {
     from: GuidPrefix,
     to: GuidPrefix,
 }
 
-/// A message, or one of its fragments.
-struct Part {
+/// A message or one of its fragments.
+struct MessagePart {
     sequence: i64,
-    /// Payload here.
+    /// Payload bytes in this submessage.
     bytes: u64,
-    /// Payload of the whole message.
+    /// Payload bytes of the whole message.
     of_bytes: u64,
 }
 
-fn kind_of(submessage: &Submessage<'_>) -> (Kind, Option<EntityId>) {
+fn submessage_kind(submessage: &Submessage<'_>) -> (SubmessageKind, Option<EntityId>) {
     match submessage {
-        Submessage::Data(s) => (Kind::Data, Some(s.writer)),
-        Submessage::DataFrag(s) => (Kind::DataFrag, Some(s.writer)),
-        Submessage::Heartbeat(s) => (Kind::Heartbeat, Some(s.writer)),
-        Submessage::HeartbeatFrag(s) => (Kind::HeartbeatFrag, Some(s.writer)),
-        Submessage::AckNack(s) => (Kind::AckNack, Some(s.writer)),
-        Submessage::NackFrag(s) => (Kind::NackFrag, Some(s.writer)),
-        Submessage::Gap(s) => (Kind::Gap, Some(s.writer)),
-        Submessage::InfoTimestamp(_) => (Kind::InfoTimestamp, None),
-        Submessage::InfoDestination(_) => (Kind::InfoDestination, None),
-        Submessage::InfoSource(_) => (Kind::InfoSource, None),
-        Submessage::InfoReply(_) => (Kind::InfoReply, None),
-        Submessage::Pad => (Kind::Pad, None),
-        Submessage::Secure(..) => (Kind::Secure, None),
-        Submessage::Unknown(_) => (Kind::Unknown, None),
+        Submessage::Data(s) => (SubmessageKind::Data, Some(s.writer)),
+        Submessage::DataFrag(s) => (SubmessageKind::DataFrag, Some(s.writer)),
+        Submessage::Heartbeat(s) => (SubmessageKind::Heartbeat, Some(s.writer)),
+        Submessage::HeartbeatFrag(s) => (SubmessageKind::HeartbeatFrag, Some(s.writer)),
+        Submessage::AckNack(s) => (SubmessageKind::AckNack, Some(s.writer)),
+        Submessage::NackFrag(s) => (SubmessageKind::NackFrag, Some(s.writer)),
+        Submessage::Gap(s) => (SubmessageKind::Gap, Some(s.writer)),
+        Submessage::InfoTimestamp(_) => (SubmessageKind::InfoTimestamp, None),
+        Submessage::InfoDestination(_) => (SubmessageKind::InfoDestination, None),
+        Submessage::InfoSource(_) => (SubmessageKind::InfoSource, None),
+        Submessage::InfoReply(_) => (SubmessageKind::InfoReply, None),
+        Submessage::Pad => (SubmessageKind::Pad, None),
+        Submessage::Secure(..) => (SubmessageKind::Secure, None),
+        Submessage::Unknown(_) => (SubmessageKind::Unknown, None),
     }
 }
 
-/// The two upper bits of the kind byte: 00 is a user's, 11 the specification's, 01 a
-/// vendor's own endpoint (RTPS 2.5 §9.3.1.2).
-fn side_of(entity: EntityId) -> Side {
+/// The upper bits of the entity kind: 00 is a user endpoint, 11 a builtin one, 01 a
+/// vendor's (RTPS 2.5 §9.3.1.2).
+fn traffic_class(entity: EntityId) -> TrafficClass {
     match entity.kind & 0xc0 {
-        0 => Side::User,
-        _ => Side::Builtin,
+        0 => TrafficClass::User,
+        _ => TrafficClass::Builtin,
     }
 }
 
-fn part_of_message(submessage: &Submessage<'_>) -> Option<Part> {
+fn part_of_message(submessage: &Submessage<'_>) -> Option<MessagePart> {
     match submessage {
-        Submessage::Data(data) => Some(Part {
+        Submessage::Data(data) => Some(MessagePart {
             sequence: data.sequence.0,
             bytes: data.payload.len() as u64,
             of_bytes: data.payload.len() as u64,
         }),
-        Submessage::DataFrag(data) => Some(Part {
+        Submessage::DataFrag(data) => Some(MessagePart {
             sequence: data.sequence.0,
             bytes: data.payload.len() as u64,
             of_bytes: u64::from(data.sample_size),
@@ -460,11 +473,18 @@ mod tests {
 
     use super::*;
 
-    /// A datagram of `submessages`: id, body.
-    fn datagram(submessages: &[(u8, Vec<u8>)]) -> Datagram {
+    /// A submessage: its id, and its body as sent.
+    #[derive(Clone)]
+    struct RawSubmessage {
+        id: u8,
+        body: Vec<u8>,
+    }
+
+    /// A datagram of `submessages`.
+    fn datagram(submessages: &[RawSubmessage]) -> Datagram {
         let mut payload = b"RTPS\x02\x03\x01\x10".to_vec();
         payload.extend([7; 12]);
-        for (id, body) in submessages {
+        for RawSubmessage { id, body } in submessages {
             payload.extend([*id, 1]);
             payload.extend((body.len() as u16).to_le_bytes());
             payload.extend(body);
@@ -480,22 +500,30 @@ mod tests {
     }
 
     /// DATA of `kind`'s writer with eight bytes.
-    fn data(kind: u8, sequence: u32) -> (u8, Vec<u8>) {
+    fn data(kind: u8, sequence: u32) -> RawSubmessage {
         let mut body = vec![0, 0, 16, 0];
         body.extend([0, 0, 1, kind + 1, 0, 0, 1, kind]);
         body.extend([0, 0, 0, 0]);
         body.extend(sequence.to_le_bytes());
         body.extend([0, 1, 0, 0, 1, 2, 3, 4]);
         // Flags: little endian and data.
-        (0x15, body)
+        RawSubmessage { id: 0x15, body }
     }
 
-    fn heartbeat(kind: u8) -> (u8, Vec<u8>) {
+    fn heartbeat(kind: u8) -> RawSubmessage {
         let mut body = vec![0, 0, 1, kind + 1, 0, 0, 1, kind];
         for word in [0_u32, 1, 0, 4, 9] {
             body.extend(word.to_le_bytes());
         }
-        (0x07, body)
+        RawSubmessage { id: 0x07, body }
+    }
+
+    /// An encrypted submessage (SEC_BODY).
+    fn secure(bytes: usize) -> RawSubmessage {
+        RawSubmessage {
+            id: 0x30,
+            body: vec![0; bytes],
+        }
     }
 
     fn with_data_flag(mut datagram: Datagram) -> Datagram {
@@ -505,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_told_apart_by_what_they_carry() {
+    fn packets_are_classified_by_their_submessages() {
         let mut counts = Counts::default();
         counts.add(&with_data_flag(datagram(&[data(0xc2, 1)])), 1); // discovery
         counts.add(
@@ -529,9 +557,9 @@ mod tests {
         // From the first message's packet to the last one's.
         assert_eq!(counts.packets_between(), 6);
         assert!((counts.overhead_percent() - 100.0 / 3.0).abs() < 1e-9);
-        assert_eq!(counts.of(Kind::Heartbeat, Side::User), 3);
-        assert_eq!(counts.of(Kind::Data, Side::Builtin), 1);
-        let messages: Vec<&Message> = counts.messages().collect();
+        assert_eq!(counts.of(SubmessageKind::Heartbeat, TrafficClass::User), 3);
+        assert_eq!(counts.of(SubmessageKind::Data, TrafficClass::Builtin), 1);
+        let messages: Vec<&CapturedMessage> = counts.messages().collect();
         let [message] = messages.as_slice() else {
             panic!("{messages:?}");
         };
@@ -543,10 +571,10 @@ mod tests {
     }
 
     #[test]
-    fn encrypted_packets_are_messages_by_their_size_and_the_pauses_between() {
+    fn encrypted_packets_are_grouped_into_messages_by_size_and_pause() {
         let mut counts = Counts::default();
-        let large = datagram(&[(0x30, vec![0; 1100])]);
-        let answer = datagram(&[(0x30, vec![0; 60])]);
+        let large = datagram(&[secure(1100)]);
+        let answer = datagram(&[secure(60)]);
         for (datagram, ms) in [(&large, 1), (&large, 3), (&answer, 4), (&large, 30)] {
             counts.add(datagram, ms * 1_000_000);
         }
@@ -554,31 +582,35 @@ mod tests {
         assert_eq!(spans.collect::<Vec<_>>(), [(4, 2_000_000), (2, 0)]);
     }
 
-    /// The same with the writer of another topic of a user's.
-    fn of_graph((id, mut body): (u8, Vec<u8>)) -> (u8, Vec<u8>) {
-        let writer = match id {
+    /// The same submessage of another user topic's writer.
+    fn of_graph(mut submessage: RawSubmessage) -> RawSubmessage {
+        let writer = match submessage.id {
             0x15 => 8..11,
             _ => 4..7,
         };
-        body[writer].copy_from_slice(&[0, 0, 2]);
-        (id, body)
+        submessage.body[writer].copy_from_slice(&[0, 0, 2]);
+        submessage
     }
 
     /// ACKNACK for a writer of kind 3, addressed to `to`.
-    fn acknack(writer: u8, to: u8) -> [(u8, Vec<u8>); 2] {
+    fn acknack(writer: u8, to: u8) -> [RawSubmessage; 2] {
         let mut body = vec![0, 0, 1, 4, 0, 0, writer, 3];
         for word in [0_u32, 2, 0, 1] {
             body.extend(word.to_le_bytes());
         }
-        [(0x0e, vec![to; 12]), (0x06, body)]
+        let destination = RawSubmessage {
+            id: 0x0e,
+            body: vec![to; 12],
+        };
+        [destination, RawSubmessage { id: 0x06, body }]
     }
 
     #[test]
-    fn the_graph_that_nodes_tell_of_is_no_message_of_the_test() {
+    fn graph_announcements_are_not_counted_as_test_messages() {
         let mut counts = Counts::of_messages(20);
         let mut message = data(0x03, 1);
-        message.1.extend([0; 16]);
-        // They meet, and tell of their nodes; acknowledgements of both go to both.
+        message.body.extend([0; 16]);
+        // Discovery, and announcements of nodes with acknowledgements of both.
         counts.add(&datagram(&[heartbeat(0x03)]), 1);
         counts.add(&datagram(&acknack(1, 7)), 2);
         counts.add(&with_data_flag(datagram(&[of_graph(data(0x03, 1))])), 3);
@@ -588,9 +620,9 @@ mod tests {
 
         counts.add(&with_data_flag(datagram(&[message.clone()])), 10);
         counts.add(&datagram(&acknack(1, 7)), 11);
-        counts.add(&datagram(&acknack(1, 9)), 12); // to somebody else's writer
+        counts.add(&datagram(&acknack(1, 9)), 12); // to another writer
         counts.add(&with_data_flag(datagram(&[of_graph(data(0x03, 2))])), 13);
-        message.1[16] = 2; // the next
+        message.body[16] = 2; // the next
         counts.add(
             &with_data_flag(datagram(&[message, of_graph(heartbeat(0x03))])),
             14,
@@ -605,10 +637,10 @@ mod tests {
     }
 
     #[test]
-    fn encrypted_packets_before_the_first_whole_message_are_no_message() {
+    fn encrypted_packets_before_the_first_complete_message_are_ignored() {
         let mut counts = Counts::of_messages(2000);
-        let large = datagram(&[(0x30, vec![0; 1100])]);
-        let small = datagram(&[(0x30, vec![0; 60])]);
+        let large = datagram(&[secure(1100)]);
+        let small = datagram(&[secure(60)]);
         let handshake = [(&large, 1), (&small, 2), (&large, 50), (&small, 51)];
         let messages = [(&large, 100), (&small, 101), (&large, 102), (&large, 130)];
         for (datagram, ms) in handshake.iter().chain(&messages) {
@@ -622,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_ends_its_message_alone() {
+    fn an_unreadable_submessage_ends_only_its_own_message() {
         let mut counts = Counts::default();
         let whole = with_data_flag(datagram(&[data(0x03, 1), heartbeat(0x03)]));
         for length in 20..whole.payload.len() {

@@ -1,4 +1,4 @@
-//! A thread that hears every IPv4 packet a device receives, until it is told to stop.
+//! Packet capture: a thread that receives every IPv4 packet of a device.
 
 use std::fs;
 use std::io::{ErrorKind, IoSliceMut};
@@ -17,16 +17,16 @@ use nix::sys::socket::{
 };
 
 use super::count::Counts;
-use super::frame::{Reassembly, Taken};
+use super::frame::{FrameOutcome, Reassembly};
 use super::pcap::PcapWriter;
 
-/// What the kernel may keep for us; at full speed some 100 ms of loopback.
+/// Receive buffer: about 100 ms of loopback at full speed.
 const BUFFER_BYTES: usize = 256 << 20;
 const FRAME_BYTES_MAX: usize = 1 << 17;
-/// How long packets take at most from the device to the socket.
+/// Maximum time of a packet from the device to the socket.
 const DRAIN_MS: u16 = 20;
 
-/// A capture that runs.
+/// A running capture.
 #[derive(Debug)]
 pub struct Capture {
     device: String,
@@ -35,23 +35,23 @@ pub struct Capture {
     thread: Option<JoinHandle<Result<Counts>>>,
 }
 
-/// What was heard.
+/// Result of a capture.
 #[derive(Debug)]
-pub struct Heard {
-    /// What the packets were.
+pub struct CaptureResult {
+    /// Packet counters.
     pub counts: Counts,
-    /// Packets that the device received meanwhile and the capture did not hear: the
-    /// kernel's buffer was full, or they were no IPv4.
+    /// Packets of the device that the capture did not receive: the kernel's buffer
+    /// was full, or they were not IPv4.
     pub missed: u64,
 }
 
 impl Capture {
-    /// Begins to hear `device`; packets also go to `file` if there is one. Followed are
-    /// writers with messages of `message_bytes_min` serialized bytes and more.
+    /// Starts a capture on `device`, and writes packets to `file` if given. Writers
+    /// with messages of at least `message_bytes_min` serialized bytes are followed.
     ///
     /// # Errors
-    /// No such device, no right to open packet sockets (CAP_NET_RAW), or the file cannot
-    /// be made.
+    /// Unknown device, no permission for packet sockets (CAP_NET_RAW), or the file
+    /// cannot be created.
     pub fn start(device: &str, file: Option<&Path>, message_bytes_min: u64) -> Result<Self> {
         let socket = open(device)?;
         let pcap = file
@@ -66,7 +66,7 @@ impl Capture {
             .name("capture".into())
             .spawn(move || {
                 let counts = Counts::of_messages(message_bytes_min);
-                hear(&socket, pcap, counts, &stopped)
+                capture_packets(&socket, pcap, counts, &stopped)
             })
             .context("start a thread")?;
         Ok(Self {
@@ -77,18 +77,18 @@ impl Capture {
         })
     }
 
-    /// Ends it once nothing more waits to be heard.
+    /// Ends the capture once no packet is pending.
     ///
     /// # Errors
-    /// Reading packets or writing the file failed meanwhile.
-    pub fn stop(mut self) -> Result<Heard> {
+    /// Receiving packets or writing the file failed.
+    pub fn stop(mut self) -> Result<CaptureResult> {
         self.stop.store(true, Ordering::Release);
         let thread = self.thread.take().context("it runs until it is stopped")?;
         let counts = thread
             .join()
             .map_err(|_| anyhow!("the capture panicked"))??;
         let received = received(&self.device)?.saturating_sub(self.received_before);
-        Ok(Heard {
+        Ok(CaptureResult {
             missed: received.saturating_sub(counts.packets()),
             counts,
         })
@@ -101,8 +101,8 @@ impl Drop for Capture {
     }
 }
 
-/// A socket that hears incoming IPv4. With all protocols it would hear what goes out,
-/// too: loopback's packets twice.
+/// A socket for incoming IPv4. With all protocols it would also receive outgoing
+/// packets, and loopback's twice.
 fn open(device: &str) -> Result<OwnedFd> {
     let address = getifaddrs()?
         .filter(|each| each.interface_name == device)
@@ -121,7 +121,7 @@ fn open(device: &str) -> Result<OwnedFd> {
         ),
         Err(error) => return Err(error).context("open a packet socket"),
     };
-    // Forcing needs more rights than capturing; as much as is allowed will do.
+    // Forcing the size needs more privileges than capturing.
     if setsockopt(&end, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
         let _ = setsockopt(&end, sockopt::RcvBuf, &BUFFER_BYTES);
     }
@@ -131,7 +131,7 @@ fn open(device: &str) -> Result<OwnedFd> {
     Ok(end)
 }
 
-/// Packets that the device has received since it is there.
+/// Packets that the device has received since its creation.
 fn received(device: &str) -> Result<u64> {
     let path = format!("/sys/class/net/{device}/statistics/rx_packets");
     let text = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
@@ -140,8 +140,8 @@ fn received(device: &str) -> Result<u64> {
         .with_context(|| format!("{path}: {text}"))
 }
 
-/// The thread: until it is stopped and nothing waits any more.
-fn hear(
+/// The capture loop: until it is stopped and no packet is pending.
+fn capture_packets(
     socket: &OwnedFd,
     mut pcap: Option<PcapWriter>,
     mut counts: Counts,
@@ -151,9 +151,9 @@ fn hear(
     let mut buffer = vec![0; FRAME_BYTES_MAX];
     loop {
         let was_stopped = stop.load(Ordering::Acquire);
-        let mut heard = false;
+        let mut received_any = false;
         while let Some((length, time_ns)) = receive(socket, &mut buffer)? {
-            heard = true;
+            received_any = true;
             let frame = buffer
                 .get(..length.min(FRAME_BYTES_MAX))
                 .unwrap_or_default();
@@ -162,12 +162,12 @@ fn hear(
                     .context("write the pcap file")?;
             }
             match reassembly.handle(frame) {
-                Taken::Datagram(datagram) => counts.add(&datagram, time_ns),
-                Taken::Part => {}
-                Taken::Other => counts.add_foreign(1, length as u64),
+                FrameOutcome::Datagram(datagram) => counts.add(&datagram, time_ns),
+                FrameOutcome::Part => {}
+                FrameOutcome::Other => counts.add_foreign(1, length as u64),
             }
         }
-        if was_stopped && !heard {
+        if was_stopped && !received_any {
             break;
         }
         let mut wait = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
@@ -183,7 +183,8 @@ fn hear(
     Ok(counts)
 }
 
-/// One frame: its whole length, and when the kernel saw it. `None` when none waits.
+/// Receives a frame: its full length and the kernel's timestamp. `None` if none is
+/// pending.
 fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Option<(usize, i64)>> {
     let mut space = nix::cmsg_space!(nix::sys::time::TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];

@@ -1,7 +1,7 @@
-//! Ethernet, IPv4 and UDP taken apart; IP fragments put together again.
+//! Decoder of Ethernet, IPv4 and UDP with IP fragment reassembly.
 //!
-//! What is cut short or contradicts itself gives nothing, and is counted by whoever
-//! asks. At most 64 datagrams are incomplete at a time: then the oldest goes.
+//! Truncated or inconsistent packets give nothing. At most 64 datagrams are
+//! incomplete at a time; then the oldest is dropped.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,69 +9,69 @@ const ETHERNET_BYTES: usize = 14;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const PROTOCOL_UDP: u8 = 17;
 const INCOMPLETE_MAX: usize = 64;
-/// The largest datagram of IPv4.
+/// Maximum IPv4 datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A UDP datagram, and what it took to carry it.
+/// A UDP datagram and its IP packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// From where.
+    /// Source address.
     pub source: SocketAddrV4,
-    /// To where.
+    /// Destination address.
     pub destination: SocketAddrV4,
-    /// IP packets it came in: one, or its fragments.
+    /// Number of IP packets: one, or its fragments.
     pub packets: u64,
-    /// Bytes of those, from the IP header on.
+    /// Bytes of these packets from the IP header on.
     pub bytes: u64,
-    /// What it carries.
+    /// UDP payload.
     pub payload: Vec<u8>,
 }
 
-/// What became of a frame.
+/// Result of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// It completes a datagram.
+pub enum FrameOutcome {
+    /// The frame completes a datagram.
     Datagram(Datagram),
-    /// It is a part of one.
+    /// The frame is a part of a datagram.
     Part,
-    /// It is no UDP over IPv4, or broken.
+    /// The frame is not UDP over IPv4, or is broken.
     Other,
 }
 
-/// What tells one datagram's fragments from others': RFC 791, 3.2.
+/// Identifies the fragments of a datagram (RFC 791, 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Key {
+struct FragmentKey {
     source: Ipv4Addr,
     destination: Ipv4Addr,
     identification: u16,
 }
 
-/// A datagram of which some is there.
+/// An incomplete datagram.
 #[derive(Debug)]
-struct Incomplete {
-    key: Key,
+struct IncompleteDatagram {
+    key: FragmentKey,
     packets: u64,
     bytes: u64,
-    /// What is known of its length, once the last fragment came.
+    /// Its length, once the last fragment came.
     length: Option<usize>,
     received: usize,
     data: Vec<u8>,
 }
 
-/// Puts fragments together.
+/// IP fragment reassembly.
 #[derive(Debug, Default)]
 pub struct Reassembly {
-    incomplete: Vec<Incomplete>,
+    incomplete: Vec<IncompleteDatagram>,
     dropped_packets: u64,
 }
 
 impl Reassembly {
-    /// Takes in one Ethernet frame.
-    pub fn handle(&mut self, frame: &[u8]) -> Taken {
-        self.take(frame).unwrap_or(Taken::Other)
+    /// Handles an Ethernet frame.
+    pub fn handle(&mut self, frame: &[u8]) -> FrameOutcome {
+        self.take(frame).unwrap_or(FrameOutcome::Other)
     }
 
-    fn take(&mut self, frame: &[u8]) -> Option<Taken> {
+    fn take(&mut self, frame: &[u8]) -> Option<FrameOutcome> {
         if frame.get(12..ETHERNET_BYTES)? != ETHERTYPE_IPV4 {
             return None;
         }
@@ -85,25 +85,26 @@ impl Reassembly {
             return None;
         }
         let data = packet.get(header_bytes..total)?;
-        let key = Key {
+        let key = FragmentKey {
             source: address(12)?,
             destination: address(16)?,
             identification: number(4)?,
         };
         let (more, offset) = (flags & 0x2000 != 0, usize::from(flags & 0x1fff) * 8);
         if !more && offset == 0 {
-            return datagram(key, 1, total as u64, data).map(Taken::Datagram);
+            return datagram(key, 1, total as u64, data).map(FrameOutcome::Datagram);
         }
-        self.add(key, (offset, more), total as u64, data)
+        self.add(key, offset, more, total as u64, data)
     }
 
     fn add(
         &mut self,
-        key: Key,
-        (offset, more): (usize, bool),
+        key: FragmentKey,
+        offset: usize,
+        more: bool,
         bytes: u64,
         data: &[u8],
-    ) -> Option<Taken> {
+    ) -> Option<FrameOutcome> {
         let end = offset + data.len();
         if end > DATAGRAM_BYTES_MAX {
             return None;
@@ -114,7 +115,7 @@ impl Reassembly {
                 if self.incomplete.len() == INCOMPLETE_MAX {
                     self.dropped_packets += self.incomplete.remove(0).packets;
                 }
-                self.incomplete.push(Incomplete {
+                self.incomplete.push(IncompleteDatagram {
                     key,
                     packets: 0,
                     bytes: 0,
@@ -128,7 +129,7 @@ impl Reassembly {
         let one = self.incomplete.get_mut(at)?;
         one.packets += 1;
         one.bytes += bytes;
-        // Devices of one host neither repeat nor overlap fragments.
+        // Devices of one host neither duplicate nor overlap fragments.
         one.received += data.len();
         if one.data.len() < end {
             one.data.resize(end, 0);
@@ -138,20 +139,20 @@ impl Reassembly {
             one.length = Some(end);
         }
         if one.length != Some(one.received) {
-            return Some(Taken::Part);
+            return Some(FrameOutcome::Part);
         }
         let whole = self.incomplete.remove(at);
-        datagram(key, whole.packets, whole.bytes, &whole.data).map(Taken::Datagram)
+        datagram(key, whole.packets, whole.bytes, &whole.data).map(FrameOutcome::Datagram)
     }
 
-    /// Packets of datagrams that never were complete.
+    /// Packets of datagrams that were never completed.
     pub fn incomplete_packets(&self) -> u64 {
         let waiting = self.incomplete.iter().map(|one| one.packets);
         self.dropped_packets + waiting.sum::<u64>()
     }
 }
 
-fn datagram(key: Key, packets: u64, bytes: u64, data: &[u8]) -> Option<Datagram> {
+fn datagram(key: FragmentKey, packets: u64, bytes: u64, data: &[u8]) -> Option<Datagram> {
     let port = |at: usize| Some(u16::from_be_bytes(*data.get(at..at + 2)?.first_chunk()?));
     let length = usize::from(port(4)?);
     Some(Datagram {
@@ -167,7 +168,7 @@ fn datagram(key: Key, packets: u64, bytes: u64, data: &[u8]) -> Option<Datagram>
 pub(super) mod tests {
     use super::*;
 
-    /// An Ethernet frame with (a part of) a datagram of `payload`.
+    /// Ethernet frames of a datagram with `payload`, fragmented at `mtu`.
     pub(in super::super) fn frames(payload: &[u8], mtu: usize) -> Vec<Vec<u8>> {
         let mut datagram = Vec::new();
         datagram.extend(7411_u16.to_be_bytes());
@@ -202,9 +203,9 @@ pub(super) mod tests {
             let mut reassembly = Reassembly::default();
             let (last, rest) = parts.split_last().expect("some");
             for part in rest {
-                assert_eq!(reassembly.handle(part), Taken::Part, "turn {turn}");
+                assert_eq!(reassembly.handle(part), FrameOutcome::Part, "turn {turn}");
             }
-            let Taken::Datagram(whole) = reassembly.handle(last) else {
+            let FrameOutcome::Datagram(whole) = reassembly.handle(last) else {
                 panic!("incomplete");
             };
             assert_eq!((whole.packets, whole.bytes), (4, 5000 + 8 + 4 * 20));
@@ -216,21 +217,24 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_gives_nothing_and_incomplete_ones_are_few() {
+    fn truncated_datagrams_yield_nothing_and_incomplete_ones_are_bounded() {
         let mut reassembly = Reassembly::default();
         let frame = frames(b"RTPS", 1500).remove(0);
         for length in 0..frame.len() {
             assert_eq!(
                 reassembly.handle(&frame[..length]),
-                Taken::Other,
+                FrameOutcome::Other,
                 "{length}"
             );
         }
-        assert!(matches!(reassembly.handle(&frame), Taken::Datagram(_)));
+        assert!(matches!(
+            reassembly.handle(&frame),
+            FrameOutcome::Datagram(_)
+        ));
         for number in 0..100_u16 {
             let mut part = frames(&[1; 3000], 1500).remove(0);
             part[18..20].copy_from_slice(&number.to_be_bytes());
-            assert_eq!(reassembly.handle(&part), Taken::Part);
+            assert_eq!(reassembly.handle(&part), FrameOutcome::Part);
         }
         assert_eq!(reassembly.incomplete.len(), INCOMPLETE_MAX);
         assert_eq!(reassembly.incomplete_packets(), 100);

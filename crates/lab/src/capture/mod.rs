@@ -1,20 +1,19 @@
-//! Packets counted on a network device, and what RTPS they carry.
+//! Packet capture on a network device with RTPS statistics.
 //!
-//! `device` hears every IPv4 packet that a device receives, stamped by the kernel;
-//! `frame` takes Ethernet, IPv4 (fragments put together again) and UDP apart; `count`
-//! reads the RTPS submessages with our own decoder and keeps what came: by kind, users'
-//! topics apart from discovery, and each message's first and last packet. `pcap` writes
-//! what was heard as a file for other tools.
+//! `device` receives every IPv4 packet of a device with kernel timestamps. `frame`
+//! decodes Ethernet, IPv4 with reassembly, and UDP. `count` decodes RTPS
+//! submessages and counts them by kind and traffic class. `pcap` writes the packets
+//! to a file for other tools.
 //!
-//! On loopback each packet is received once, so it is counted once. Needs CAP_NET_RAW,
-//! which a private network namespace gives.
+//! On loopback each packet is received once, so it counts once. Needs CAP_NET_RAW,
+//! which a private network namespace grants.
 
 mod count;
 mod device;
 mod frame;
 mod pcap;
 
-pub use count::{Counts, Kind, Message, Side, Tally};
-pub use device::{Capture, Heard};
-pub use frame::{Datagram, Reassembly, Taken};
+pub use count::{CapturedMessage, Counts, PacketTally, SubmessageKind, TrafficClass};
+pub use device::{Capture, CaptureResult};
+pub use frame::{Datagram, FrameOutcome, Reassembly};
 pub use pcap::PcapWriter;

@@ -1,4 +1,4 @@
-//! Packets as a file that tcpdump, tshark and Wireshark read: pcap with nanoseconds
+//! Writer of pcap files for tcpdump, tshark and Wireshark: nanosecond timestamps
 //! (magic 0xa1b23c4d), link type Ethernet.
 
 use std::fs::File;
@@ -9,17 +9,17 @@ const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const LINKTYPE_ETHERNET: u32 = 1;
 const FRAME_BYTES_MAX: u32 = 262_144;
 
-/// Writes one file.
+/// A pcap file that is written.
 #[derive(Debug)]
 pub struct PcapWriter {
     file: BufWriter<File>,
 }
 
 impl PcapWriter {
-    /// Begins a file; one that is there is replaced.
+    /// Creates or replaces a file.
     ///
     /// # Errors
-    /// The system's.
+    /// The file cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = BufWriter::new(File::create(path)?);
         let words = [
@@ -36,10 +36,10 @@ impl PcapWriter {
         Ok(Self { file })
     }
 
-    /// Adds a frame that was seen at `time_ns` since 1970, of `length` bytes.
+    /// Adds a frame of `length` bytes, received at `time_ns` since 1970.
     ///
     /// # Errors
-    /// The system's, as a full disk.
+    /// The disk is full.
     pub fn frame(&mut self, time_ns: i64, frame: &[u8], length: usize) -> io::Result<()> {
         let seconds = time_ns.div_euclid(1_000_000_000);
         let nanos = time_ns.rem_euclid(1_000_000_000);
@@ -56,10 +56,10 @@ impl PcapWriter {
         self.file.write_all(frame)
     }
 
-    /// Hands everything to the system.
+    /// Flushes the file.
     ///
     /// # Errors
-    /// The system's.
+    /// The disk is full.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()
     }

@@ -1,58 +1,59 @@
-//! F20: what QoS costs on the wire (Fernandez et al. 2020): large messages on loopback
-//! under five QoS cases, packets counted on the device.
+//! F20: cost of QoS on the wire (Fernandez et al. 2020): large messages over
+//! loopback with five QoS cases and packet capture.
 //!
-//! Other than in the paper, latency is also taken from the publish call to the callback,
-//! and shared memory, where a stack has it, is measured beside UDP: it sends no packets.
+//! Beyond the paper, latency is also measured from the publish call to the
+//! callback, and shared memory, which sends no packets, is measured beside UDP.
 
-use pteros_testbed::{Contestant, Failure};
+use pteros_testbed::{Implementation, MeasurementFailure};
 
-use crate::capture::{Capture, Counts, Heard, Kind, Side};
-use crate::exhibit::{self, Entry, Exhibit, Table, Tone};
+use crate::capture::{Capture, CaptureResult, Counts, SubmessageKind, TrafficClass};
 use crate::experiment::{
-    Better, Cell, Experiment, Extent, LATENCY, Measured, Metric, Paper, Published, Scope, Statistic,
+    Better, Configuration, Experiment, Extent, LATENCY, Measurement, Metric, Paper, Published,
+    Scope, Statistic,
 };
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem, Table, TableEntry, Tone};
 use crate::results::View;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "f20.1",
     paper: Paper::F20,
     title: "Packets, losses, latency and throughput by QoS",
-    shows: "tables II-XI",
-    asks: "What do reliability, history and durability cost in packets and in time, and is anything lost?",
+    reproduces: "tables II-XI",
+    question: "What do reliability, history and durability cost in packets and in time, and is anything lost?",
     metrics: &[
         LATENCY,
         SPAN,
         FRAGMENT,
         THROUGHPUT,
         OVERHEAD,
-        ANSWERS,
-        BESIDE,
+        PROTOCOL_SHARE,
+        PROTOCOL_PACKETS,
         PACKETS,
         DATA_PACKETS,
     ],
-    cells,
+    configurations,
     run,
     published: PUBLISHED,
-    exhibits,
+    report_items,
 };
 
-const SPAN: Metric = figure("span", "us", Better::Lower);
-/// Of the paper, told but not judged, as the two percentages below: stacks cut a message of
-/// 250 kB into 4 to 19 packets, so what there is per packet compares nothing.
-const FRAGMENT: Metric = figure("fragment", "us", Better::Neither);
-const THROUGHPUT: Metric = figure("throughput", "Gbit/s", Better::Higher);
-const OVERHEAD: Metric = figure("overhead", "%", Better::Neither);
-/// Overhead without discovery: heartbeats, acknowledgements and their like.
-const ANSWERS: Metric = figure("protocol", "%", Better::Neither);
-/// What is judged in their place: those packets for each message.
-const BESIDE: Metric = figure("protocol packets", "per message", Better::Lower);
-const PACKETS: Metric = figure("packets", "", Better::Neither);
-const DATA_PACKETS: Metric = figure("data packets", "", Better::Neither);
+const SPAN: Metric = metric("span", "us", Better::Lower);
+/// From the paper, for information as the two percentages below. Stacks split a
+/// message of 250 kB into 4 to 19 packets, so values per packet are not comparable.
+const FRAGMENT: Metric = metric("fragment", "us", Better::Neither);
+const THROUGHPUT: Metric = metric("throughput", "Gbit/s", Better::Higher);
+const OVERHEAD: Metric = metric("overhead", "%", Better::Neither);
+/// Overhead without discovery: heartbeats, ACKNACKs and other protocol packets.
+const PROTOCOL_SHARE: Metric = metric("protocol", "%", Better::Neither);
+/// Compared instead: protocol packets per message.
+const PROTOCOL_PACKETS: Metric = metric("protocol packets", "per message", Better::Lower);
+const PACKETS: Metric = metric("packets", "", Better::Neither);
+const DATA_PACKETS: Metric = metric("data packets", "", Better::Neither);
 
-const fn figure(name: &'static str, unit: &'static str, better: Better) -> Metric {
+const fn metric(name: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric {
         name,
         unit,
@@ -61,7 +62,7 @@ const fn figure(name: &'static str, unit: &'static str, better: Better) -> Metri
     }
 }
 
-/// The paper's letters: depth (none is KEEP_ALL), reliable, transient local.
+/// The letters of the paper: depth (none is KEEP_ALL), reliable, transient local.
 const CASES: [(&str, Option<u64>, bool, bool); 5] = [
     ("a", Some(5), false, false),
     ("b", None, false, true),
@@ -70,13 +71,13 @@ const CASES: [(&str, Option<u64>, bool, bool); 5] = [
     ("e", None, true, true),
 ];
 
-/// Packets that the capture may miss before what it counted is not shown, in thousandths.
+/// Packets per thousand that the capture may miss before its result is dropped.
 const MISSED_PER_MILLE_MAX: u64 = 5;
 
-/// A line of the paper's tables: latency from packet to packet, throughput, overhead,
-/// messages lost of 1000, for ROS 2 Crystal over FastRTPS.
+/// A line of the paper's tables for ROS 2 Crystal over FastRTPS: latency from
+/// packet to packet, throughput, overhead, messages lost of 1000.
 macro_rules! printed {
-    ($security:literal, $qos:literal, $size:literal, $value:literal, $place:literal) => {
+    ($security:literal, $qos:literal, $size:literal, $value:literal, $source:literal) => {
         Published {
             case: &[
                 ("security", $security),
@@ -84,9 +85,9 @@ macro_rules! printed {
                 ("qos", $qos),
                 ("size", $size),
             ],
-            who: "FastRTPS",
+            implementation: "FastRTPS",
             value: $value,
-            place: $place,
+            source: $source,
         }
     };
 }
@@ -141,7 +142,7 @@ fn sizes(extent: Extent) -> &'static [u64] {
     match extent {
         Extent::Smoke => &[250_000],
         Extent::Quick => &[250_000, 4_000_000],
-        // 0.25 MB in the paper is four fragments of 64 KiB, so MB are millions.
+        // 0.25 MB are four fragments of 64 KiB in the paper, so MB are millions.
         Extent::Full => &[250_000, 500_000, 1_000_000, 2_000_000, 4_000_000],
     }
 }
@@ -156,7 +157,7 @@ fn flow(qos: &str, size: u64, extent: Extent) -> Flow {
         size,
         count: extent.choose(5, 15, 1000),
         warmup: 0,
-        // 80 MB/s at most, which each of the stacks can carry.
+        // At most 80 MB/s, which every stack can carry.
         rate: if size > 1_000_000 { 20 } else { 50 },
         is_reliable,
         is_transient_local,
@@ -165,39 +166,40 @@ fn flow(qos: &str, size: u64, extent: Extent) -> Flow {
         subscribers: 1,
         waits_for_match: true,
         is_real_time: false,
-        is_lent: false,
+        is_loaned: false,
     }
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    let mut add = |security: &str, transport: &str, qos: &str, size: u64, contestant, seconds| {
-        let case = vec![
-            ("security", security.to_owned()),
-            ("transport", transport.to_owned()),
-            ("qos", qos.to_owned()),
-            ("size", size.to_string()),
-        ];
-        cells.push(Cell {
-            case,
-            contestant,
-            seconds,
-        });
-    };
+fn configurations(scope: &Scope) -> Vec<Configuration> {
+    let mut configurations = Vec::new();
+    let mut add =
+        |security: &str, transport: &str, qos: &str, size: u64, implementation, seconds| {
+            let case = vec![
+                ("security", security.to_owned()),
+                ("transport", transport.to_owned()),
+                ("qos", qos.to_owned()),
+                ("size", size.to_string()),
+            ];
+            configurations.push(Configuration {
+                case,
+                implementation,
+                seconds,
+            });
+        };
     let transports: [(&str, &[&'static str]); 2] = [
         ("udp", &["pteros", "cyclone", "fastdds"]),
         ("shared memory", &["pteros", "fastdds"]),
     ];
-    for (transport, contestants) in transports {
+    for (transport, implementations) in transports {
         for (qos, ..) in CASES {
             let is_wire = transport == "udp";
-            // Without packets the cases differ little.
+            // Without packets the cases hardly differ.
             let is_left_out = !is_wire && scope.extent != Extent::Full && qos != "e";
             for size in sizes(scope.extent) {
                 let seconds = flow(qos, *size, scope.extent).seconds();
-                for contestant in scope.among(contestants) {
+                for implementation in scope.among(implementations) {
                     if !is_left_out {
-                        add("plain", transport, qos, *size, contestant, seconds);
+                        add("plain", transport, qos, *size, implementation, seconds);
                     }
                 }
             }
@@ -207,87 +209,93 @@ fn cells(scope: &Scope) -> Vec<Cell> {
         let is_left_out = scope.extent == Extent::Quick && !["a", "e"].contains(&qos);
         for size in sizes(scope.extent) {
             let seconds = flow(qos, *size, scope.extent).seconds() + 0.5;
-            for contestant in scope.among(&["pteros", "cyclone", "fastdds"]) {
+            for implementation in scope.among(&["pteros", "cyclone", "fastdds"]) {
                 if !is_left_out {
-                    add("secured", "udp", qos, *size, contestant, seconds);
+                    add("secured", "udp", qos, *size, implementation, seconds);
                 }
             }
         }
     }
-    cells
+    configurations
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let is_wire = cell.get("transport") == "udp";
-    let is_secured = cell.get("security") == "secured";
-    let mut who = by_transport(lab.contestant(cell.contestant)?, is_wire);
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let is_wire = configuration.get("transport") == "udp";
+    let is_secured = configuration.get("security") == "secured";
+    let mut implementation =
+        by_transport(lab.implementation(configuration.implementation)?, is_wire);
     if is_secured {
-        who = lab.secured(&who)?;
+        implementation = lab.secured(&implementation)?;
     }
-    let flow = flow(cell.get("qos"), cell.number("size"), lab.extent);
-    // Half, since stacks do not count the same bytes; what nodes tell of themselves is far less.
+    let flow = flow(
+        configuration.get("qos"),
+        configuration.number("size"),
+        lab.extent,
+    );
+    // Half the size, because stacks count different bytes. Announcements are much
+    // smaller.
     let capture = Capture::start("lo", None, flow.size / 2);
-    let capture = capture.map_err(|error| Failure::Unsupported(format!("{error:#}")))?;
-    let flowed = flow::run(lab, &who, &flow)?;
+    let capture = capture.map_err(|error| MeasurementFailure::Unsupported(format!("{error:#}")))?;
+    let flowed = flow::run(lab, &implementation, &flow)?;
     let mut measured = flowed.measured(&flow);
     add_packets(&mut measured, &capture.stop()?, flow.count);
     Ok(measured)
 }
 
-/// The contestant with packets or with shared memory, whatever its default is.
-fn by_transport(who: &Contestant, is_wire: bool) -> Contestant {
-    let mut who = who.clone();
-    let off = match who.stack {
+/// The implementation with UDP or with shared memory, whatever its default is.
+fn by_transport(implementation: &Implementation, is_wire: bool) -> Implementation {
+    let mut implementation = implementation.clone();
+    let off = match implementation.stack {
         "pteros" => Some(("PTEROS_SHARED_MEMORY", "off")),
         "fastdds" => Some(("HOST_UDP", "on")),
         _ => None,
     };
     if let (true, Some((name, value))) = (is_wire, off) {
-        who.environment.push((name, value.to_owned()));
+        implementation.environment.push((name, value.to_owned()));
     }
-    who
+    implementation
 }
 
-/// What the packets tell, by the paper's definitions (IV-A).
-fn add_packets(measured: &mut Measured, heard: &Heard, messages: u64) {
-    let Heard { counts, missed } = heard;
+/// Metrics of the packets as the paper defines them (IV-A).
+fn add_packets(measured: &mut Measurement, results: &CaptureResult, messages: u64) {
+    let CaptureResult { counts, missed } = results;
     if *missed > 0 {
         measured
             .notes
-            .push(format!("{missed} packets were not heard by the capture"));
+            .push(format!("the capture missed {missed} packets"));
     }
     if *missed * 1000 > counts.packets() * MISSED_PER_MILLE_MAX {
         return;
     }
     measured
-        .figures
+        .values
         .push((PACKETS.name, counts.packets_between() as f64));
     measured
-        .figures
+        .values
         .push((DATA_PACKETS.name, counts.user_data.count as f64));
     measured
-        .figures
+        .values
         .push((OVERHEAD.name, counts.overhead_percent()));
     let (data, other) = (counts.user_data.count, counts.user_other.count);
     let beside = other as f64 / messages.max(1) as f64;
-    measured.figures.push((BESIDE.name, beside));
-    // Discovery cannot be told from answers where all is encrypted.
-    if counts.of(Kind::Secure, Side::None) == 0 {
+    measured.values.push((PROTOCOL_PACKETS.name, beside));
+    // With encryption discovery and protocol packets cannot be distinguished.
+    if counts.of(SubmessageKind::Secure, TrafficClass::None) == 0 {
         let answers = other as f64 / (data + other).max(1) as f64 * 100.0;
-        measured.figures.push((ANSWERS.name, answers));
+        measured.values.push((PROTOCOL_SHARE.name, answers));
     }
     let Some((span, fragment, throughput)) = times(counts) else {
         return;
     };
-    measured.figures.push((SPAN.name, span));
-    measured.figures.push((FRAGMENT.name, fragment));
-    measured.figures.push((THROUGHPUT.name, throughput));
+    measured.values.push((SPAN.name, span));
+    measured.values.push((FRAGMENT.name, fragment));
+    measured.values.push((THROUGHPUT.name, throughput));
 }
 
-/// Means over messages of several packets: from the first packet to the last, from
-/// packet to packet, both in microseconds, and Gbit/s.
+/// Means over messages of several packets: microseconds from the first to the last
+/// packet, microseconds from packet to packet, and Gbit/s.
 fn times(counts: &Counts) -> Option<(f64, f64, f64)> {
-    // The one is empty where the other is not.
+    // One of the two is empty.
     let messages = counts.messages().chain(counts.bursts());
     let spans = messages.filter(|m| m.packets > 1 && m.last_ns > m.first_ns);
     let spans: Vec<(f64, f64, f64)> = spans
@@ -302,10 +310,10 @@ fn times(counts: &Counts) -> Option<(f64, f64, f64)> {
     (!spans.is_empty()).then(|| (mean(|s| s.0), mean(|s| s.1), mean(|s| s.2)))
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     let mut all = Vec::new();
-    for metric in [&LATENCY, &SPAN, &THROUGHPUT, &BESIDE] {
-        all.push(Exhibit::Table(exhibit::comparison(view, metric)));
+    for metric in [&LATENCY, &SPAN, &THROUGHPUT, &PROTOCOL_PACKETS] {
+        all.push(ReportItem::Table(report_items::comparison(view, metric)));
     }
     all.extend(
         sizes_of(view)
@@ -315,7 +323,7 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
                 tables.map(|(security, number)| packets(view, &size, security, number))
             })
             .filter(|table| !table.rows.is_empty())
-            .map(Exhibit::Table),
+            .map(ReportItem::Table),
     );
     for transport in view.values("transport") {
         let title =
@@ -325,7 +333,7 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
             ("qos", "e"),
             ("security", "plain"),
         ];
-        all.push(exhibit::lines(view, title, "size", &LATENCY, |c| {
+        all.push(report_items::lines(view, title, "size", &LATENCY, |c| {
             c.is(&wanted)
         }));
     }
@@ -339,8 +347,8 @@ fn sizes_of(view: &View) -> Vec<String> {
         .collect()
 }
 
-/// As tables II, III and their like: a row for each case and stack, with the change
-/// against its own case 1a.
+/// As tables II, III and similar: a row per case and stack, with the change against
+/// the stack's own case 1a.
 fn packets(view: &View, size: &str, security: &str, number: u8) -> Table {
     let columns = [
         "case",
@@ -360,7 +368,7 @@ fn packets(view: &View, size: &str, security: &str, number: u8) -> Table {
     ];
     let mut rows = Vec::new();
     for (qos, ..) in CASES {
-        let is_of = |c: &&crate::results::CellResult, qos: &str, security: &str| {
+        let is_of = |c: &&crate::results::ConfigurationResult, qos: &str, security: &str| {
             c.is(&[
                 ("transport", "udp"),
                 ("security", security),
@@ -368,35 +376,44 @@ fn packets(view: &View, size: &str, security: &str, number: u8) -> Table {
                 ("size", size),
             ])
         };
-        for cell in view.cells.iter().filter(|c| is_of(c, qos, security)) {
-            let base = view
-                .cells
-                .iter()
-                .find(|c| is_of(c, "a", "plain") && c.contestant == cell.contestant);
-            let lost = cell.delivery.map(|d| d.lost());
+        for configuration in view
+            .configurations
+            .iter()
+            .filter(|c| is_of(c, qos, security))
+        {
+            let base = view.configurations.iter().find(|c| {
+                is_of(c, "a", "plain") && c.implementation == configuration.implementation
+            });
+            let lost = configuration.delivery.map(|d| d.lost());
             let mut row = vec![
-                Entry::plain(format!("{number}{qos}")),
-                Entry::plain(cell.contestant.clone()),
+                TableEntry::plain(format!("{number}{qos}")),
+                TableEntry::plain(configuration.implementation.clone()),
             ];
-            for metric in [&PACKETS, &DATA_PACKETS, &OVERHEAD, &ANSWERS, &BESIDE] {
-                row.push(exhibit_entry(cell, metric));
+            for metric in [
+                &PACKETS,
+                &DATA_PACKETS,
+                &OVERHEAD,
+                &PROTOCOL_SHARE,
+                &PROTOCOL_PACKETS,
+            ] {
+                row.push(value_entry(configuration, metric));
             }
             row.push(match lost {
-                None => Entry::toned("–", Tone::Faint),
-                Some(0) => Entry::plain("0"),
-                Some(lost) => Entry::toned(lost.to_string(), Tone::Bad),
+                None => TableEntry::with_tone("–", Tone::Faint),
+                Some(0) => TableEntry::plain("0"),
+                Some(lost) => TableEntry::with_tone(lost.to_string(), Tone::Bad),
             });
             for metric in [&FRAGMENT, &SPAN, &THROUGHPUT] {
-                row.push(exhibit_entry(cell, metric));
-                let own = cell.figures(metric.name).map(|f| f.median());
+                row.push(value_entry(configuration, metric));
+                let own = configuration.metric_values(metric.name).map(|f| f.median());
                 let first = base
-                    .and_then(|c| c.figures(metric.name))
+                    .and_then(|c| c.metric_values(metric.name))
                     .map(|f| f.median());
                 row.push(match (own, first) {
                     (Some(own), Some(first)) if (qos != "a" || number > 1) && first > 0.0 => {
-                        Entry::plain(format!("{:+.1}", (own - first) / first * 100.0))
+                        TableEntry::plain(format!("{:+.1}", (own - first) / first * 100.0))
                     }
-                    _ => Entry::toned("–", Tone::Faint),
+                    _ => TableEntry::with_tone("–", Tone::Faint),
                 });
             }
             rows.push(row);
@@ -405,24 +422,24 @@ fn packets(view: &View, size: &str, security: &str, number: u8) -> Table {
     Table {
         title: format!(
             "{} on loopback, {security}: packets",
-            exhibit::value_text("size", size)
+            report_items::value_text("size", size)
         ),
         columns: columns.iter().map(|name| (*name).to_owned()).collect(),
         rows,
-        note: "Packets are RTPS from the first to the last with a part of a message; overhead \
-               are those that carry none; protocol: of them heartbeats, acknowledgements and the like, to the end. Percentages and \
-               the time of a fragment compare no stacks, since they cut a message into 4 to 19 packets: judged are protocol packets \
+        note: "Packets are RTPS from the first to the last with a part of a message. Overhead \
+               are those without message data. Protocol packets are heartbeats, ACKNACKs and the like, to the end. Percentages and \
+               the time of a fragment do not compare stacks, because a message has 4 to 19 packets: compare the protocol packets \
                per message. Message: from its first packet to its last. \
-               Encrypted packets hide what they are: the first that make half a message are its beginning, from then on those of a \
-               kilobyte and more are taken for parts of messages, a pause of 8 ms for their end, and what is shorter for protocol. \
+               Encrypted packets hide their content: the first that make half a message are its beginning. From then on those of a \
+               kilobyte and more count as parts of messages, a pause of 8 ms ends a message, and shorter ones are protocol packets. \
                Changes are those against the stack's own case 1a."
             .into(),
     }
 }
 
-fn exhibit_entry(cell: &crate::results::CellResult, metric: &Metric) -> Entry {
-    match cell.figures(metric.name) {
-        Some(figures) => Entry::plain(exhibit::number(figures.median())),
-        None => Entry::toned("–", Tone::Faint),
+fn value_entry(configuration: &crate::results::ConfigurationResult, metric: &Metric) -> TableEntry {
+    match configuration.metric_values(metric.name) {
+        Some(values) => TableEntry::plain(report_items::number(values.median())),
+        None => TableEntry::with_tone("–", Tone::Faint),
     }
 }

@@ -1,4 +1,4 @@
-//! The experiments, a file each.
+//! All experiments, a file each.
 
 pub mod c23;
 pub mod f20;
@@ -7,7 +7,7 @@ pub mod m16;
 
 use crate::experiment::Experiment;
 
-/// All of them, in the order of the papers and of their figures.
+/// All experiments, in the order of the papers and of their figures.
 pub const ALL: &[&Experiment] = &[
     &m16::latency::EXPERIMENT,
     &m16::capability::EXPERIMENT,
@@ -30,7 +30,7 @@ pub const ALL: &[&Experiment] = &[
     &k21::reliability::EXPERIMENT,
 ];
 
-/// Every word that means some: `all`, papers, experiments.
+/// All words that select experiments: `all`, papers, experiments.
 pub fn names() -> Vec<String> {
     let mut names = vec!["all".to_owned()];
     for experiment in ALL {

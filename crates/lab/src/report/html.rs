@@ -1,15 +1,14 @@
-//! The report as one HTML file: nothing is fetched, it reads on a phone, and it is light
-//! or dark as its reader's system is. What a table's entry rests on is told when it
-//! is pointed at.
+//! Report as one HTML file. It fetches nothing, works on phones, and follows the
+//! reader's light or dark theme. Tooltips show what a table entry rests on.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
 use super::{Report, rerun, sentences, svg, warnings};
-use crate::exhibit::{Exhibit, Table, Tone, number};
+use crate::report_items::{ReportItem, Table, Tone, number};
 use crate::results::View;
 
-/// Characters of an entry that is no sentence: `12.3 (10 of 1000 lost)`.
+/// Maximum characters of a numeric entry, for example `12.3 (10 of 1000 lost)`.
 const NUMBER_MAX: usize = 28;
 
 const STYLE: &str = include_str!("style.css");
@@ -29,8 +28,8 @@ pub fn page(report: &Report) -> String {
                 header {
                     h1 { "Pteros lab" }
                     p {
-                        "Four papers on ROS 2, repeated against real peers in the same run. "
-                        "Published values come from other machines and are context; what counts is ours beside a peer's."
+                        "Four papers on ROS 2, reproduced beside other stacks in the same run."
+                        "Published values come from other machines and are context only. Compare Pteros with the other stacks."
                     }
                 }
                 main {
@@ -61,15 +60,15 @@ fn findings(report: &Report) -> Markup {
         section id="findings" {
             h2 { "Where Pteros is worse than a peer" }
             @if report.findings.is_empty() {
-                p { "In no cell, beyond noise." }
+                p { "In no configuration, beyond noise." }
             } @else {
                 div class="scroll" { table {
-                    thead { tr { th { "experiment" } th { "case" } th { "metric" } th class="num" { "Pteros" } th { "peer" } th class="num" { "its value" } th class="num" { "ratio" } } }
+                    thead { tr { th { "experiment" } th { "case" } th { "metric" } th class="num" { "Pteros" } th { "peer" } th class="num" { "peer value" } th class="num" { "ratio" } } }
                     tbody {
                         @for f in &report.findings {
                             tr {
                                 td { (f.experiment) }
-                                td { (f.words) }
+                                td { (f.label) }
                                 td { (f.metric) " (" (f.unit) ")" }
                                 td class="num" { (number(f.ours)) }
                                 td { (f.peer) }
@@ -80,8 +79,8 @@ fn findings(report: &Report) -> Markup {
                     }
                 } }
                 p class="faint" {
-                    "All repeats of ours lie on the worse side of all repeats of the peer's, and the medians are more than 5 % apart. "
-                    "Of equal contestants that happens by chance in one cell of twenty with 3 repeats, in one of 250 with 5."
+                    "All repeats of Pteros are worse than all repeats of the peer, and the medians differ by more than 5 %."
+                    "For equal implementations that happens by chance in one configuration of twenty with 3 repeats, in one of 250 with 5."
                 }
             }
         }
@@ -89,7 +88,10 @@ fn findings(report: &Report) -> Markup {
 }
 
 fn missing(report: &Report) -> Markup {
-    let (missing, denied) = (report.said("missing"), report.said("denied"));
+    let (missing, denied) = (
+        report.environment_texts("missing"),
+        report.environment_texts("denied"),
+    );
     html! {
         @if !(missing.is_empty() && denied.is_empty()) {
             section {
@@ -107,14 +109,14 @@ fn experiment(view: &View) -> Markup {
     html! {
         section id=(anchor(view)) {
             h2 { (experiment.id) " · " (experiment.title) }
-            p { (experiment.asks) }
-            p class="faint" { (experiment.paper.citation()) "; " (experiment.shows) ". " (view.extent.name()) " run." }
+            p { (experiment.question) }
+            p class="faint" { (experiment.paper.citation()) "; " (experiment.reproduces) ". " (view.extent.name()) " run." }
             @for warning in warnings(view) { p class="warning" { (warning) } }
             @for sentence in sentences(view) { p { (sentence) } }
-            @for exhibit in (experiment.exhibits)(view) {
-                @match exhibit {
-                    Exhibit::Table(shown) => (table(&shown)),
-                    Exhibit::Figure(figure) => @if let Some(drawn) = svg::draw(&figure) { (drawn) },
+            @for item in (experiment.report_items)(view) {
+                @match item {
+                    ReportItem::Table(shown) => (table(&shown)),
+                    ReportItem::Figure(figure) => @if let Some(drawn) = svg::draw(&figure) { (drawn) },
                 }
             }
             (notes(view))
@@ -129,10 +131,10 @@ fn experiment(view: &View) -> Markup {
 
 fn notes(view: &View) -> Markup {
     let mut all: Vec<String> = Vec::new();
-    for cell in &view.cells {
-        let failure = cell.failure.iter().map(|(_, why)| why);
-        for note in cell.notes.iter().chain(failure) {
-            let text = format!("{}: {note}", cell.contestant);
+    for configuration in &view.configurations {
+        let failure = configuration.failure.iter().map(|(_, why)| why);
+        for note in configuration.notes.iter().chain(failure) {
+            let text = format!("{}: {note}", configuration.implementation);
             if !all.contains(&text) {
                 all.push(text);
             }
@@ -171,7 +173,7 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-/// Numbers stand right, what the paper printed is read from the left and broken.
+/// CSS class: numbers are right-aligned, long texts left-aligned.
 fn class(index: usize, text: &str, tone: Tone) -> String {
     let is_long = text.chars().count() > NUMBER_MAX || text == "published";
     let align = match (index, is_long) {

@@ -1,4 +1,4 @@
-//! What a run says: a summary for the terminal, one HTML file for everybody else.
+//! Reports: a summary for the terminal, and one HTML file.
 
 mod html;
 mod svg;
@@ -13,27 +13,27 @@ use serde_json::{Value, json};
 use crate::experiment::{Better, Experiment};
 use crate::experiments;
 use crate::results::{Finding, OURS, View, findings};
-use crate::stats::{self, Verdict};
+use crate::stats::{self, Significance};
 use crate::store::Store;
 
-/// Everything that a run's folder holds.
+/// The contents of a run's folder.
 #[derive(Debug)]
 pub struct Report {
-    /// What was measured.
+    /// Results by experiment.
     pub views: Vec<View>,
-    /// Where ours is worse.
+    /// Configurations in which Pteros is worse.
     pub findings: Vec<Finding>,
-    /// The machine, versions, what is missing.
+    /// Machine, versions, missing implementations.
     pub environment: Value,
-    /// The folder's name as given.
+    /// Name of the folder as given.
     pub folder: String,
 }
 
 impl Report {
-    /// Reads a run's folder.
+    /// Reads the folder of a run.
     ///
     /// # Errors
-    /// Files that cannot be read, or nothing measured there.
+    /// A file cannot be read, or there are no results.
     pub fn load(store: &Store) -> Result<Self> {
         let mut views = Vec::new();
         for experiment in experiments::ALL {
@@ -57,7 +57,7 @@ impl Report {
     /// Writes `results.json` and `report.html`.
     ///
     /// # Errors
-    /// The system's, with the file.
+    /// A file cannot be written.
     pub fn write(&self, store: &Store) -> Result<()> {
         let results: Vec<Value> = self.views.iter().map(View::json).collect();
         let text = json!({ "format": 1, "experiments": results, "findings": self.findings_json() });
@@ -76,56 +76,62 @@ impl Report {
     }
 
     /// Texts under a key of the environment.
-    pub fn said(&self, key: &str) -> Vec<String> {
+    pub fn environment_texts(&self, key: &str) -> Vec<String> {
         let list = self.environment[key].as_array();
         let texts = list.into_iter().flatten().filter_map(Value::as_str);
         texts.map(str::to_owned).collect()
     }
 }
 
-/// A sentence about what was found, for each other contestant, and about losses.
+/// A sentence per other implementation, and one about losses.
 pub fn sentences(view: &View) -> Vec<String> {
     let metric = view.metric();
     let mut all = Vec::new();
     let is_compared = metric.better != Better::Neither;
     for other in view
-        .contestants()
+        .implementations()
         .into_iter()
         .filter(|n| is_compared && !n.starts_with(OURS))
     {
         let (mut better, mut equal, mut worse, mut unclear) = (0, 0, 0, 0);
         let mut ratios = Vec::new();
         for case in view.cases() {
-            let of = |name| view.cell(case, name).and_then(|c| c.figures(metric.name));
+            let of = |name| {
+                view.configuration(case, name)
+                    .and_then(|c| c.metric_values(metric.name))
+            };
             let (Some(a), Some(b)) = (of(OURS), of(other)) else {
                 continue;
             };
             ratios.push(a.median() / b.median());
-            match view.verdict(case, other, metric) {
-                Verdict::Better => better += 1,
-                Verdict::Equal => equal += 1,
-                Verdict::Worse => worse += 1,
-                Verdict::Unclear => unclear += 1,
+            match view.significance(case, other, metric) {
+                Significance::Better => better += 1,
+                Significance::Equal => equal += 1,
+                Significance::Worse => worse += 1,
+                Significance::Unclear => unclear += 1,
             }
         }
         if ratios.is_empty() {
             continue;
         }
         all.push(format!(
-            "Against {other} Pteros's {} is better in {better} of {} cells, equal in {equal}, worse in {worse}, not to be told from noise in {unclear}; the median ratio is {:.2}.",
+            "Against {other} Pteros's {} is better in {better} of {} configurations, equal in {equal}, worse in {worse}, within noise in {unclear}; the median ratio is {:.2}.",
             metric.name,
             ratios.len(),
             stats::median(ratios)
         ));
     }
-    all.extend(losses(view));
+    all.extend(loss_summary(view));
     all
 }
 
-fn losses(view: &View) -> Option<String> {
+fn loss_summary(view: &View) -> Option<String> {
     let mut words = Vec::new();
-    for name in view.contestants() {
-        let of_it = view.cells.iter().filter(|c| c.contestant == name);
+    for name in view.implementations() {
+        let of_it = view
+            .configurations
+            .iter()
+            .filter(|c| c.implementation == name);
         let sum = of_it
             .filter_map(|c| c.delivery)
             .reduce(crate::experiment::Delivery::and);
@@ -133,7 +139,7 @@ fn losses(view: &View) -> Option<String> {
             let strange = match sum.duplicates + sum.disordered {
                 0 => String::new(),
                 _ => format!(
-                    ", {} repeated, {} out of order",
+                    ", {} duplicates, {} out of order",
                     sum.duplicates, sum.disordered
                 ),
             };
@@ -147,35 +153,39 @@ fn losses(view: &View) -> Option<String> {
     (!words.is_empty()).then(|| format!("Messages lost: {}.", words.join("; ")))
 }
 
-/// What to be wary of in an experiment's figures.
+/// Limits of an experiment's results.
 pub fn warnings(view: &View) -> Vec<String> {
     let mut all = Vec::new();
-    let measured: Vec<_> = view.cells.iter().filter(|c| c.failure.is_none()).collect();
+    let measured: Vec<_> = view
+        .configurations
+        .iter()
+        .filter(|c| c.failure.is_none())
+        .collect();
     let noisy = measured.iter().filter(|c| view.is_noisy(c)).count();
     if noisy * 4 > measured.len() {
         all.push(format!(
-            "The machine was too noisy: in {noisy} of {} cells repeats lie more than {:.0} % apart.",
+            "The machine was too noisy: in {noisy} of {} configurations repeats differ by more than {:.0} %.",
             measured.len(),
             stats::NOISY * 100.0
         ));
     }
-    let others = stats::median(measured.iter().map(|c| c.others));
-    if others > 0.1 {
+    let other_load = stats::median(measured.iter().map(|c| c.other_load));
+    if other_load > 0.1 {
         all.push(format!(
             "Other processes used {:.0} % of the machine's CPU time meanwhile.",
-            others * 100.0
+            other_load * 100.0
         ));
     }
     let repeats = measured
         .iter()
         .filter_map(|c| c.metrics.values().map(|f| f.repeats.len()).max());
     if repeats.max() == Some(1) {
-        all.push("One repeat of each cell: nothing can be concluded from differences.".into());
+        all.push("One repeat of each configuration: differences are not significant.".into());
     }
     all
 }
 
-/// How an experiment is measured again.
+/// The command that runs an experiment again.
 pub fn rerun(experiment: &Experiment, view: &View) -> String {
     format!("pteros lab run {} --{}", experiment.id, view.extent)
 }

@@ -1,22 +1,21 @@
-//! Figures as SVG, drawn by hand: colours come from the page's variables, so that
-//! they follow its light and dark.
+//! Figures as SVG. Colours are variables of the page, so that they follow its
+//! theme.
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::exhibit::{BoxGroup, Figure, Line, Plot, bytes_text, number};
+use crate::report_items::{BoxGroup, Figure, Line, Plot, bytes_text, number};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
-/// Room for labels as large as a phone needs them (style.css).
+/// Space for labels that are readable on a phone (style.css).
 const LEFT: f64 = 92.0;
 const RIGHT: f64 = 30.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 60.0;
-/// How many colours the page has.
+/// Number of colours of the page.
 const COLOURS: usize = 8;
 
-/// The drawing with its legend; `None` if nothing was measured for it, which the
-/// experiment's tables and remarks tell.
+/// The figure with its legend. `None` without data.
 pub fn draw(figure: &Figure) -> Option<Markup> {
     let (body, names) = match &figure.plot {
         Plot::LogLines(lines) => (
@@ -51,7 +50,7 @@ fn legend(names: &[String]) -> Markup {
     }
 }
 
-/// From values to places, linear in the logarithm or in the value.
+/// An axis from values to coordinates, linear or logarithmic.
 #[derive(Clone, Copy)]
 struct Scale {
     is_log: bool,
@@ -66,7 +65,7 @@ impl Scale {
         let values: Vec<f64> = values.filter(|v| *v > 0.0 && v.is_finite()).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
-        // A single value stands in the middle.
+        // A single value is in the middle.
         let (low, high) = if low == high {
             (low / 2.0, high * 2.0)
         } else {
@@ -81,8 +80,7 @@ impl Scale {
         })
     }
 
-    /// The same from a round number to a round number, so that there is something
-    /// to write beside the axis.
+    /// The same between round numbers, so that the axis has labels.
     fn log_round(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
         let mut scale = Self::log(values, from, to)?;
         let decade = |value: f64| 10f64.powf(value.log10().floor());
@@ -110,9 +108,10 @@ impl Scale {
     }
 
     fn place(self, value: f64) -> f64 {
-        let share = match self.is_log {
-            true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
-            false => (value - self.low) / (self.high - self.low),
+        let share = if self.is_log {
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
         };
         self.from + share * (self.to - self.from)
     }
@@ -226,7 +225,7 @@ fn log_lines(lines: &[Line], figure: &Figure) -> String {
     out
 }
 
-/// The label below a place on the horizontal axis.
+/// The label below a coordinate of the horizontal axis.
 fn category(x: f64, label: &str) -> String {
     format!(
         "<text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
@@ -235,7 +234,7 @@ fn category(x: f64, label: &str) -> String {
     )
 }
 
-/// Where the middle of each slot is, and how wide it is, for `parts` side by side.
+/// Width of a group and of each of its `parts`.
 fn slots(groups: usize, parts: usize) -> (f64, f64) {
     let group = (WIDTH - LEFT - RIGHT) / groups.max(1) as f64;
     (group, group * 0.8 / parts.max(1) as f64)
@@ -309,7 +308,8 @@ fn stack(bars: &[(String, Vec<f64>)]) -> String {
                 scale,
                 left,
                 slot,
-                (below, below + part),
+                below,
+                below + part,
                 index,
                 &number(*part),
             );
@@ -332,14 +332,14 @@ fn bars(groups: &[(String, Vec<f64>)]) -> String {
         out += &category(left + wide * 0.4, name);
         for (index, value) in values.iter().enumerate().filter(|(_, v)| v.is_finite()) {
             let x = left + slot * index as f64;
-            out += &bar(scale, x, slot * 0.9, (0.0, *value), index, &number(*value));
+            out += &bar(scale, x, slot * 0.9, 0.0, *value, index, &number(*value));
         }
     }
     out
 }
 
-fn bar(scale: Scale, x: f64, width: f64, from_to: (f64, f64), index: usize, hint: &str) -> String {
-    let (bottom, top) = (scale.place(from_to.0), scale.place(from_to.1));
+fn bar(scale: Scale, x: f64, width: f64, from: f64, to: f64, index: usize, hint: &str) -> String {
+    let (bottom, top) = (scale.place(from), scale.place(to));
     format!(
         "<rect class=\"f{}\" x=\"{x:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{:.1}\"><title>{hint}</title></rect>",
         index % COLOURS,
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_axis_has_something_to_read_whatever_it_spans() {
+    fn an_axis_has_labels_for_any_range() {
         for (low, high) in [(237.0, 344.0), (1.0, 1.0), (0.3, 4000.0), (999.0, 1001.0)] {
             let scale = Scale::log_round([low, high].into_iter(), 300.0, 10.0);
             let ticks = scale.expect("values").ticks();

@@ -1,15 +1,15 @@
-//! The summary that is printed: per experiment its table, what was found and how to
-//! run it again; first of all where ours is worse.
+//! Summary for the terminal: per experiment its tables, sentences and the command
+//! to run it again, and all findings.
 
 use std::fmt::Write;
 
 use super::{Report, rerun, sentences, warnings};
-use crate::exhibit::{Entry, Exhibit, Table, Tone, number};
+use crate::report_items::{ReportItem, Table, TableEntry, Tone, number};
 
-/// Characters of an entry.
+/// Maximum characters of an entry.
 const WIDTH_MAX: usize = 44;
 
-/// All of it as text with colours, which the caller takes out where there are none.
+/// The summary as text with colours, which the caller may strip.
 pub fn summary(report: &Report) -> String {
     let mut out = String::new();
     for view in &report.views {
@@ -17,10 +17,14 @@ pub fn summary(report: &Report) -> String {
         let _ = writeln!(
             out,
             "\n\x1b[1m{}  {}\x1b[0m  ({}, {})\n{}",
-            experiment.id, experiment.title, experiment.shows, view.extent, experiment.asks
+            experiment.id,
+            experiment.title,
+            experiment.reproduces,
+            view.extent,
+            experiment.question
         );
-        for exhibit in (experiment.exhibits)(view) {
-            if let Exhibit::Table(shown) = exhibit {
+        for item in (experiment.report_items)(view) {
+            if let ReportItem::Table(shown) = item {
                 out += &table(&shown);
             }
         }
@@ -34,8 +38,8 @@ pub fn summary(report: &Report) -> String {
     }
     out += &findings(report);
     for (key, head) in [("missing", "Missing"), ("denied", "Not allowed here")] {
-        for said in report.said(key) {
-            let _ = writeln!(out, "{head}: {said}");
+        for environment_texts in report.environment_texts(key) {
+            let _ = writeln!(out, "{head}: {environment_texts}");
         }
     }
     out
@@ -44,12 +48,12 @@ pub fn summary(report: &Report) -> String {
 fn findings(report: &Report) -> String {
     let mut out = String::from("\n");
     if report.findings.is_empty() {
-        out += "No cell in which Pteros is worse than a peer beyond noise.\n";
+        out += "No configuration in which Pteros is worse than a peer beyond noise.\n";
         return out;
     }
     let _ = writeln!(
         out,
-        "\x1b[1mWorse than a peer in {} cells:\x1b[0m",
+        "\x1b[1mWorse than a peer in {} configurations:\x1b[0m",
         report.findings.len()
     );
     for f in &report.findings {
@@ -57,7 +61,7 @@ fn findings(report: &Report) -> String {
             out,
             "  {} {}: {} {} {}, {} {}",
             f.experiment,
-            f.words,
+            f.label,
             f.metric,
             number(f.ours),
             f.unit,
@@ -70,7 +74,7 @@ fn findings(report: &Report) -> String {
 
 /// A table as text.
 pub fn table(table: &Table) -> String {
-    let rows: Vec<Vec<Entry>> = table
+    let rows: Vec<Vec<TableEntry>> = table
         .rows
         .iter()
         .map(|row| row.iter().map(shortened).collect())
@@ -82,7 +86,7 @@ pub fn table(table: &Table) -> String {
         }
     }
     let mut out = format!("\n{}\n", table.title);
-    let head: Vec<Entry> = table.columns.iter().map(Entry::plain).collect();
+    let head: Vec<TableEntry> = table.columns.iter().map(TableEntry::plain).collect();
     for row in std::iter::once(&head).chain(&rows) {
         for (index, (entry, width)) in row.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width.saturating_sub(entry.text.chars().count()));
@@ -102,8 +106,8 @@ pub fn table(table: &Table) -> String {
     out
 }
 
-/// What would make a column wider than it is worth; the page has all of it.
-fn shortened(entry: &Entry) -> Entry {
+/// The entry, shortened if it is too wide. The HTML report has all of it.
+fn shortened(entry: &TableEntry) -> TableEntry {
     let mut short = entry.clone();
     if entry.text.chars().count() > WIDTH_MAX {
         short.text = entry.text.chars().take(WIDTH_MAX - 1).collect();

@@ -1,19 +1,21 @@
-//! One clock for all processes of a run: the host's monotonic one, shown as wall
-//! time. What one process stamps another can subtract, whoever sets the time
-//! meanwhile; and a process of another framework sees times of today.
+//! Clock of a run: the monotonic clock of the host as wall time, shared by all
+//! processes.
+//!
+//! Stamps of different processes can be subtracted, whatever happens to the wall
+//! clock. Processes of other frameworks see today's time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Monotonic time plus what the wall clock was ahead when the run began.
+/// Monotonic time plus the offset of the wall clock at the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunClock {
     ahead_ns: i64,
 }
 
 impl RunClock {
-    /// The clock of a run that begins now.
+    /// A clock that starts now.
     pub fn start() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         let wall = wall.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
@@ -22,12 +24,12 @@ impl RunClock {
         }
     }
 
-    /// The clock of a run that another process began.
+    /// The clock of a run that another process started.
     pub fn of(ahead_ns: i64) -> Self {
         Self { ahead_ns }
     }
 
-    /// What other processes of the run need for theirs.
+    /// The offset that other processes of the run need.
     pub fn ahead_ns(self) -> i64 {
         self.ahead_ns
     }
@@ -38,7 +40,7 @@ impl RunClock {
     }
 }
 
-/// The host's monotonic clock: one for all processes and network namespaces.
+/// The monotonic clock, common to all processes and network namespaces.
 fn monotonic_ns() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec

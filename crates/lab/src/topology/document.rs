@@ -1,7 +1,9 @@
-//! A topology file as values that cannot be wrong. The format is that of
-//! `ros2-performance` (performance_test_factory, create_new_topology.md): a list
-//! `nodes`, each with `node_name` and lists of publishers, subscribers, clients and
-//! servers. Fields that the framework would ignore are ignored with a warning.
+//! A topology file, parsed and validated.
+//!
+//! The format is that of `ros2-performance` (performance_test_factory,
+//! create_new_topology.md): a list `nodes`, each with `node_name` and lists of
+//! publishers, subscribers, clients and servers. Fields that the framework would
+//! ignore cause a warning.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,81 +15,81 @@ use pteros::names::{NameKind, absolute_namespace, expand, validate_namespace, va
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::problem::Problem;
+use super::problem::TopologyProblem;
 use super::{qos, types};
 
-/// Copies of one node that `number` may ask for.
+/// Maximum copies of one node (`number`).
 const COPIES_MAX: u64 = 1_000;
-/// Nodes of one file, copies counted.
+/// Maximum nodes of one file with copies.
 const NODES_MAX: usize = 5_000;
-/// Bytes of a message's vector: the largest that one message may carry.
+/// Maximum bytes of a message's vector.
 const BYTES_MAX: u64 = 1 << 30;
-/// Shortest and longest pause between messages, in milliseconds.
+/// Minimum and maximum period in milliseconds.
 const PERIOD_MS: (f64, f64) = (0.001, 1e9);
-/// What a callback may compute.
+/// Maximum work of a callback.
 const WORK_US_MAX: u64 = 10_000_000;
-/// Bytes of a file; the largest published one has 20 kB.
+/// Maximum size of a file. The largest published one has 20 kB.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// One file.
+/// A topology file.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// Where it was read.
+    /// Its path.
     pub file: PathBuf,
-    /// Its nodes, copies made.
+    /// Its nodes with copies.
     pub nodes: Vec<NodeSpec>,
-    /// What will not do what it seems to.
-    pub warnings: Vec<Problem>,
+    /// Warnings about fields without effect.
+    pub warnings: Vec<TopologyProblem>,
 }
 
-/// One node.
+/// A node.
 #[derive(Clone, Debug)]
 pub struct NodeSpec {
     /// Its name.
     pub name: String,
     /// Its namespace, absolute.
     pub namespace: String,
-    /// Nodes of one number share an executor, which has a thread.
+    /// Nodes with the same number share an executor with a thread.
     pub executor: i64,
-    /// What it publishes, each on a timer.
+    /// Its publishers, each with a timer.
     pub publishers: Vec<PublisherSpec>,
-    /// What it hears.
+    /// Its subscriptions.
     pub subscriptions: Vec<SubscriptionSpec>,
-    /// What it asks, each on a timer.
+    /// Its clients, each with a timer.
     pub clients: Vec<ClientSpec>,
-    /// What it answers.
+    /// Its servers.
     pub servers: Vec<ServerSpec>,
-    /// Whether it is a managed node, with the lifecycle's services; it is active
-    /// before anything is met. Not of the framework.
+    /// Whether it is a lifecycle node, active before discovery. An extension of the
+    /// format.
     pub is_managed: bool,
-    /// Actions that it serves, `example_interfaces/action/Fibonacci`, and nobody asks.
-    /// Not of the framework.
+    /// Its action servers of `example_interfaces/action/Fibonacci`, without
+    /// clients. An extension of the format.
     pub actions: Vec<String>,
 }
 
-/// How a publisher hands over its messages.
+/// How a publisher passes its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassBy {
-    /// Given away: no copy within the process.
+    /// By move: no copy within the process.
     Owned,
-    /// Kept by the publisher: a copy where somebody of this process listens.
+    /// By reference: a copy for each local subscription.
     Shared,
 }
 
 /// A publisher.
 #[derive(Clone, Debug)]
 pub struct PublisherSpec {
-    /// The topic as the file has it.
+    /// The topic as in the file.
     pub topic: String,
     /// The topic's full name.
     pub full_topic: String,
     /// The type's full name.
     pub ty: String,
-    /// Bytes of `data`, where that is a vector.
+    /// Bytes of `data`, if that is a vector.
     pub bytes: usize,
-    /// From one message to the next.
+    /// Publish period.
     pub period: Duration,
-    /// How messages are handed over.
+    /// How messages are passed.
     pub pass_by: PassBy,
     /// Its QoS.
     pub qos: QosProfile,
@@ -96,13 +98,13 @@ pub struct PublisherSpec {
 /// A subscription.
 #[derive(Clone, Debug)]
 pub struct SubscriptionSpec {
-    /// The topic as the file has it.
+    /// The topic as in the file.
     pub topic: String,
     /// The topic's full name.
     pub full_topic: String,
     /// The type's full name.
     pub ty: String,
-    /// How long its callback computes for each message.
+    /// Work of its callback per message.
     pub work: Duration,
     /// Its QoS.
     pub qos: QosProfile,
@@ -111,13 +113,13 @@ pub struct SubscriptionSpec {
 /// A client.
 #[derive(Clone, Debug)]
 pub struct ClientSpec {
-    /// The service as the file has it.
+    /// The service as in the file.
     pub service: String,
     /// The service's full name.
     pub full_service: String,
     /// The type's full name.
     pub ty: String,
-    /// From one request to the next.
+    /// Request period.
     pub period: Duration,
     /// Its QoS.
     pub qos: QosProfile,
@@ -126,7 +128,7 @@ pub struct ClientSpec {
 /// A server.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
-    /// The service as the file has it.
+    /// The service as in the file.
     pub service: String,
     /// The service's full name.
     pub full_service: String,
@@ -137,12 +139,12 @@ pub struct ServerSpec {
 }
 
 impl Topology {
-    /// Reads a file; types are looked up in `library`.
+    /// Reads a file, with types from `library`.
     ///
     /// # Errors
-    /// The first thing that is wrong: file, place, value, and what may stand there.
-    pub fn read(file: &Path, library: &InterfaceLibrary) -> Result<Self, Problem> {
-        let problem = |message: String| Problem {
+    /// The first problem: file, place, value, and what is expected.
+    pub fn read(file: &Path, library: &InterfaceLibrary) -> Result<Self, TopologyProblem> {
+        let problem = |message: String| TopologyProblem {
             file: file.into(),
             place: String::new(),
             value: String::new(),
@@ -159,12 +161,16 @@ impl Topology {
         Self::parse(file, &text, library)
     }
 
-    /// Reads the text of a file, which `file` names in errors.
+    /// Parses the text of `file`.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn parse(file: &Path, text: &str, library: &InterfaceLibrary) -> Result<Self, Problem> {
-        let whole = |message: String| Problem {
+    pub fn parse(
+        file: &Path,
+        text: &str,
+        library: &InterfaceLibrary,
+    ) -> Result<Self, TopologyProblem> {
+        let whole = |message: String| TopologyProblem {
             file: file.into(),
             place: String::new(),
             value: String::new(),
@@ -200,7 +206,7 @@ impl Topology {
         index: usize,
         value: &Value,
         library: &InterfaceLibrary,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), TopologyProblem> {
         let name = value.get("node_name").and_then(Value::as_str);
         let place = match name {
             Some(name) => format!("node \"{name}\""),
@@ -236,10 +242,11 @@ impl Topology {
         for suffix in suffixes {
             let mut node = NodeSpec {
                 name: format!("{name}{suffix}"),
-                // The framework puts the copy's number behind the namespace, too.
-                namespace: match namespace.is_empty() {
-                    true => "/".into(),
-                    false => absolute_namespace(&format!("{namespace}{suffix}")),
+                // The framework appends the copy's number to the namespace, too.
+                namespace: if namespace.is_empty() {
+                    "/".into()
+                } else {
+                    absolute_namespace(&format!("{namespace}{suffix}"))
                 },
                 executor,
                 publishers: Vec::new(),
@@ -267,8 +274,8 @@ impl Topology {
     }
 }
 
-/// Names of actions that a node serves.
-fn actions(fields: &mut Fields<'_>) -> Result<Vec<String>, Problem> {
+/// Names of a node's action servers.
+fn actions(fields: &mut Fields<'_>) -> Result<Vec<String>, TopologyProblem> {
     let list = fields.list("actions")?;
     let wrong = |why: &str| fields.problem("actions", why.into());
     if list.len() > ACTIONS_MAX {
@@ -284,7 +291,7 @@ fn actions(fields: &mut Fields<'_>) -> Result<Vec<String>, Problem> {
     list.iter().map(name).collect()
 }
 
-/// Actions of one node.
+/// Maximum action servers of a node.
 const ACTIONS_MAX: usize = 100;
 
 const NODE_FIELDS: [&str; 10] = [
@@ -321,16 +328,20 @@ const ENTITY_FIELDS: [&str; 18] = [
     "qos_avoid_ros_namespace_conventions",
 ];
 
-/// Reads what one node has.
+/// Reads the entities of a node.
 struct Entities<'a> {
     file: &'a Path,
     place: &'a str,
     library: &'a InterfaceLibrary,
-    warnings: Vec<Problem>,
+    warnings: Vec<TopologyProblem>,
 }
 
 impl Entities<'_> {
-    fn read(mut self, node: &mut NodeSpec, lists: &[&[Value]; 4]) -> Result<Vec<Problem>, Problem> {
+    fn read(
+        mut self,
+        node: &mut NodeSpec,
+        lists: &[&[Value]; 4],
+    ) -> Result<Vec<TopologyProblem>, TopologyProblem> {
         let [publishers, subscribers, clients, servers] = lists;
         for (index, value) in publishers.iter().enumerate() {
             let mut fields = self.fields("publisher", index, value)?;
@@ -359,7 +370,7 @@ impl Entities<'_> {
             let mut fields = self.fields("subscriber", index, value)?;
             let (topic, full_topic) = named(&mut fields, node, "topic_name", NameKind::Topic)?;
             let ty = self.message_type(&mut fields)?;
-            // A subscription gets what there is: the publisher's value or its own.
+            // A subscription gets the publisher's value or its own copy.
             self.pass_by(&mut fields, PassBy::Shared)?;
             let work = fields.integer("work_us", 0, WORK_US_MAX)?;
             let qos = qos::read(&mut fields, QosProfile::default())?;
@@ -410,28 +421,32 @@ impl Entities<'_> {
         kind: &str,
         index: usize,
         value: &'v Value,
-    ) -> Result<Fields<'v>, Problem> {
+    ) -> Result<Fields<'v>, TopologyProblem> {
         let place = format!("{}, {kind} {}", self.place, index + 1);
         Fields::new(self.file, &place, value)
     }
 
-    fn message_type(&self, fields: &mut Fields<'_>) -> Result<String, Problem> {
+    fn message_type(&self, fields: &mut Fields<'_>) -> Result<String, TopologyProblem> {
         let name = fields.needed("msg_type", "a type such as \"stamped10b\"")?;
         types::message(self.library, name).map_err(|text| fields.problem("msg_type", text))
     }
 
-    fn service_type(&self, fields: &mut Fields<'_>) -> Result<String, Problem> {
+    fn service_type(&self, fields: &mut Fields<'_>) -> Result<String, TopologyProblem> {
         let name = fields.needed("srv_type", "a type such as \"stamped10b\"")?;
         types::service(self.library, name).map_err(|text| fields.problem("srv_type", text))
     }
 
-    fn pass_by(&mut self, fields: &mut Fields<'_>, default: PassBy) -> Result<PassBy, Problem> {
+    fn pass_by(
+        &mut self,
+        fields: &mut Fields<'_>,
+        default: PassBy,
+    ) -> Result<PassBy, TopologyProblem> {
         let words = ["unique_ptr", "shared_ptr", "loaned_msg"];
         Ok(match fields.word("msg_pass_by", &words)? {
             Some("unique_ptr") => PassBy::Owned,
             Some("shared_ptr") => PassBy::Shared,
             Some(_) => {
-                let text = "types known at run time have no loans; handed over as unique_ptr, \
+                let text = "types known at run time have no loans; passed as unique_ptr, \
                             which copies nothing within a process";
                 self.warnings
                     .push(fields.problem("msg_pass_by", text.into()));
@@ -442,13 +457,13 @@ impl Entities<'_> {
     }
 }
 
-/// A topic or service: as it stands, and its full name.
+/// A topic or service as in the file, and its full name.
 fn named(
     fields: &mut Fields<'_>,
     node: &NodeSpec,
     field: &str,
     kind: NameKind,
-) -> Result<(String, String), Problem> {
+) -> Result<(String, String), TopologyProblem> {
     let name = fields
         .needed(field, "a name such as \"amazon\"")?
         .to_owned();
@@ -457,8 +472,8 @@ fn named(
     Ok((name, full))
 }
 
-/// `freq_hz` goes before `period_ms`, as in the framework.
-fn period(fields: &mut Fields<'_>) -> Result<Duration, Problem> {
+/// `freq_hz` has precedence over `period_ms`, as in the framework.
+fn period(fields: &mut Fields<'_>) -> Result<Duration, TopologyProblem> {
     let (least, most) = PERIOD_MS;
     let frequency = fields.number("freq_hz", 1e3 / most, 1e3 / least)?;
     let period = fields.number("period_ms", least, most)?;
@@ -477,7 +492,7 @@ fn period(fields: &mut Fields<'_>) -> Result<Duration, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pairs::{contradictions, subscriptions_met};
+    use super::super::pairs::{incompatible_pairs, matching_subscriptions};
     use super::*;
 
     fn parse(text: &str) -> Result<Topology, String> {
@@ -495,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_the_format_is_understood() {
+    fn every_field_of_the_format_is_parsed() {
         let text = r#"{"nodes": [
             {"node_name": "front", "node_namespace": "robot", "executor_id": 3, "number": 2,
              "publishers": [
@@ -538,12 +553,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_file_place_value_and_what_may_stand_there() {
+    fn errors_name_file_position_value_and_allowed_values() {
         let publisher = |rest: &str| {
             let entity = format!(r#"{{"topic_name": "t", "msg_type": "stamped10b", {rest}}}"#);
             with("publishers", &entity)
         };
-        for (text, told) in [
+        for (text, warnings) in [
             ("{".into(), "robot.json: is not JSON"),
             ("{}".into(), "has no list \"nodes\""),
             (r#"{"nodes": []}"#.into(), "at least one"),
@@ -615,12 +630,12 @@ mod tests {
         ] {
             let message = wrong(&text);
             assert!(message.starts_with("robot.json: "), "{message}");
-            assert!(message.contains(told), "{message}\n  lacks {told}");
+            assert!(message.contains(warnings), "{message}\n  lacks {warnings}");
         }
     }
 
     #[test]
-    fn what_would_be_ignored_or_never_meet_is_warned_of() {
+    fn ignored_fields_and_incompatible_qos_cause_warnings() {
         let text = r#"{"nodes": [
             {"node_name": "a", "publishers": [
                 {"topic_name": "t", "msg_type": "stamped10b", "period_ms": 1, "msg_size": 5,
@@ -628,25 +643,33 @@ mod tests {
             {"node_name": "b", "subscribers": [{"topic_name": "t", "msg_type": "stamped10b"}]},
             {"node_name": "b", "subscribers": [{"topic_name": "t", "msg_type": "stamped1kb"}]}]}"#;
         let topology = parse(text).expect("it runs");
-        let mut told: Vec<String> = topology.warnings.iter().map(Problem::to_string).collect();
+        let mut warnings: Vec<String> = topology
+            .warnings
+            .iter()
+            .map(TopologyProblem::to_string)
+            .collect();
         assert_eq!(
-            subscriptions_met(
+            matching_subscriptions(
                 &topology.nodes[0].publishers[0],
                 std::slice::from_ref(&topology)
             ),
             0
         );
-        told.extend(contradictions(&[topology]).iter().map(Problem::to_string));
+        warnings.extend(
+            incompatible_pairs(&[topology])
+                .iter()
+                .map(TopologyProblem::to_string),
+        );
         for part in [
             "has no vector \"data\"",
             "did you mean qos_reliability",
-            "hears nothing of node \"a\" on /t: RELIABILITY",
+            "receives nothing of node \"a\" on /t: RELIABILITY",
             "another node has this name",
-            "they do not meet",
+            "they do not match",
         ] {
             assert!(
-                told.iter().any(|line| line.contains(part)),
-                "{part}: {told:#?}"
+                warnings.iter().any(|line| line.contains(part)),
+                "{part}: {warnings:#?}"
             );
         }
     }

@@ -1,6 +1,7 @@
-//! The publishers, subscriptions, clients and servers of one process, and what they
-//! note. Messages with the framework's header carry stamp and number in it; of others
-//! the wire's own source stamp and number are taken.
+//! The publishers, subscriptions, clients and servers of one process.
+//!
+//! Messages with the framework's header carry their timestamp and number. For
+//! others the source timestamp and sequence number of RTPS are used.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
     ActionServer, ActionServerOptions, Context, DynamicClient, DynamicPublisher, DynamicService,
-    DynamicServiceType, Node, Sample, ServerGoal, ServiceOptions, Subscription,
+    DynamicServiceType, Node, Sample, ServerGoalHandle, ServiceOptions, Subscription,
     SubscriptionOptions, Timer,
 };
 
@@ -22,22 +23,22 @@ use super::clock::RunClock;
 use super::document::{
     ClientSpec, NodeSpec, PassBy, PublisherSpec, ServerSpec, SubscriptionSpec, Topology,
 };
-use super::message::{header, payload_bytes, stamp, told_by_header, told_by_wire};
-use super::pairs::subscriptions_met;
+use super::message::{header, payload_bytes, stamp, stamp_from_header, stamp_from_wire};
+use super::pairs::matching_subscriptions;
 use super::result::{Event, Row};
-use super::tracker::{Judged, Tracker};
+use super::tracker::{SampleAssessment, TopicLoad, Tracker};
 use super::types;
 
-/// Events that are kept; later ones are counted.
+/// Maximum events that are kept. Later ones are counted.
 const EVENTS_MAX: usize = 50_000;
 
-/// Everything of one process.
-pub(super) struct World {
+/// All entities of a process.
+pub(super) struct GraphEntities {
     shared: Arc<Shared>,
     library: InterfaceLibrary,
     nodes: Vec<Node>,
-    publishers: Vec<Speaker>,
-    clients: Vec<Asker>,
+    publishers: Vec<PeriodicPublisher>,
+    clients: Vec<PeriodicClient>,
     subscriptions: Vec<Subscription<DynamicMessage>>,
     servers: Vec<DynamicService>,
     actions: Vec<ActionServer<Fibonacci>>,
@@ -45,13 +46,13 @@ pub(super) struct World {
     timers: Vec<Timer>,
 }
 
-/// What callbacks share.
+/// State that callbacks share.
 struct Shared {
     clock: RunClock,
     running: AtomicBool,
     began_ns: AtomicI64,
-    /// Messages and answers that came; whoever waits for silence looks at it.
-    heard: AtomicU64,
+    /// Received messages and responses. Unchanged for a while means that traffic has ended.
+    received: AtomicU64,
     publish_errors: AtomicU64,
     events: Mutex<Events>,
 }
@@ -62,28 +63,28 @@ struct Events {
     dropped: u64,
 }
 
-struct Speaker {
+struct PeriodicPublisher {
     node: Node,
     publisher: DynamicPublisher,
     ty: DynamicType,
     spec: PublisherSpec,
-    /// How many subscriptions of the run it meets.
-    meets: usize,
+    /// Number of matching subscriptions in the run.
+    subscriptions_expected: usize,
     tracker: Arc<Mutex<Tracker>>,
 }
 
-struct Asker {
+struct PeriodicClient {
     node: Node,
     client: DynamicClient,
     ty: DynamicServiceType,
     spec: ClientSpec,
-    /// Whether the run has its server.
+    /// Whether its server is part of the run.
     served: bool,
     tracker: Arc<Mutex<Tracker>>,
 }
 
 impl Shared {
-    fn note(&self, caller: String, code: u8, description: String) {
+    fn record_event(&self, caller: String, code: u8, description: String) {
         let mut events = self.events.lock();
         if events.kept.len() >= EVENTS_MAX {
             events.dropped += 1;
@@ -98,39 +99,45 @@ impl Shared {
         });
     }
 
-    /// Writes down what was judged of message `number`.
-    fn judged(&self, tracker: &Tracker, judged: Judged, number: u64, latency_us: u64) {
+    /// Records the events of message `number`.
+    fn record_assessment(
+        &self,
+        tracker: &Tracker,
+        assessment: SampleAssessment,
+        number: u64,
+        latency_us: u64,
+    ) {
         let caller = || format!("{}->{}", tracker.entity, tracker.node);
-        match judged.lost {
+        match assessment.lost {
             0 => {}
-            1 => self.note(caller(), 3, format!("msg {} lost.", number - 1)),
+            1 => self.record_event(caller(), 3, format!("msg {} lost.", number - 1)),
             lost => {
                 let text = format!("msgs {} to {} lost.", number - lost, number - 1);
-                self.note(caller(), 3, text);
+                self.record_event(caller(), 3, text);
             }
         }
-        if let Some(most) = judged.late_over_us {
-            self.note(
+        if let Some(most) = assessment.late_over_us {
+            self.record_event(
                 caller(),
                 1,
                 format!("msg {number} late. {latency_us}us > {most}us"),
             );
         }
-        if let Some(most) = judged.too_late_over_us {
+        if let Some(most) = assessment.too_late_over_us {
             let text = format!("msg {number} too late. {latency_us}us > {most}us");
-            self.note(caller(), 2, text);
+            self.record_event(caller(), 2, text);
         }
     }
 }
 
-impl World {
+impl GraphEntities {
     pub(super) fn new(clock: RunClock, library: InterfaceLibrary) -> Self {
         Self {
             shared: Arc::new(Shared {
                 clock,
                 running: AtomicBool::new(false),
                 began_ns: AtomicI64::new(clock.now_ns()),
-                heard: AtomicU64::new(0),
+                received: AtomicU64::new(0),
                 publish_errors: AtomicU64::new(0),
                 events: Mutex::default(),
             }),
@@ -146,7 +153,7 @@ impl World {
         }
     }
 
-    /// Makes what `spec` lists, on `node`.
+    /// Creates the entities of `spec` on `node`.
     pub(super) fn add(&mut self, node: Node, spec: &NodeSpec, all: &[Topology]) -> Result<()> {
         let of_node = || format!("node \"{}\"", spec.name);
         for publisher in &spec.publishers {
@@ -166,8 +173,8 @@ impl World {
         }
         for action in &spec.actions {
             let options = ActionServerOptions::<Fibonacci>::default();
-            // Nobody asks; whoever does is answered at once.
-            let done = |goal: ServerGoal<Fibonacci>| {
+            // No client exists. A goal would succeed at once.
+            let done = |goal: ServerGoalHandle<Fibonacci>| {
                 let _ = goal.succeed(Default::default());
             };
             let server = node.create_action_server(action, options, done);
@@ -198,12 +205,12 @@ impl World {
         let ty = self.ty(&spec.ty)?;
         let publisher = node.create_dynamic_publisher(&spec.topic, &ty, spec.qos.clone())?;
         let tracker = self.tracker("publisher", &of.name, &spec.topic);
-        self.publishers.push(Speaker {
+        self.publishers.push(PeriodicPublisher {
             node: node.clone(),
             publisher,
             ty,
             spec: spec.clone(),
-            meets: subscriptions_met(spec, all),
+            subscriptions_expected: matching_subscriptions(spec, all),
             tracker,
         });
         Ok(())
@@ -220,7 +227,7 @@ impl World {
         let tracker = self.tracker("subscription", &of.name, &spec.topic);
         let shared = self.shared.clone();
         let with_header = types::has_header(&ty);
-        // Messages without the framework's header do not say how often they come.
+        // Messages without the framework's header do not carry their frequency.
         let publishers = all
             .iter()
             .flat_map(|t| &t.nodes)
@@ -233,16 +240,23 @@ impl World {
         let work_ns = i64::try_from(spec.work.as_nanos()).unwrap_or(i64::MAX);
         let callback = move |sample: Sample<DynamicMessage>| {
             let now_ns = shared.clock.now_ns();
-            let told = match with_header {
-                true => told_by_header(&sample),
-                false => told_by_wire(&sample, frequency),
+            let stamp_info = if with_header {
+                stamp_from_header(&sample)
+            } else {
+                stamp_from_wire(&sample, frequency)
             };
-            let Some(told) = told else { return };
-            let us = u64::try_from((now_ns - told.sent_ns) / 1_000).unwrap_or(0);
+            let Some(stamp_info) = stamp_info else { return };
+            let us = u64::try_from((now_ns - stamp_info.sent_ns) / 1_000).unwrap_or(0);
             let mut tracker = tracker.lock();
-            let judged = tracker.scan(told.publisher, told.number, now_ns, us, told.of);
-            shared.heard.fetch_add(1, Ordering::Relaxed);
-            shared.judged(&tracker, judged, told.number, us);
+            let assessment = tracker.scan(
+                stamp_info.publisher,
+                stamp_info.number,
+                now_ns,
+                us,
+                stamp_info.load,
+            );
+            shared.received.fetch_add(1, Ordering::Relaxed);
+            shared.record_assessment(&tracker, assessment, stamp_info.number, us);
             drop(tracker);
             let until = now_ns + work_ns;
             while shared.clock.now_ns() < until {
@@ -268,7 +282,11 @@ impl World {
             let mut answer = answer.clone();
             if from && to {
                 let frequency = header(&request).and_then(|h| h.field("frequency")?.as_f64());
-                stamp(&mut answer, clock, number, (0, frequency.unwrap_or(0.0)));
+                let load = TopicLoad {
+                    bytes: 0,
+                    frequency: frequency.unwrap_or(0.0),
+                };
+                stamp(&mut answer, clock, number, load);
                 number += 1;
             }
             answer
@@ -291,7 +309,7 @@ impl World {
         let client = node.create_dynamic_client(&spec.service, &ty, options)?;
         let tracker = self.tracker("client", &of.name, &spec.service);
         let mut servers = all.iter().flat_map(|t| &t.nodes).flat_map(|n| &n.servers);
-        self.clients.push(Asker {
+        self.clients.push(PeriodicClient {
             node: node.clone(),
             client,
             ty,
@@ -302,31 +320,34 @@ impl World {
         Ok(())
     }
 
-    /// Waits until everybody has met whom it is to meet; who has not, is told.
-    pub(super) fn meet(&self, until: Instant, context: &Context) -> Vec<String> {
-        let mut unmet = Vec::new();
-        let left = || match context.is_shut_down() {
-            true => Duration::ZERO,
-            false => until.saturating_duration_since(Instant::now()),
+    /// Waits until all entities are matched. Returns those that are not.
+    pub(super) fn wait_for_discovery(&self, until: Instant, context: &Context) -> Vec<String> {
+        let mut unmatched = Vec::new();
+        let left = || {
+            if context.is_shut_down() {
+                Duration::ZERO
+            } else {
+                until.saturating_duration_since(Instant::now())
+            }
         };
-        for Speaker {
+        for PeriodicPublisher {
             publisher,
             spec,
-            meets,
+            subscriptions_expected,
             tracker,
             ..
         } in &self.publishers
         {
-            if !publisher.wait_for_matched(*meets, left()) {
-                unmet.push(format!(
-                    "{} of node \"{}\": {} of {meets} subscriptions",
+            if !publisher.wait_for_matched(*subscriptions_expected, left()) {
+                unmatched.push(format!(
+                    "{} of node \"{}\": {} of {subscriptions_expected} subscriptions",
                     spec.topic,
                     tracker.lock().node,
                     publisher.matched_count()
                 ));
             }
         }
-        for Asker {
+        for PeriodicClient {
             client,
             spec,
             served,
@@ -336,67 +357,72 @@ impl World {
         {
             if *served && !client.wait_for_service(left()) {
                 let node = &tracker.lock().node;
-                unmet.push(format!("{} of node \"{node}\": its server", spec.service));
+                unmatched.push(format!("{} of node \"{node}\": its server", spec.service));
             }
         }
         let now = self.shared.clock.now_ns();
         self.shared.began_ns.store(now, Ordering::Relaxed);
-        let found = match unmet.as_slice() {
+        let found = match unmatched.as_slice() {
             [] => "[discovery] completed".into(),
             list => format!("[discovery] incomplete: {}", list.join("; ")),
         };
-        self.shared.note("SYSTEM".into(), 0, found);
-        unmet
+        self.shared.record_event("SYSTEM".into(), 0, found);
+        unmatched
     }
 
-    /// Publishers publish and clients ask from now on.
+    /// Starts the timers of publishers and clients.
     pub(super) fn start(&mut self) -> Result<()> {
         self.shared.running.store(true, Ordering::Release);
-        for speaker in &self.publishers {
-            self.timers.push(speaker.start(&self.shared)?);
+        for publisher in &self.publishers {
+            self.timers.push(publisher.start(&self.shared)?);
         }
-        for asker in &self.clients {
-            self.timers.push(asker.start(&self.shared)?);
+        for client in &self.clients {
+            self.timers.push(client.start(&self.shared)?);
         }
         Ok(())
     }
 
-    /// No more of that; what was published has `wait` to get to reliable readers.
+    /// Stops the timers. Published messages have `wait` to reach reliable readers.
     pub(super) fn stop(&mut self, wait: Duration) {
         self.shared.running.store(false, Ordering::Release);
         self.timers.clear();
         let until = Instant::now() + wait;
-        for speaker in &self.publishers {
+        for publisher in &self.publishers {
             let left = until.saturating_duration_since(Instant::now());
-            speaker.publisher.wait_for_all_acked(left);
+            publisher.publisher.wait_for_all_acked(left);
         }
     }
 
-    /// Waits until what is under way is there: reliable readers have acknowledged all,
-    /// then nothing came for `silence` and executors have nothing left. At most `wait`.
-    pub(super) fn settle(&self, silence: Duration, wait: Duration, context: &Context) {
+    /// Waits until nothing is in flight: reliable readers have acknowledged
+    /// everything, nothing came for `quiet_period`, and executors are idle. At most
+    /// `wait`.
+    pub(super) fn wait_until_quiet(
+        &self,
+        quiet_period: Duration,
+        wait: Duration,
+        context: &Context,
+    ) {
         let until = Instant::now() + wait;
         let is_over = || context.is_shut_down() || Instant::now() >= until;
         loop {
-            let before = self.shared.heard.load(Ordering::Relaxed);
-            std::thread::sleep(silence);
-            while !self.is_idle(silence) && !is_over() {}
-            let quiet = before == self.shared.heard.load(Ordering::Relaxed);
-            if quiet || is_over() {
+            let before = self.shared.received.load(Ordering::Relaxed);
+            std::thread::sleep(quiet_period);
+            while !self.is_idle(quiet_period) && !is_over() {}
+            let is_quiet = before == self.shared.received.load(Ordering::Relaxed);
+            if is_quiet || is_over() {
                 return;
             }
         }
     }
 
-    /// Whether each executor comes to a task of ours, put behind all others, within
-    /// `patience`.
-    fn is_idle(&self, patience: Duration) -> bool {
+    /// Whether each executor runs a new task within `timeout`.
+    fn is_idle(&self, timeout: Duration) -> bool {
         let marks: Vec<_> = self
             .nodes
             .iter()
             .filter_map(|node| node.spawn(async {}).ok())
             .collect();
-        let until = Instant::now() + patience;
+        let until = Instant::now() + timeout;
         while marks.iter().any(|mark| !mark.is_done()) {
             if Instant::now() >= until {
                 return false;
@@ -417,7 +443,7 @@ impl World {
         self.shared.publish_errors.load(Ordering::Relaxed)
     }
 
-    /// `events.txt`.
+    /// The text of `events.txt`.
     pub(super) fn events(&self) -> String {
         let mut text = format!(
             "{:<11} {:<24} {:<5} Description\n",
@@ -433,7 +459,7 @@ impl World {
         text
     }
 
-    /// Every latency that was kept.
+    /// All recorded latencies as text.
     pub(super) fn samples(&self) -> String {
         let mut text = String::from("kind,node,entity,number,latency_us\n");
         for (kind, tracker) in &self.trackers {
@@ -447,7 +473,7 @@ impl World {
     }
 }
 
-impl Speaker {
+impl PeriodicPublisher {
     fn start(&self, shared: &Arc<Shared>) -> Result<Timer> {
         let (shared, spec) = (shared.clone(), self.spec.clone());
         let (publisher, tracker) = (self.publisher.clone(), self.tracker.clone());
@@ -457,7 +483,10 @@ impl Speaker {
             template.set("data", data).context("size its data")?;
         }
         let with_header = types::has_header(&self.ty);
-        let of = (payload_bytes(&template), 1.0 / spec.period.as_secs_f64());
+        let load = TopicLoad {
+            bytes: payload_bytes(&template),
+            frequency: 1.0 / spec.period.as_secs_f64(),
+        };
         let mut number = 0;
         let publish = move || {
             if !shared.running.load(Ordering::Acquire) {
@@ -466,7 +495,7 @@ impl Speaker {
             let mut message = template.clone();
             let sent_ns = shared.clock.now_ns();
             if with_header {
-                stamp(&mut message, shared.clock, number, of);
+                stamp(&mut message, shared.clock, number, load);
             }
             number += 1;
             let outcome = match spec.pass_by {
@@ -477,11 +506,11 @@ impl Speaker {
             let took = u64::try_from((now_ns - sent_ns) / 1_000).unwrap_or(0);
             let mut tracker = tracker.lock();
             match outcome {
-                Ok(()) => tracker.published(now_ns, took, of),
+                Ok(()) => tracker.published(now_ns, took, load),
                 Err(error) => {
                     shared.publish_errors.fetch_add(1, Ordering::Relaxed);
                     let caller = format!("{}->{}", tracker.entity, tracker.node);
-                    shared.note(
+                    shared.record_event(
                         caller,
                         5,
                         format!("msg {} not published: {error}", number - 1),
@@ -493,14 +522,17 @@ impl Speaker {
     }
 }
 
-impl Asker {
+impl PeriodicClient {
     fn start(&self, shared: &Arc<Shared>) -> Result<Timer> {
         let (shared, spec) = (shared.clone(), self.spec.clone());
         let (client, tracker, node) =
             (self.client.clone(), self.tracker.clone(), self.node.clone());
         let with_header = types::has_header(self.ty.request());
         let request = DynamicMessage::new(self.ty.request());
-        let of = (0, 1.0 / spec.period.as_secs_f64());
+        let load = TopicLoad {
+            bytes: 0,
+            frequency: 1.0 / spec.period.as_secs_f64(),
+        };
         let mut number = 0;
         let ask = move || {
             if !shared.running.load(Ordering::Acquire) {
@@ -510,15 +542,15 @@ impl Asker {
                 let tracker = tracker.lock();
                 format!("{}->{}", tracker.entity, tracker.node)
             };
-            if !client.is_ready() {
+            if !client.service_is_ready() {
                 let text = format!("[service] '{}' unavailable", spec.service);
-                shared.note(caller(), 4, text);
+                shared.record_event(caller(), 4, text);
                 return;
             }
             let mut request = request.clone();
             let sent_ns = shared.clock.now_ns();
             if with_header {
-                stamp(&mut request, shared.clock, number, of);
+                stamp(&mut request, shared.clock, number, load);
             }
             let own = number;
             number += 1;
@@ -526,7 +558,7 @@ impl Asker {
                 Ok(call) => call,
                 Err(error) => {
                     shared.publish_errors.fetch_add(1, Ordering::Relaxed);
-                    shared.note(caller(), 5, format!("request {own} not sent: {error}"));
+                    shared.record_event(caller(), 5, format!("request {own} not sent: {error}"));
                     return;
                 }
             };
@@ -538,18 +570,18 @@ impl Asker {
                 let now_ns = in_call.clock.now_ns();
                 let us = u64::try_from((now_ns - sent_ns) / 1_000).unwrap_or(0);
                 let mut tracker = tracker.lock();
-                let judged = tracker.scan(0, own, now_ns, us, of);
-                in_call.heard.fetch_add(1, Ordering::Relaxed);
-                in_call.judged(&tracker, judged, own, us);
+                let assessment = tracker.scan(0, own, now_ns, us, load);
+                in_call.received.fetch_add(1, Ordering::Relaxed);
+                in_call.record_assessment(&tracker, assessment, own, us);
             });
             match spawned {
                 Ok(handle) => handle.detach(),
                 Err(error) => {
                     shared.publish_errors.fetch_add(1, Ordering::Relaxed);
-                    shared.note(
+                    shared.record_event(
                         "SYSTEM".into(),
                         5,
-                        format!("request {own} given up: {error}"),
+                        format!("request {own} abandoned: {error}"),
                     );
                 }
             }

@@ -1,5 +1,5 @@
-//! One object of a topology file: fields are asked for by name and form, and what is
-//! wrong is said with its place.
+//! An object of a topology file. Fields are read by name and form, and errors name
+//! their place.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use pteros::suggest::did_you_mean;
 use serde_json::{Map, Value};
 
-use super::problem::Problem;
+use super::problem::TopologyProblem;
 
-/// The fields of one object; what was asked for is known.
+/// The fields of an object. It tracks which ones were read.
 pub(super) struct Fields<'v> {
     file: PathBuf,
     place: String,
@@ -18,8 +18,8 @@ pub(super) struct Fields<'v> {
 }
 
 impl<'v> Fields<'v> {
-    pub(super) fn new(file: &Path, place: &str, value: &'v Value) -> Result<Self, Problem> {
-        let map = value.as_object().ok_or_else(|| Problem {
+    pub(super) fn new(file: &Path, place: &str, value: &'v Value) -> Result<Self, TopologyProblem> {
+        let map = value.as_object().ok_or_else(|| TopologyProblem {
             file: file.into(),
             place: place.into(),
             value: short(value),
@@ -33,9 +33,9 @@ impl<'v> Fields<'v> {
         })
     }
 
-    /// Something wrong with one field.
-    pub(super) fn problem(&self, field: &str, message: String) -> Problem {
-        Problem {
+    /// A problem with one field.
+    pub(super) fn problem(&self, field: &str, message: String) -> TopologyProblem {
+        TopologyProblem {
             file: self.file.clone(),
             place: format!("{}, {field}", self.place),
             value: self.map.get(field).map(short).unwrap_or_default(),
@@ -53,7 +53,7 @@ impl<'v> Fields<'v> {
         Some(value)
     }
 
-    pub(super) fn text(&mut self, field: &str) -> Result<Option<&'v str>, Problem> {
+    pub(super) fn text(&mut self, field: &str) -> Result<Option<&'v str>, TopologyProblem> {
         let Some(value) = self.take(field) else {
             return Ok(None);
         };
@@ -62,17 +62,17 @@ impl<'v> Fields<'v> {
         text.map(Some).ok_or_else(wrong)
     }
 
-    pub(super) fn needed(&mut self, field: &str, form: &str) -> Result<&'v str, Problem> {
+    pub(super) fn needed(&mut self, field: &str, form: &str) -> Result<&'v str, TopologyProblem> {
         let missing = self.problem(field, format!("is missing; {form} is needed"));
         self.text(field)?.ok_or(missing)
     }
 
-    /// One of some words.
+    /// One of several words.
     pub(super) fn word(
         &mut self,
         field: &str,
         words: &[&'static str],
-    ) -> Result<Option<&'static str>, Problem> {
+    ) -> Result<Option<&'static str>, TopologyProblem> {
         let Some(text) = self.text(field)? else {
             return Ok(None);
         };
@@ -90,7 +90,7 @@ impl<'v> Fields<'v> {
         field: &str,
         least: u64,
         most: u64,
-    ) -> Result<Option<u64>, Problem> {
+    ) -> Result<Option<u64>, TopologyProblem> {
         let Some(value) = self.take(field) else {
             return Ok(None);
         };
@@ -99,7 +99,7 @@ impl<'v> Fields<'v> {
         number.map(Some).ok_or_else(|| self.problem(field, form))
     }
 
-    pub(super) fn signed(&mut self, field: &str) -> Result<Option<i64>, Problem> {
+    pub(super) fn signed(&mut self, field: &str) -> Result<Option<i64>, TopologyProblem> {
         let Some(value) = self.take(field) else {
             return Ok(None);
         };
@@ -107,8 +107,8 @@ impl<'v> Fields<'v> {
         value.as_i64().map(Some).ok_or_else(wrong)
     }
 
-    /// `true` or `false`; that if it is not there.
-    pub(super) fn flag(&mut self, field: &str) -> Result<bool, Problem> {
+    /// `true` or `false`, the default.
+    pub(super) fn flag(&mut self, field: &str) -> Result<bool, TopologyProblem> {
         let Some(value) = self.take(field) else {
             return Ok(false);
         };
@@ -121,7 +121,7 @@ impl<'v> Fields<'v> {
         field: &str,
         least: f64,
         most: f64,
-    ) -> Result<Option<f64>, Problem> {
+    ) -> Result<Option<f64>, TopologyProblem> {
         let Some(value) = self.take(field) else {
             return Ok(None);
         };
@@ -130,7 +130,7 @@ impl<'v> Fields<'v> {
         number.map(Some).ok_or_else(|| self.problem(field, form))
     }
 
-    pub(super) fn list(&mut self, field: &str) -> Result<&'v [Value], Problem> {
+    pub(super) fn list(&mut self, field: &str) -> Result<&'v [Value], TopologyProblem> {
         match self.take(field) {
             None => Ok(&[]),
             Some(Value::Array(values)) => Ok(values),
@@ -138,13 +138,14 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// Fields that nobody asked for.
-    pub(super) fn unknown(&self, known: &[&str]) -> Vec<Problem> {
+    /// Fields that were not read.
+    pub(super) fn unknown(&self, known: &[&str]) -> Vec<TopologyProblem> {
         let names = self.map.keys().filter(|name| !self.taken.contains(*name));
         names
-            .map(|name| match known.contains(&name.as_str()) {
-                true => self.problem(name, "means nothing here and is ignored".into()),
-                false => {
+            .map(|name| {
+                if known.contains(&name.as_str()) {
+                    self.problem(name, "means nothing here and is ignored".into())
+                } else {
                     let hint = did_you_mean(name, known.iter().copied());
                     self.problem(
                         name,
@@ -156,7 +157,7 @@ impl<'v> Fields<'v> {
     }
 }
 
-/// A value as it stands in the file, cut where it is long.
+/// A value as in the file, shortened.
 fn short(value: &Value) -> String {
     const CHARS: usize = 60;
     let text = value.to_string();

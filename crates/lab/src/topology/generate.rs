@@ -1,17 +1,18 @@
-//! Topology files of common shapes, for `ros2-performance` as well as for us.
+//! Generator of topology files with common shapes, also for `ros2-performance`.
 
 use serde_json::{Value, json};
 
-/// What connects the nodes.
+/// Shape of a generated graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Each publishes to the next; the first only publishes, the last only hears.
+    /// Each node publishes to the next. The first has no subscription, the last no
+    /// publisher.
     Chain,
-    /// The first publishes, all others hear it.
+    /// The first publishes to all others.
     Star,
-    /// All others publish, each on its topic, and the first hears all.
+    /// All others publish, each on its topic, to the first.
     FanIn,
-    /// Each publishes on its topic, and hears those of all others.
+    /// Each publishes on its topic to all others.
     AllToAll,
 }
 
@@ -25,15 +26,15 @@ impl Shape {
     ];
 }
 
-/// A file with `nodes` nodes, each with an executor of its own; every publisher's
-/// messages are of type `ty`, `hz` a second, `bytes` long where the type lets one choose.
+/// A file with `nodes` nodes, each with its own executor. Publishers send messages
+/// of type `ty` at `hz`, with `bytes` if the type has a variable size.
 pub fn generate(shape: Shape, nodes: usize, ty: &str, hz: f64, bytes: Option<u64>) -> Value {
     let list: Vec<Value> = (1..=nodes)
         .map(|node| {
-            let (says, hears) = topics(shape, node, nodes);
+            let (published, subscribed) = topics(shape, node, nodes);
             let mut value = json!({ "node_name": format!("node_{node}") });
-            if !says.is_empty() {
-                let publishers = says.iter().map(|topic| {
+            if !published.is_empty() {
+                let publishers = published.iter().map(|topic| {
                     let mut value = json!({ "topic_name": topic, "msg_type": ty, "freq_hz": hz });
                     if let Some(bytes) = bytes {
                         value["msg_size"] = json!(bytes);
@@ -42,8 +43,8 @@ pub fn generate(shape: Shape, nodes: usize, ty: &str, hz: f64, bytes: Option<u64
                 });
                 value["publishers"] = publishers.collect();
             }
-            if !hears.is_empty() {
-                let subscribers = hears.iter();
+            if !subscribed.is_empty() {
+                let subscribers = subscribed.iter();
                 let subscribers =
                     subscribers.map(|topic| json!({ "topic_name": topic, "msg_type": ty }));
                 value["subscribers"] = subscribers.collect();
@@ -55,7 +56,7 @@ pub fn generate(shape: Shape, nodes: usize, ty: &str, hz: f64, bytes: Option<u64
     json!({ "nodes": list })
 }
 
-/// What a node says and hears.
+/// Published and subscribed topics of a node.
 fn topics(shape: Shape, node: usize, nodes: usize) -> (Vec<String>, Vec<String>) {
     let topic = |of: usize| format!("topic_{of}");
     let others = || {
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_generated_can_be_read_and_has_the_links_of_its_shape() {
+    fn a_generated_topology_parses_and_has_the_connections_of_its_shape() {
         let library = library();
         for (shape, publishers, subscriptions) in [
             (Shape::Chain, 4, 4),
@@ -108,7 +109,7 @@ mod tests {
             assert_eq!(count(|n| n.publishers.len()), publishers, "{shape:?}");
             assert_eq!(count(|n| n.subscriptions.len()), subscriptions, "{shape:?}");
             let first = topology.nodes.iter().flat_map(|n| &n.publishers).next();
-            let first = first.expect("somebody publishes");
+            let first = first.expect("a node publishes");
             assert_eq!((first.bytes, first.period.as_millis()), (1000, 20));
         }
     }

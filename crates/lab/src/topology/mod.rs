@@ -1,11 +1,10 @@
 //! Topologies: whole graphs from the JSON files of iRobot's `ros2-performance`.
 //!
-//! A file lists nodes with their publishers, subscriptions, clients and servers;
-//! such files run here as they are. `document` reads one and refuses what is wrong
-//! before anything starts, `types` has the messages that the files name, `system`
-//! is one process of a run, `run` starts them all and gathers what they saw,
-//! `tracker` judges messages and `table` prints as that framework does.
-//! `generate` writes files of common shapes.
+//! A file lists nodes with their publishers, subscriptions, clients and servers,
+//! and runs unchanged. `document` parses and validates it, `types` has the
+//! messages, `system` is one process of a run, `run` starts all processes and
+//! collects their results, `tracker` assesses messages, and `table` prints in the
+//! framework's format. `generate` writes files of common shapes.
 
 mod clock;
 mod document;
@@ -29,11 +28,11 @@ pub use document::{
     ClientSpec, NodeSpec, PassBy, PublisherSpec, ServerSpec, SubscriptionSpec, Topology,
 };
 pub use generate::{Shape, generate};
-pub use problem::Problem;
+pub use problem::TopologyProblem;
 pub use resources::{Resources, Sampler};
 pub use result::{Event, ProcessResult, Row};
-pub use run::{Containers, Division, Outcome, RunOptions, check, run, summary};
-pub use system::{Hosted, activate, worker};
+pub use run::{Containers, Division, RunOptions, TopologyOutcome, check, run, summary};
+pub use system::{HostedProcess, activate, worker};
 pub use table::{latency_all, latency_total, resources_table};
-pub use tracker::{Judged, Tracker};
+pub use tracker::{SampleAssessment, TopicLoad, Tracker};
 pub use types::{add_to, library};

@@ -1,15 +1,16 @@
-//! Who meets whom in the files of a run, and who does not although the names do.
+//! Matching between the files of a run: which pairs match, and which do not
+//! although the names do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pteros::qos::report::mismatches;
 
 use super::document::{PublisherSpec, Topology};
-use super::problem::Problem;
+use super::problem::TopologyProblem;
 
-/// What does not meet although the names do, over all files of a run: two types on a
-/// topic, a QoS that keeps a pair apart, one name twice.
-pub(super) fn contradictions(topologies: &[Topology]) -> Vec<Problem> {
+/// Pairs with the same name that do not match, over all files of a run: two types
+/// of a topic, incompatible QoS, a duplicate node name.
+pub(super) fn incompatible_pairs(topologies: &[Topology]) -> Vec<TopologyProblem> {
     let mut found = Vec::new();
     let mut types: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     let mut names = BTreeSet::new();
@@ -18,7 +19,7 @@ pub(super) fn contradictions(topologies: &[Topology]) -> Vec<Problem> {
         all.flat_map(|topology| topology.nodes.iter().map(move |node| (topology, node)))
     };
     for (topology, node) in nodes() {
-        let problem = |message: String| Problem {
+        let problem = |message: String| TopologyProblem {
             file: topology.file.clone(),
             place: format!("node \"{}\"", node.name),
             value: String::new(),
@@ -33,7 +34,7 @@ pub(super) fn contradictions(topologies: &[Topology]) -> Vec<Problem> {
             let (first, of) = types.entry(topic).or_insert((ty, &node.name));
             if first != ty {
                 found.push(problem(format!(
-                    "topic {topic} is {ty} here and {first} at node \"{of}\": they do not meet"
+                    "topic {topic} is {ty} here and {first} at node \"{of}\": they do not match"
                 )));
             }
         }
@@ -43,10 +44,10 @@ pub(super) fn contradictions(topologies: &[Topology]) -> Vec<Problem> {
                 let same = publishers.filter(|p| p.full_topic == subscription.full_topic);
                 for publisher in same {
                     let offered = publisher.qos.to_endpoint();
-                    let asked = subscription.qos.to_reader();
-                    for mismatch in mismatches(&offered, &asked) {
+                    let requested = subscription.qos.to_reader();
+                    for mismatch in mismatches(&offered, &requested) {
                         found.push(problem(format!(
-                            "hears nothing of node \"{}\" on {}: {mismatch}",
+                            "receives nothing of node \"{}\" on {}: {mismatch}",
                             other.name, subscription.full_topic
                         )));
                     }
@@ -57,8 +58,8 @@ pub(super) fn contradictions(topologies: &[Topology]) -> Vec<Problem> {
     found
 }
 
-/// How many of all subscriptions one publisher meets.
-pub(super) fn subscriptions_met(publisher: &PublisherSpec, topologies: &[Topology]) -> usize {
+/// Number of all subscriptions that match a publisher.
+pub(super) fn matching_subscriptions(publisher: &PublisherSpec, topologies: &[Topology]) -> usize {
     let nodes = topologies.iter().flat_map(|topology| &topology.nodes);
     let subscriptions = nodes.flat_map(|node| &node.subscriptions);
     let offered = publisher.qos.to_endpoint();
@@ -66,8 +67,8 @@ pub(super) fn subscriptions_met(publisher: &PublisherSpec, topologies: &[Topolog
         .filter(|s| s.full_topic == publisher.full_topic && s.ty == publisher.ty)
         .filter(|s| {
             let convention = s.qos.avoid_ros_namespace_conventions;
-            let told = mismatches(&offered, &s.qos.to_reader());
-            convention == publisher.qos.avoid_ros_namespace_conventions && told.is_empty()
+            let incompatible = mismatches(&offered, &s.qos.to_reader());
+            convention == publisher.qos.avoid_ros_namespace_conventions && incompatible.is_empty()
         })
         .count()
 }

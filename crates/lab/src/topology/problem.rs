@@ -1,22 +1,22 @@
-//! What is wrong with a topology file: where, what stands there, what may.
+//! A problem of a topology file: place, value, and what is expected.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// One thing that is wrong, or (as a warning) that will not do what it seems to.
+/// An error, or a warning about a field without effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct TopologyProblem {
     /// The file.
     pub file: PathBuf,
-    /// Where in it: `node "camera", publisher 2, period_ms`; empty for the file itself.
+    /// The place: `node "camera", publisher 2, period_ms`. Empty for the file.
     pub place: String,
-    /// The value, as it stands in the file; empty where there is none.
+    /// The value in the file. Empty if there is none.
     pub value: String,
-    /// What is wrong and what may stand there.
+    /// The problem and the expected value.
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for TopologyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file.display())?;
         if !self.place.is_empty() {
@@ -29,4 +29,4 @@ impl fmt::Display for Problem {
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for TopologyProblem {}

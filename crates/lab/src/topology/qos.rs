@@ -1,21 +1,24 @@
-//! The words of a topology file for QoS, and what they mean here.
+//! QoS of topology files.
 
 use pteros::QosProfile;
 use pteros::qos::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy};
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::problem::Problem;
+use super::problem::TopologyProblem;
 
-/// Samples that a history may keep.
+/// Maximum history depth.
 const DEPTH_MAX: u64 = 1_000_000;
 
-/// The profile of one entity: `base` where the file says nothing.
-pub(super) fn read(fields: &mut Fields<'_>, base: QosProfile) -> Result<QosProfile, Problem> {
+/// Reads the profile of an entity, with defaults from `base`.
+pub(super) fn read(
+    fields: &mut Fields<'_>,
+    base: QosProfile,
+) -> Result<QosProfile, TopologyProblem> {
     let mut qos = base;
     let depth = fields.integer("qos_depth", 0, DEPTH_MAX)?;
     if let Some(depth) = depth {
-        // Nothing, to ROS 2, is DDS's default: the last sample.
+        // A depth of 0 is the default of DDS in ROS 2: the last sample.
         qos = qos.keep_last(usize::try_from(depth).unwrap_or(usize::MAX).max(1));
     }
     let histories = ["system_default", "keep_last", "keep_all"];
@@ -48,7 +51,7 @@ pub(super) fn read(fields: &mut Fields<'_>, base: QosProfile) -> Result<QosProfi
     if let Some(yes) = switch(fields)? {
         qos.avoid_ros_namespace_conventions = yes;
     }
-    // The framework knows no other word for these.
+    // The framework has no other values of these.
     for name in [
         "qos_deadline",
         "qos_lifespan",
@@ -59,8 +62,8 @@ pub(super) fn read(fields: &mut Fields<'_>, base: QosProfile) -> Result<QosProfi
     Ok(qos)
 }
 
-/// The files write it as a word; a JSON truth value says the same.
-fn switch(fields: &mut Fields<'_>) -> Result<Option<bool>, Problem> {
+/// A word in files of the framework. A JSON boolean is accepted, too.
+fn switch(fields: &mut Fields<'_>) -> Result<Option<bool>, TopologyProblem> {
     const NAME: &str = "qos_avoid_ros_namespace_conventions";
     if let Some(Value::Bool(yes)) = fields.peek(NAME) {
         let yes = *yes;

@@ -1,28 +1,28 @@
-//! What one process uses, read from `/proc`: once a second, in the columns of
-//! `ros2-performance`, and its proportional set size, which that does not have.
+//! Resource usage of a process from `/proc`: once a second, in the columns of
+//! `ros2-performance`, plus the proportional set size.
 
 use std::fs;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-/// One look. Kilobytes of 1024 bytes.
+/// One sample. Kilobytes of 1024 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Resources {
-    /// Milliseconds since sampling began.
+    /// Milliseconds since the start of sampling.
     pub time_ms: u64,
-    /// CPU time since the look before, percent of all cores together.
+    /// CPU time since the last sample in percent of all cores.
     pub cpu_percent: f64,
-    /// The most resident memory so far.
+    /// Maximum resident set size so far.
     pub rss_kb: u64,
-    /// Virtual memory.
+    /// Virtual memory size.
     pub vsz_kb: u64,
     /// Proportional set size.
     pub pss_kb: u64,
-    /// Threads.
+    /// Number of threads.
     pub threads: u64,
 }
 
-/// Looks at a process again and again.
+/// Samples the resource usage of a process.
 #[derive(Debug)]
 pub struct Sampler {
     process: u32,
@@ -33,7 +33,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins now.
+    /// Starts sampling.
     pub fn start(process: u32) -> Self {
         let now = Instant::now();
         let cpu_ns = cpu_ns(process);
@@ -46,8 +46,8 @@ impl Sampler {
         }
     }
 
-    /// What it uses now. A process that is gone uses nothing.
-    pub fn look(&mut self) -> Resources {
+    /// Takes a sample. An ended process uses nothing.
+    pub fn sample(&mut self) -> Resources {
         let now = Instant::now();
         let cpu_ns = cpu_ns(self.process);
         let used = cpu_ns.saturating_sub(self.last_cpu_ns) as f64;
@@ -64,7 +64,7 @@ impl Sampler {
         }
     }
 
-    /// CPU time since the begin, percent of one core.
+    /// CPU time since the start in percent of one core.
     pub fn cpu_percent_of_one(&self) -> f64 {
         let used = cpu_ns(self.process).saturating_sub(self.first_cpu_ns) as f64;
         percent(used, self.began.elapsed().as_nanos() as f64)
@@ -76,20 +76,20 @@ impl Sampler {
 }
 
 fn percent(part: f64, whole: f64) -> f64 {
-    match whole > 0.0 {
-        true => part / whole * 100.0,
-        false => 0.0,
+    if whole > 0.0 {
+        part / whole * 100.0
+    } else {
+        0.0
     }
 }
 
-/// Cores that threads of this process may run on.
+/// Number of cores of this process.
 fn cores() -> f64 {
     available_parallelism().map_or(1.0, |count| count.get() as f64)
 }
 
-/// CPU time of all threads of a process: those that run by the scheduler's own
-/// account, in nanoseconds; ended ones are in the ticks of `stat` alone, so the
-/// greater of the two counts.
+/// CPU time of all threads of a process. The scheduler's statistics in nanoseconds
+/// lack ended threads, and the ticks of `stat` have them, so the larger one counts.
 fn cpu_ns(process: u32) -> u64 {
     let folder = format!("/proc/{process}/task");
     let tasks = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -105,7 +105,7 @@ fn cpu_ns(process: u32) -> u64 {
     running.max(ticks * 10_000_000)
 }
 
-/// The number behind a key at a line's begin; 0 where there is none.
+/// The number after a key at the beginning of a line. 0 without it.
 fn field(text: &str, key: &str) -> u64 {
     let rest = text.lines().find_map(|line| line.strip_prefix(key));
     rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
@@ -117,20 +117,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_process_uses_memory_and_time() {
+    fn the_current_process_uses_memory_and_cpu_time() {
         let mut sampler = Sampler::start(std::process::id());
         let mut sum = 0_u64;
         while sampler.cpu_percent_of_one() <= 0.0 {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
-        let look = sampler.look();
-        assert!(look.rss_kb > 100 && look.vsz_kb >= look.rss_kb && look.pss_kb > 100);
-        assert!(look.threads >= 1 && look.cpu_percent > 0.0);
+        let sample = sampler.sample();
+        assert!(sample.rss_kb > 100 && sample.vsz_kb >= sample.rss_kb && sample.pss_kb > 100);
+        assert!(sample.threads >= 1 && sample.cpu_percent > 0.0);
     }
 
     #[test]
-    fn a_process_that_is_gone_uses_nothing() {
-        let look = Sampler::start(u32::MAX).look();
-        assert_eq!((look.rss_kb, look.pss_kb, look.cpu_percent), (0, 0, 0.0));
+    fn an_ended_process_uses_nothing() {
+        let sample = Sampler::start(u32::MAX).sample();
+        assert_eq!(
+            (sample.rss_kb, sample.pss_kb, sample.cpu_percent),
+            (0, 0, 0.0)
+        );
     }
 }

@@ -1,5 +1,4 @@
-//! What a process of a run has seen, as values and as the line of JSON in which it
-//! tells its parent.
+//! Result of a process of a run, as a value and as the JSON line for its parent.
 
 use std::fmt;
 
@@ -8,71 +7,71 @@ use serde_json::{Value, json};
 use super::resources::Resources;
 use super::tracker::Tracker;
 
-/// One entity's line of the tables.
+/// Table row of one entity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// `subscription`, `client` or `publisher`.
     pub kind: String,
-    /// The node's name.
+    /// Name of the node.
     pub node: String,
-    /// The topic's or service's name.
+    /// Name of the topic or service.
     pub entity: String,
-    /// Payload of a message, bytes.
+    /// Payload bytes of a message.
     pub bytes: u64,
-    /// Messages received; of a publisher, published.
+    /// Received messages. For a publisher published ones.
     pub received: u64,
-    /// Late ones.
+    /// Number of late messages.
     pub late: u64,
-    /// Too late ones.
+    /// Number of messages that were too late.
     pub too_late: u64,
-    /// Lost ones.
+    /// Number of lost messages.
     pub lost: u64,
-    /// Received twice.
+    /// Number of duplicates.
     pub duplicates: u64,
-    /// Received after a later one.
+    /// Number of messages received out of order.
     pub reordered: u64,
-    /// Latency in microseconds (of a publisher: what publishing took): mean,
-    /// standard deviation, least, greatest. NaN where nothing came.
+    /// Latency in microseconds: mean, standard deviation, minimum, maximum. For a
+    /// publisher the duration of publish calls. NaN without messages.
     pub latency_us: [f64; 4],
-    /// Messages a second that the sender means to send.
+    /// Intended messages per second.
     pub frequency: f64,
     /// Payload bytes per second.
     pub bytes_per_second: f64,
 }
 
-/// Something that happened, as `events.txt` has it.
+/// An event of `events.txt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Milliseconds since the process was ready.
     pub time_ms: u64,
     /// `topic->node`, or SYSTEM.
     pub caller: String,
-    /// The framework's number: 0 discovery, 1 late, 2 too late, 3 lost, 4 no service;
-    /// and ours: 5 a message could not be published.
+    /// Number of the framework: 0 discovery, 1 late, 2 too late, 3 lost, 4 no
+    /// service. Of Pteros: 5 a message could not be published.
     pub code: u8,
-    /// What happened.
+    /// Its description.
     pub description: String,
 }
 
-/// One process.
+/// A process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessResult {
-    /// What it is called in files and tables.
+    /// Its name in files and tables.
     pub label: String,
-    /// Its entities.
+    /// Rows of its entities.
     pub rows: Vec<Row>,
-    /// CPU over the whole run, percent of one core.
+    /// CPU time of the whole run in percent of one core.
     pub cpu_percent_of_one: f64,
-    /// What it used at the end.
+    /// Resource usage at the end.
     pub resources: Resources,
-    /// What should have met and did not, before messages flowed.
-    pub unmet: Vec<String>,
-    /// Messages that could not be published.
+    /// Entities that were not matched before the start.
+    pub unmatched: Vec<String>,
+    /// Number of messages that could not be published.
     pub publish_errors: u64,
 }
 
 impl Row {
-    /// A tracker's line.
+    /// The row of a tracker.
     pub fn of(kind: &str, tracker: &Tracker) -> Self {
         Self {
             kind: kind.into(),
@@ -97,7 +96,7 @@ impl Row {
     }
 
     fn to_json(&self) -> Value {
-        // JSON has no NaN; such a latency is null.
+        // JSON has no NaN. Such a latency is null.
         json!({
             "kind": self.kind, "node": self.node, "entity": self.entity,
             "bytes": self.bytes, "received": self.received, "late": self.late,
@@ -144,16 +143,16 @@ impl ProcessResult {
             "pss_kb": self.resources.pss_kb,
             "threads": self.resources.threads,
             "publish_errors": self.publish_errors,
-            "unmet": self.unmet,
+            "unmatched": self.unmatched,
             "rows": rows,
         })
     }
 
-    /// From [`Self::to_json`]; `None` of anything else.
+    /// Parses [`Self::to_json`]. `None` for anything else.
     pub fn from_json(value: &Value) -> Option<Self> {
         let count = |key: &str| value.get(key)?.as_u64();
         let list = |key: &str| value.get(key)?.as_array();
-        let unmet = list("unmet")?.iter();
+        let unmatched = list("unmatched")?.iter();
         Some(Self {
             label: value.get("process")?.as_str()?.into(),
             rows: list("rows")?
@@ -168,7 +167,7 @@ impl ProcessResult {
                 threads: count("threads")?,
                 ..Resources::default()
             },
-            unmet: unmet
+            unmatched: unmatched
                 .filter_map(|text| Some(text.as_str()?.into()))
                 .collect(),
             publish_errors: count("publish_errors")?,

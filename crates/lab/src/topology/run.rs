@@ -1,5 +1,6 @@
-//! Starts the processes of a run, lets them meet, flow and stop together, and gathers
-//! what they saw. A process is this very program, told its part as one argument.
+//! Runs topologies: starts the processes, waits for discovery, starts and stops the
+//! messages together, and collects the results. A process is this program with its
+//! task as one argument.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,58 +16,58 @@ use serde_json::json;
 
 use super::clock::RunClock;
 use super::document::Topology;
-use super::pairs::contradictions;
-use super::problem::Problem;
+use super::pairs::incompatible_pairs;
+use super::problem::TopologyProblem;
 use super::result::ProcessResult;
-use super::system::Task;
+use super::system::ProcessTask;
 use super::table;
 
-/// Processes of one run; each has its sockets, and the machine its limits.
+/// Maximum processes of a run.
 const PROCESSES_MAX: usize = 500;
-/// How long processes may take to start and meet, to stop, and to tell.
-const READY: Duration = Duration::from_secs(90);
-const STOPPED: Duration = Duration::from_secs(60);
-/// How often Ctrl-C is looked for.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time limits for start and discovery, for the stop, and for the results.
+const READY_TIMEOUT: Duration = Duration::from_secs(90);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Poll period of Ctrl-C.
+const INTERRUPT_POLL: Duration = Duration::from_millis(100);
 
-/// How nodes are put into processes.
+/// How nodes are assigned to processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// A process for each file, as `ros2-performance` does.
+    /// A process per file, as `ros2-performance` does.
     PerFile,
     /// One process for everything.
     Composed,
-    /// A process for each node.
+    /// A process per node.
     PerNode,
 }
 
-/// What a run is.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// The program and its first arguments; the task comes behind them.
+    /// The program and its first arguments. The task follows.
     pub worker: Vec<String>,
-    /// How long messages flow.
+    /// Duration of the messages.
     pub duration: Duration,
-    /// How nodes are put into processes.
+    /// How nodes are assigned to processes.
     pub division: Division,
-    /// Where results go; made if it is not there.
+    /// Folder of the results. Created if missing.
     pub out: PathBuf,
-    /// Whether messages within a process are handed over as values
+    /// Whether intra-process communication is on
     /// ([`pteros::NodeOptions::use_intra_process_comms`]).
     pub intra_process: bool,
-    /// Threads of each executor; 0 and 1 are the single-threaded one.
+    /// Threads of each executor. 0 and 1 are the single-threaded one.
     pub threads: usize,
-    /// Has nodes loaded by containers in place of the worker, which then composes
-    /// nothing; `executor_id`s and threads are the container's matter.
+    /// Loads nodes in containers instead of workers. The container then decides
+    /// executors and threads.
     pub container: Option<Containers>,
 }
 
-/// Containers that load the lab's nodes.
+/// Component containers that load the lab's nodes.
 #[derive(Clone, Debug)]
 pub struct Containers {
     /// The container program.
     pub program: PathBuf,
-    /// The folder of the library with the nodes, [`Containers::LIBRARY`].
+    /// Folder of the library with the nodes, [`Containers::LIBRARY`].
     pub folder: PathBuf,
     /// `single`, `multi` or `isolated`.
     pub executor: &'static str,
@@ -79,25 +80,26 @@ impl Containers {
     /// The file of that package.
     pub const FILE: &'static str = "libpteros_lab_nodes.so";
 
-    /// A process for that task.
-    fn command(&self, task: &Task, topologies: &[Topology]) -> Result<Command> {
+    /// The command of a process with that task.
+    fn command(&self, task: &ProcessTask, topologies: &[Topology]) -> Result<Command> {
         let file = task.folder.join("task.json");
         let text = task.to_json().to_string();
         fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
         let mut command = Command::new(&self.program);
         command.args(["--executor", self.executor]);
-        // Where cargo's libraries lie those of another build may, too.
+        // The directory of cargo's libraries may hold those of another build.
         command.env_remove("LD_LIBRARY_PATH");
         command.env("PTEROS_COMPONENT_PATH", &self.folder);
-        if super::system::is_range_open() {
+        if super::system::is_discovery_range_unset() {
             command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
         }
         for (index, (of_file, node)) in task.nodes.iter().enumerate() {
             let spec = topologies.get(*of_file).and_then(|t| t.nodes.get(*node));
-            let spec = spec.context("a task names nodes of its files")?;
-            let class = match spec.is_managed {
-                true => "ManagedTopologyNode",
-                false => "TopologyNode",
+            let spec = spec.context("a task has nodes of its files")?;
+            let class = if spec.is_managed {
+                "ManagedTopologyNode"
+            } else {
+                "TopologyNode"
             };
             let class = format!("{}::{class}", Self::LIBRARY);
             command.args(["--load", Self::LIBRARY, &class, "-n", &spec.name]);
@@ -114,58 +116,60 @@ impl Containers {
     }
 }
 
-/// What a run has given.
+/// Result of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    /// What each process has seen.
+pub struct TopologyOutcome {
+    /// Results of the processes.
     pub results: Vec<ProcessResult>,
     /// Whether Ctrl-C ended it early.
     pub interrupted: bool,
 }
 
-/// Reads all files of a run; what will not do what it seems to comes beside them.
+/// Reads all files of a run. Returns them with warnings.
 ///
 /// # Errors
-/// The first [`Problem`].
+/// The first [`TopologyProblem`].
 pub fn check(
     files: &[PathBuf],
     library: &InterfaceLibrary,
-) -> Result<(Vec<Topology>, Vec<Problem>), Problem> {
+) -> Result<(Vec<Topology>, Vec<TopologyProblem>), TopologyProblem> {
     let topologies: Vec<Topology> = files
         .iter()
         .map(|file| Topology::read(file, library))
         .collect::<Result<_, _>>()?;
-    let mut warnings: Vec<Problem> = topologies.iter().flat_map(|t| t.warnings.clone()).collect();
-    warnings.extend(contradictions(&topologies));
+    let mut warnings: Vec<TopologyProblem> =
+        topologies.iter().flat_map(|t| t.warnings.clone()).collect();
+    warnings.extend(incompatible_pairs(&topologies));
     Ok((topologies, warnings))
 }
 
-/// Runs the files' graphs and writes what was seen: for each process a folder
+/// Runs the graphs of the files and writes the results: for each process a folder
 /// `<name>_log` with the tables of `ros2-performance`, its events and every latency
-/// (`samples.csv`), and `results.json` beside them. Blocks for the duration and a
-/// moment more; `began` is told how many processes there are once all have met and
-/// messages flow. Ctrl-C then ends it early and keeps what was measured.
+/// (`samples.csv`), and `results.json`. Blocks for the duration and a moment more.
+/// `began` gets the number of processes after discovery, when messages start.
+/// Ctrl-C then ends the run early and keeps the results.
 ///
 /// # Errors
-/// A file is wrong, the folder cannot be written, a process does not start or dies.
+/// A file is wrong, the folder cannot be written, or a process does not start or
+/// dies.
 pub fn run(
     files: &[PathBuf],
     library: &InterfaceLibrary,
     options: &RunOptions,
     began: &mut dyn FnMut(usize),
-) -> Result<Outcome> {
+) -> Result<TopologyOutcome> {
     let (topologies, _) = check(files, library)?;
     let parts = divide(&topologies, options.division)?;
-    // Second Ctrl-C kills; the first one ends the measurement.
+    // The first Ctrl-C ends the measurement, the second kills.
     let interrupt = pteros_net::shutdown_signal().context("listen for Ctrl-C")?;
     let clock = RunClock::start();
-    let tasks: Vec<Task> = parts
+    let tasks: Vec<ProcessTask> = parts
         .into_iter()
         .map(|(label, nodes)| {
             let folder = options.out.join(format!("{label}_log"));
             fs::create_dir_all(&folder)
                 .with_context(|| format!("make the folder {}", folder.display()))?;
-            Ok(Task {
+            Ok(ProcessTask {
                 label,
                 files: files.iter().map(|file| absolute(file)).collect(),
                 nodes,
@@ -178,8 +182,8 @@ pub fn run(
         })
         .collect::<Result<_>>()?;
     let (send, receive) = channel();
-    let mut crew = Crew {
-        members: Vec::new(),
+    let mut group = ProcessGroup {
+        processes: Vec::new(),
         lines: receive,
         is_interrupted: Box::new(|| interrupt.is_requested()),
     };
@@ -188,31 +192,31 @@ pub fn run(
             Some(containers) => containers.command(task, &topologies)?,
             None => worker_command(&options.worker, task)?,
         };
-        let member = Member::start(command, &task.label, crew.members.len(), &send)?;
-        crew.members.push(member);
+        let process = RunProcess::start(command, &task.label, group.processes.len(), &send)?;
+        group.processes.push(process);
     }
     drop(send);
-    crew.wait_for("ready", READY, None)?;
-    crew.tell("go")?;
-    began(crew.members.len());
-    crew.wait_for("stopped", options.duration + STOPPED, Some("stop"))?;
-    crew.tell("collect")?;
-    let lines = crew.wait_for("{", STOPPED, None)?;
+    group.wait_for("ready", READY_TIMEOUT, None)?;
+    group.send_line("go")?;
+    began(group.processes.len());
+    group.wait_for("stopped", options.duration + STOP_TIMEOUT, Some("stop"))?;
+    group.send_line("collect")?;
+    let lines = group.wait_for("{", STOP_TIMEOUT, None)?;
     let results = tasks.iter().zip(lines).map(|(task, line)| {
         let value = serde_json::from_str(&line).ok();
         let result = value.and_then(|value| ProcessResult::from_json(&value));
         result.with_context(|| format!("{} gave no result: {line}", task.label))
     });
     let results: Vec<ProcessResult> = results.collect::<Result<_>>()?;
-    crew.end();
+    group.end();
     write_results(options, files, &results)?;
-    Ok(Outcome {
+    Ok(TopologyOutcome {
         results,
         interrupted: interrupt.is_requested(),
     })
 }
 
-/// For people: a line for each process, then everything together.
+/// A text summary: a line per process, then totals.
 pub fn summary(results: &[ProcessResult]) -> String {
     let mut text = String::new();
     if let [only] = results {
@@ -224,10 +228,10 @@ pub fn summary(results: &[ProcessResult]) -> String {
         "process", "PSS MB", "CPU %", "threads", "received", "lost", "twice"
     );
     for result in results {
-        let heard = || result.rows.iter().filter(|row| row.kind != "publisher");
-        let received: u64 = heard().map(|row| row.received).sum();
-        let lost: u64 = heard().map(|row| row.lost).sum();
-        let twice: u64 = heard().map(|row| row.duplicates).sum();
+        let receiving_rows = || result.rows.iter().filter(|row| row.kind != "publisher");
+        let received: u64 = receiving_rows().map(|row| row.received).sum();
+        let lost: u64 = receiving_rows().map(|row| row.lost).sum();
+        let twice: u64 = receiving_rows().map(|row| row.duplicates).sum();
         let _ = writeln!(
             text,
             "{:<23} {:>10.1}{:>10.1}{:>9}{received:>12}{lost:>10}{twice:>10}",
@@ -240,8 +244,8 @@ pub fn summary(results: &[ProcessResult]) -> String {
     text += "\nSystem total:\n";
     text += &table::latency_total(results);
     for result in results {
-        for unmet in &result.unmet {
-            let _ = writeln!(text, "not met within 30 s: {unmet}");
+        for unmatched in &result.unmatched {
+            let _ = writeln!(text, "not matched within 30 s: {unmatched}");
         }
         if result.publish_errors > 0 {
             let (count, label) = (result.publish_errors, &result.label);
@@ -254,10 +258,10 @@ pub fn summary(results: &[ProcessResult]) -> String {
     text
 }
 
-/// Names of the processes, and which nodes (file, node) are theirs.
-type Parts = Vec<(String, Vec<(usize, usize)>)>;
+/// Names of the processes and their nodes (file, node).
+type ProcessParts = Vec<(String, Vec<(usize, usize)>)>;
 
-fn divide(topologies: &[Topology], division: Division) -> Result<Parts> {
+fn divide(topologies: &[Topology], division: Division) -> Result<ProcessParts> {
     let stem = |topology: &Topology| {
         let stem = topology.file.file_stem();
         stem.map_or("topology".into(), |stem| {
@@ -269,7 +273,7 @@ fn divide(topologies: &[Topology], division: Division) -> Result<Parts> {
             .map(|node| (file, node))
             .collect::<Vec<_>>()
     };
-    let mut parts: Parts = Vec::new();
+    let mut parts: ProcessParts = Vec::new();
     for (file, topology) in topologies.iter().enumerate() {
         match division {
             Division::PerFile => parts.push((stem(topology), nodes(file, topology))),
@@ -283,9 +287,10 @@ fn divide(topologies: &[Topology], division: Division) -> Result<Parts> {
             Division::PerNode => {
                 let of_node = |(index, node): (usize, &super::NodeSpec)| {
                     let namespace = node.namespace.trim_start_matches('/').replace('/', ".");
-                    let name = match namespace.is_empty() {
-                        true => node.name.clone(),
-                        false => format!("{namespace}.{}", node.name),
+                    let name = if namespace.is_empty() {
+                        node.name.clone()
+                    } else {
+                        format!("{namespace}.{}", node.name)
                     };
                     (name, vec![(file, index)])
                 };
@@ -299,7 +304,7 @@ fn divide(topologies: &[Topology], division: Division) -> Result<Parts> {
             parts.len()
         );
     }
-    // Two of a name have folders of their own.
+    // Processes of the same name get different folders.
     for index in 1..parts.len() {
         let (before, rest) = parts.split_at_mut(index);
         let Some((label, _)) = rest.first_mut() else {
@@ -336,21 +341,21 @@ fn write_results(options: &RunOptions, files: &[PathBuf], results: &[ProcessResu
     fs::write(&path, format!("{whole:#}\n")).with_context(|| format!("write {}", path.display()))
 }
 
-fn worker_command(worker: &[String], task: &Task) -> Result<Command> {
+fn worker_command(worker: &[String], task: &ProcessTask) -> Result<Command> {
     let (program, arguments) = worker.split_first().context("no program to start")?;
     let mut command = Command::new(program);
     command.args(arguments).arg(task.to_json().to_string());
     Ok(command)
 }
 
-/// One process.
-struct Member {
+/// A process.
+struct RunProcess {
     label: String,
     child: Child,
-    told: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
 }
 
-impl Member {
+impl RunProcess {
     fn start(
         mut command: Command,
         label: &str,
@@ -362,12 +367,12 @@ impl Member {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("start {:?} for {label}", command.get_program()))?;
-        let told = child.stdin.take();
+        let stdin = child.stdin.take();
         let out = child.stdout.take();
-        let member = Self {
+        let process = Self {
             label: label.to_owned(),
             child,
-            told,
+            stdin,
         };
         let out = out.context("its output is piped")?;
         let lines = lines.clone();
@@ -379,12 +384,12 @@ impl Member {
             }
             let _ = lines.send((index, None));
         })?;
-        Ok(member)
+        Ok(process)
     }
 }
 
-impl Drop for Member {
-    /// One that ended by itself is only waited for.
+impl Drop for RunProcess {
+    /// A process that has ended is only reaped.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -392,55 +397,55 @@ impl Drop for Member {
 }
 
 /// All processes of a run.
-struct Crew {
-    members: Vec<Member>,
+struct ProcessGroup {
+    processes: Vec<RunProcess>,
     lines: Receiver<(usize, Option<String>)>,
     is_interrupted: Box<dyn Fn() -> bool>,
 }
 
-impl Crew {
-    /// Waits until every process has said a line that begins so. Ctrl-C has them told
-    /// `when_interrupted`; without such a word it is an error.
+impl ProcessGroup {
+    /// Waits until every process has printed a line that begins with `word`. On
+    /// Ctrl-C sends `when_interrupted`, without which an interrupt is an error.
     fn wait_for(
         &mut self,
         word: &str,
-        patience: Duration,
+        timeout: Duration,
         when_interrupted: Option<&str>,
     ) -> Result<Vec<String>> {
-        let until = Instant::now() + patience;
-        let mut said: Vec<Option<String>> = vec![None; self.members.len()];
-        let mut is_told = word == "{";
+        let until = Instant::now() + timeout;
+        let mut said: Vec<Option<String>> = vec![None; self.processes.len()];
+        let mut stop_sent = word == "{";
         while said.iter().any(Option::is_none) {
-            if !is_told && (self.is_interrupted)() {
+            if !stop_sent && (self.is_interrupted)() {
                 let Some(stop) = when_interrupted else {
                     bail!("interrupted before anything was measured");
                 };
-                // Whoever heard the signal, too, has gone on by itself.
-                let _ = self.tell(stop);
-                is_told = true;
+                // A process that received the signal continues by itself.
+                let _ = self.send_line(stop);
+                stop_sent = true;
             }
-            match self.lines.recv_timeout(LOOK) {
+            match self.lines.recv_timeout(INTERRUPT_POLL) {
                 Ok((index, Some(line))) if line.starts_with(word) => {
                     if let Some(place) = said.get_mut(index) {
                         *place = Some(line);
                     }
                 }
-                // What the nodes themselves print.
+                // Output of the nodes.
                 Ok((_, Some(_))) => {}
                 Ok((index, None)) => {
                     if said.get(index).is_some_and(Option::is_none) {
-                        let label = self.members.get(index).map_or("", |m| m.label.as_str());
-                        bail!("the process of {label} ended before it said {word:?}");
+                        let label = self.processes.get(index).map_or("", |m| m.label.as_str());
+                        bail!("the process of {label} ended before it printed {word:?}");
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => bail!("all processes have ended"),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= until => {
-                    let silent = self.members.iter().zip(&said);
+                    let silent = self.processes.iter().zip(&said);
                     let silent = silent.filter(|(_, said)| said.is_none());
                     let labels: Vec<&str> = silent.map(|(m, _)| m.label.as_str()).collect();
                     bail!(
                         "no {word:?} within {} s from: {}",
-                        patience.as_secs(),
+                        timeout.as_secs(),
                         labels.join(", ")
                     );
                 }
@@ -450,20 +455,20 @@ impl Crew {
         Ok(said.into_iter().flatten().collect())
     }
 
-    fn tell(&mut self, word: &str) -> Result<()> {
-        for member in &mut self.members {
-            let told = member.told.as_mut().context("its input is piped")?;
-            let outcome = writeln!(told, "{word}").and_then(|()| told.flush());
-            outcome.with_context(|| format!("tell the process of {}", member.label))?;
+    fn send_line(&mut self, word: &str) -> Result<()> {
+        for process in &mut self.processes {
+            let stdin = process.stdin.as_mut().context("its input is piped")?;
+            let outcome = writeln!(stdin, "{word}").and_then(|()| stdin.flush());
+            outcome.with_context(|| format!("write to the process of {}", process.label))?;
         }
         Ok(())
     }
 
-    /// Lets them end by themselves.
+    /// Lets the processes end by themselves.
     fn end(&mut self) {
-        for member in &mut self.members {
-            drop(member.told.take());
-            let _ = member.child.wait();
+        for process in &mut self.processes {
+            drop(process.stdin.take());
+            let _ = process.child.wait();
         }
     }
 }

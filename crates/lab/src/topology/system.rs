@@ -1,7 +1,9 @@
-//! One process of a run: its nodes on their executors, from discovery to its result.
+//! A process of a topology: its nodes on their executors, from discovery to its
+//! result.
 //!
-//! The parent says on standard input when to go on: `go` once every process has met
-//! its peers, `collect` once nobody publishes any more. It ends when that is closed.
+//! The parent controls it through standard input: `go` once every process has
+//! completed discovery, `collect` once no process publishes. The process ends when
+//! that closes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,31 +27,32 @@ use super::resources::Sampler;
 use super::result::ProcessResult;
 use super::{entity, table};
 
-/// How long publishers and clients wait for whom they are to meet; as the framework.
-const MEET: Duration = Duration::from_secs(30);
-/// From one look at the process to the next.
-const SAMPLING: Duration = Duration::from_secs(1);
-/// Silence after which nothing more is under way, and how long to wait for it.
-const SILENCE: Duration = Duration::from_millis(100);
-const SILENCE_WAIT: Duration = Duration::from_secs(3);
+/// Time limit of discovery, the same as in the framework.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Period of resource samples.
+const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
+/// Without messages for this long nothing is in flight; and the time limit for
+/// that.
+const QUIET_PERIOD: Duration = Duration::from_millis(100);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What a process is told, as one argument of JSON.
+/// The task of a process, one argument of JSON.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Task {
+pub(super) struct ProcessTask {
     pub(super) label: String,
     pub(super) files: Vec<PathBuf>,
-    /// Which nodes are its own: number of the file, number of the node.
+    /// Its nodes: index of the file, index of the node.
     pub(super) nodes: Vec<(usize, usize)>,
     pub(super) duration: Duration,
     pub(super) ahead_ns: i64,
-    /// Where its tables go.
+    /// Folder of its tables.
     pub(super) folder: PathBuf,
     pub(super) intra_process: bool,
-    /// Of each executor.
+    /// Threads of each executor.
     pub(super) threads: usize,
 }
 
-impl Task {
+impl ProcessTask {
     pub(super) fn to_json(&self) -> Value {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
         let files: Vec<String> = self.files.iter().map(path).collect();
@@ -88,14 +91,14 @@ impl Task {
     }
 }
 
-/// Runs one process of a topology; `task` is what its parent gave it, `library` the
-/// types, the framework's among them ([`super::add_to`]). Prints `ready`,
-/// `stopped` and its result, a line each.
+/// Runs one process of a topology. `task` comes from its parent. `library` has the
+/// types, including the framework's ([`super::add_to`]). Prints `ready`, `stopped`
+/// and its result, a line each.
 ///
 /// # Errors
-/// When the task is not one, a node cannot be made, or its folder not be written.
+/// The task is invalid, a node cannot be created, or the folder cannot be written.
 pub fn worker(task: &str, library: InterfaceLibrary) -> Result<()> {
-    let mut hosted = Hosted::read(task, library)?;
+    let mut hosted = HostedProcess::read(task, library)?;
     let context = open_context()?;
     let mut executors: BTreeMap<i64, Executor> = BTreeMap::new();
     let (threads, intra_process) = (hosted.task.threads, hosted.task.intra_process);
@@ -105,7 +108,7 @@ pub fn worker(task: &str, library: InterfaceLibrary) -> Result<()> {
         let executor = executors.entry(spec.executor);
         let executor = executor.or_insert_with(|| Executor::new(&context, threads));
         executor.add_node(&node)?;
-        hosted.adopt(&node, index)?;
+        hosted.add_node_entities(&node, index)?;
         if let Some(managed) = managed {
             activate(&managed)?;
             hosted.managed.push(managed);
@@ -114,34 +117,35 @@ pub fn worker(task: &str, library: InterfaceLibrary) -> Result<()> {
     for (id, executor) in executors {
         context.spawn_thread(&format!("executor_{id}"), move || executor.spin())?;
     }
-    hosted.conduct(&context)
+    hosted.run_to_end(&context)
 }
 
-/// A process of a topology while its nodes are made, by whomever: [`worker`], or a
-/// container that loads them one by one.
-pub struct Hosted {
-    task: Task,
+/// A process of a topology while its nodes are created, by [`worker`] or by a
+/// component container.
+pub struct HostedProcess {
+    task: ProcessTask,
     topologies: Vec<Topology>,
-    world: entity::World,
-    adopted: usize,
+    entities: entity::GraphEntities,
+    nodes_added: usize,
     managed: Vec<LifecycleNode>,
 }
 
-impl Hosted {
-    /// Reads the task that the parent has given, and the files that it names.
+impl HostedProcess {
+    /// Parses the task and reads its files.
     ///
     /// # Errors
-    /// It is none, or a file is wrong.
+    /// The task or a file is invalid.
     pub fn read(task: &str, library: InterfaceLibrary) -> Result<Self> {
         let value = serde_json::from_str(task).context("the task is not JSON")?;
-        let task = Task::from_json(&value).ok_or_else(|| anyhow!("the task is incomplete"))?;
+        let task =
+            ProcessTask::from_json(&value).ok_or_else(|| anyhow!("the task is incomplete"))?;
         let read = |file: &PathBuf| Topology::read(file, &library);
         let topologies = task.files.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Self {
             topologies,
-            world: entity::World::new(RunClock::of(task.ahead_ns), library),
+            entities: entity::GraphEntities::new(RunClock::of(task.ahead_ns), library),
             task,
-            adopted: 0,
+            nodes_added: 0,
             managed: Vec::new(),
         })
     }
@@ -149,64 +153,64 @@ impl Hosted {
     fn spec(&self, index: usize) -> Result<&NodeSpec> {
         let (file, node) = self.task.nodes.get(index).copied().unwrap_or_default();
         let spec = self.topologies.get(file).and_then(|t| t.nodes.get(node));
-        spec.with_context(|| format!("file {file} has no node {node} any more"))
+        spec.with_context(|| format!("file {file} no longer has node {node}"))
     }
 
-    /// Makes on `node` what the process's node number `index` is to have.
+    /// Creates the entities of node number `index` on `node`.
     ///
     /// # Errors
     /// There is no such node, or an endpoint is refused.
-    pub fn adopt(&mut self, node: &Node, index: usize) -> Result<()> {
+    pub fn add_node_entities(&mut self, node: &Node, index: usize) -> Result<()> {
         let spec = self.spec(index)?.clone();
-        self.world.add(node.clone(), &spec, &self.topologies)?;
-        self.adopted += 1;
+        self.entities.add(node.clone(), &spec, &self.topologies)?;
+        self.nodes_added += 1;
         Ok(())
     }
 
-    /// Whether all nodes of the process have been adopted.
-    pub fn is_whole(&self) -> bool {
-        self.adopted == self.task.nodes.len()
+    /// Whether the entities of all nodes exist.
+    pub fn is_complete(&self) -> bool {
+        self.nodes_added == self.task.nodes.len()
     }
 
-    /// Meets the peers, then does what the parent says on standard input until the
-    /// result is told. Somebody else spins the nodes meanwhile.
+    /// Waits for discovery, then follows the parent's commands until the result is
+    /// printed. Another thread spins the nodes.
     ///
     /// # Errors
-    /// The parent cannot be told, or tables not be written.
-    pub fn conduct(self, context: &Context) -> Result<()> {
+    /// Standard output is closed, or tables cannot be written.
+    pub fn run_to_end(self, context: &Context) -> Result<()> {
         let Self {
             task,
-            mut world,
+            mut entities,
             managed: _managed,
             ..
         } = self;
-        let parent = listen()?;
-        let unmet = world.meet(Instant::now() + MEET, context);
-        say("ready")?;
-        if expect(&parent, "go", context).is_err() {
+        let parent = read_parent_lines()?;
+        let unmatched = entities.wait_for_discovery(Instant::now() + DISCOVERY_TIMEOUT, context);
+        print_line("ready")?;
+        if expect_line(&parent, "go", context).is_err() {
             return Ok(());
         }
-        let (looks, cpu_percent_of_one) = measure(&mut world, &task, &parent, context)?;
-        say("stopped")?;
-        // Whoever was interrupted collects what there is.
-        let _ = expect(&parent, "collect", context);
-        world.settle(SILENCE, SILENCE_WAIT, context);
+        let (samples, cpu_percent_of_one) = measure(&mut entities, &task, &parent, context)?;
+        print_line("stopped")?;
+        // After an interrupt the results so far are collected.
+        let _ = expect_line(&parent, "collect", context);
+        entities.wait_until_quiet(QUIET_PERIOD, DRAIN_TIMEOUT, context);
         let result = ProcessResult {
             label: task.label.clone(),
-            rows: world.rows(),
+            rows: entities.rows(),
             cpu_percent_of_one,
-            resources: looks.last().copied().unwrap_or_default(),
-            unmet,
-            publish_errors: world.publish_errors(),
+            resources: samples.last().copied().unwrap_or_default(),
+            unmatched,
+            publish_errors: entities.publish_errors(),
         };
-        write_tables(&task, &world, &looks, &result)?;
-        say(&result.to_json().to_string())?;
+        write_tables(&task, &entities, &samples, &result)?;
+        print_line(&result.to_json().to_string())?;
         context.shutdown();
         Ok(())
     }
 }
 
-/// What runs the nodes of one `executor_id`.
+/// The executor of one `executor_id`.
 enum Executor {
     Single(SingleThreadedExecutor),
     Multi(MultiThreadedExecutor),
@@ -239,18 +243,18 @@ impl Executor {
     }
 }
 
-/// This host alone, unless the environment says otherwise: a benchmark is not meant
-/// to be heard by robots.
+/// A context that is limited to this host, unless the environment sets a range, so
+/// that a benchmark does not reach robots.
 fn open_context() -> Result<Context> {
     let mut options = ContextOptions::from_process()?;
-    if is_range_open() {
+    if is_discovery_range_unset() {
         options.discovery_range = Some(DiscoveryRange::Localhost);
     }
     Ok(Context::with_options(options)?)
 }
 
-/// Whether the environment does not say who is to be met.
-pub(super) fn is_range_open() -> bool {
+/// Whether the environment sets no discovery range.
+pub(super) fn is_discovery_range_unset() -> bool {
     let said = [
         "ROS_AUTOMATIC_DISCOVERY_RANGE",
         "ROS_LOCALHOST_ONLY",
@@ -267,61 +271,62 @@ fn make_node(
     let options = NodeOptions::new(&spec.name)
         .namespace(&spec.namespace)
         .use_intra_process_comms(intra_process);
-    let made = match spec.is_managed {
-        false => context.node_with(options).map(|node| (node, None)),
-        true => LifecycleNode::new(context, options, ())
-            .map(|managed| (managed.node().clone(), Some(managed))),
+    let created = if spec.is_managed {
+        LifecycleNode::new(context, options, ())
+            .map(|managed| (managed.node().clone(), Some(managed)))
+    } else {
+        context.create_node_with(options).map(|node| (node, None))
     };
-    made.with_context(|| format!("make node \"{}\"", spec.name))
+    created.with_context(|| format!("make node \"{}\"", spec.name))
 }
 
-/// Brings a managed node up.
+/// Configures and activates a lifecycle node.
 ///
 /// # Errors
-/// It refuses.
+/// A transition fails.
 pub fn activate(managed: &LifecycleNode) -> Result<()> {
     managed.configure()?;
     managed.activate()?;
     Ok(())
 }
 
-/// Lets messages flow for as long as the task says.
+/// Publishes for the duration of the task.
 fn measure(
-    world: &mut entity::World,
-    task: &Task,
+    entities: &mut entity::GraphEntities,
+    task: &ProcessTask,
     parent: &Receiver<String>,
     context: &Context,
 ) -> Result<(Vec<super::Resources>, f64)> {
     let mut sampler = Sampler::start(std::process::id());
-    // The framework begins with a line of zeros.
-    let mut looks = vec![super::Resources::default()];
+    // The framework starts with a line of zeros.
+    let mut samples = vec![super::Resources::default()];
     let end = Instant::now() + task.duration;
-    world.start()?;
+    entities.start()?;
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() || context.is_shut_down() {
             break;
         }
-        match parent.recv_timeout(left.min(SAMPLING)) {
-            Err(RecvTimeoutError::Timeout) => looks.push(sampler.look()),
-            // Nobody will collect anything.
+        match parent.recv_timeout(left.min(SAMPLE_PERIOD)) {
+            Err(RecvTimeoutError::Timeout) => samples.push(sampler.sample()),
+            // The parent is gone, so the result is not collected.
             Err(RecvTimeoutError::Disconnected) => break,
-            // Its word to stop early.
+            // The parent's command to stop early.
             Ok(_) => break,
         }
     }
     let percent = sampler.cpu_percent_of_one();
-    if looks.len() == 1 {
-        looks.push(sampler.look());
+    if samples.len() == 1 {
+        samples.push(sampler.sample());
     }
-    world.stop(SILENCE_WAIT);
-    Ok((looks, percent))
+    entities.stop(DRAIN_TIMEOUT);
+    Ok((samples, percent))
 }
 
 fn write_tables(
-    task: &Task,
-    world: &entity::World,
-    looks: &[super::Resources],
+    task: &ProcessTask,
+    entities: &entity::GraphEntities,
+    samples: &[super::Resources],
     result: &ProcessResult,
 ) -> Result<()> {
     let write = |name: &str, text: String| {
@@ -330,20 +335,20 @@ fn write_tables(
     };
     write("latency_all.txt", table::latency_all(&result.rows))?;
     write("latency_total.txt", table::latency_total([result]))?;
-    write("resources.txt", table::resources_table(looks))?;
-    write("events.txt", world.events())?;
-    write("samples.csv", world.samples())
+    write("resources.txt", table::resources_table(samples))?;
+    write("events.txt", entities.events())?;
+    write("samples.csv", entities.samples())
 }
 
-fn say(line: &str) -> Result<()> {
+fn print_line(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
-        .context("tell the parent")
+        .context("write to the parent")
 }
 
-/// The parent's lines; the channel closes when it is gone.
-fn listen() -> Result<Receiver<String>> {
+/// The lines of the parent. The channel closes when the parent is gone.
+fn read_parent_lines() -> Result<Receiver<String>> {
     let (send, receive) = channel();
     std::thread::Builder::new()
         .name("parent".into())
@@ -359,12 +364,15 @@ fn listen() -> Result<Receiver<String>> {
     Ok(receive)
 }
 
-/// Waits for one word. Fails when the parent is gone, says another, or Ctrl-C came.
-fn expect(parent: &Receiver<String>, word: &str, context: &Context) -> Result<()> {
+/// Waits for a command.
+///
+/// # Errors
+/// The parent is gone or sends another one, or Ctrl-C.
+fn expect_line(parent: &Receiver<String>, word: &str, context: &Context) -> Result<()> {
     loop {
-        match parent.recv_timeout(SILENCE) {
+        match parent.recv_timeout(QUIET_PERIOD) {
             Ok(line) if line == word => return Ok(()),
-            Ok(line) => bail!("the parent says {line:?}, {word:?} is expected"),
+            Ok(line) => bail!("the parent sent {line:?}, expected {word:?}"),
             Err(RecvTimeoutError::Disconnected) => bail!("the parent is gone"),
             Err(RecvTimeoutError::Timeout) if context.is_shut_down() => bail!("interrupted"),
             Err(RecvTimeoutError::Timeout) => {}

@@ -1,6 +1,6 @@
-//! The tables of `ros2-performance`: its column names in its order, columns of ours
-//! behind them. A name that is longer than its column is followed by a blank, so
-//! that whoever splits lines at blanks reads them all.
+//! Tables of `ros2-performance`: its column names in its order, with columns of
+//! Pteros at the end. A name longer than its column is followed by a space, so that
+//! splitting at spaces works.
 
 use std::fmt::Write as _;
 use std::iter;
@@ -52,8 +52,8 @@ const RESOURCES: [(&str, usize); 9] = [
     ("threads", NARROW),
 ];
 
-/// `latency_all.txt`: subscriptions, clients and publishers of one process. A
-/// publisher's latencies are what publishing took, its messages those published.
+/// `latency_all.txt`: subscriptions, clients and publishers of one process. For a
+/// publisher the latencies are durations of publish calls.
 pub fn latency_all(rows: &[Row]) -> String {
     let mut text = String::new();
     for (kind, title) in [
@@ -95,16 +95,16 @@ pub fn latency_all(rows: &[Row]) -> String {
 /// `latency_total.txt`: everything that subscriptions and clients received.
 pub fn latency_total<'a>(processes: impl IntoIterator<Item = &'a ProcessResult>) -> String {
     let rows = processes.into_iter().flat_map(|process| &process.rows);
-    let heard: Vec<&Row> = rows.filter(|row| row.kind != "publisher").collect();
-    let sum = |of: fn(&Row) -> u64| heard.iter().map(|row| of(row)).sum::<u64>();
+    let receiving_rows: Vec<&Row> = rows.filter(|row| row.kind != "publisher").collect();
+    let sum = |of: fn(&Row) -> u64| receiving_rows.iter().map(|row| of(row)).sum::<u64>();
     let received = sum(|row| row.received);
     let (late, too_late, lost) = (
         sum(|row| row.late),
         sum(|row| row.too_late),
         sum(|row| row.lost),
     );
-    let weighted = heard.iter().filter(|row| row.received > 0);
-    // Those of which all came too late have no mean.
+    let weighted = receiving_rows.iter().filter(|row| row.received > 0);
+    // Rows with late messages only have no mean.
     let weighted = weighted.filter(|row| !row.latency_us[0].is_nan());
     let latency: f64 = weighted
         .map(|row| row.received as f64 * row.latency_us[0])
@@ -133,22 +133,22 @@ pub fn latency_total<'a>(processes: impl IntoIterator<Item = &'a ProcessResult>)
     text
 }
 
-/// `resources.txt`. What the framework asks glibc's mallinfo (arena, in use, mmap)
-/// is 0, as it writes where there is none; PSS and threads are ours.
-pub fn resources_table(looks: &[Resources]) -> String {
+/// `resources.txt`. The columns of glibc's mallinfo (arena, in use, mmap) are 0, as
+/// the framework writes without it. PSS and threads are additions.
+pub fn resources_table(samples: &[Resources]) -> String {
     let mut text = String::new();
     head(&mut text, &RESOURCES);
-    for look in looks {
+    for sample in samples {
         let cells = [
-            look.time_ms.to_string(),
-            short(look.cpu_percent),
+            sample.time_ms.to_string(),
+            short(sample.cpu_percent),
             "0".into(),
             "0".into(),
             "0".into(),
-            look.rss_kb.to_string(),
-            look.vsz_kb.to_string(),
-            look.pss_kb.to_string(),
-            look.threads.to_string(),
+            sample.rss_kb.to_string(),
+            sample.vsz_kb.to_string(),
+            sample.pss_kb.to_string(),
+            sample.threads.to_string(),
         ];
         line(&mut text, &RESOURCES, &cells);
     }
@@ -169,36 +169,44 @@ fn line(text: &mut String, columns: &[(&str, usize)], cells: &[String]) {
     let _ = writeln!(text, "{}", whole.trim_end());
 }
 
-/// Six digits that matter, as C++ streams print, but never with an exponent.
+/// Six significant digits as C++ streams print, without an exponent.
 fn short(value: f64) -> String {
     if !value.is_finite() {
         return "nan".into();
     }
-    // Of `log10` alone the whole mathematical library would come into each process.
+    // `log10` would link the whole mathematical library into each process.
     let tens = iter::successors(Some(1.0), |ten| Some(ten * 10.0));
     let whole_digits = tens.take_while(|ten| value.abs() >= *ten).count();
     let text = format!("{value:.*}", 6_usize.saturating_sub(whole_digits));
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').into(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tracker::Tracker;
+    use super::super::tracker::{TopicLoad, Tracker};
     use super::*;
 
     fn process() -> ProcessResult {
-        let mut heard = Tracker::new("a_node_with_a_long_name", "amazon");
+        let load = TopicLoad {
+            bytes: 36,
+            frequency: 100.0,
+        };
+        let mut received = Tracker::new("a_node_with_a_long_name", "amazon");
         for (number, us) in [(0, 100), (1, 300), (3, 2_500), (4, 11_000)] {
             let now = number as i64 * 10_000_000;
-            heard.scan(7, number, now, us, (36, 100.0));
+            received.scan(7, number, now, us, load);
         }
         let mut said = Tracker::new("n", "amazon");
-        said.published(0, 5, (36, 100.0));
+        said.published(0, 5, load);
         ProcessResult {
-            rows: vec![Row::of("subscription", &heard), Row::of("publisher", &said)],
+            rows: vec![
+                Row::of("subscription", &received),
+                Row::of("publisher", &said),
+            ],
             ..ProcessResult::default()
         }
     }
@@ -234,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_sums_and_shares_of_what_was_heard() {
+    fn totals_are_sums_and_shares_of_received_messages() {
         let text = latency_total([&process(), &process()]);
         let words: Vec<&str> = text
             .lines()
@@ -248,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_six_digits_that_matter() {
+    fn numbers_have_six_significant_digits() {
         for (value, text) in [
             (0.0, "0"),
             (15.0, "15"),
@@ -260,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_survives_the_way_to_its_parent() {
+    fn a_result_survives_the_pipe_to_the_parent_process() {
         let there = process();
         let line = there.to_json().to_string();
         let back = serde_json::from_str(&line).expect("JSON");

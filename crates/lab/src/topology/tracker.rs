@@ -1,41 +1,42 @@
-//! What a receiver makes of the messages that come: late, too late, lost, as
-//! `ros2-performance` defines them; and, beyond it, twice or in wrong order.
+//! Tracker of received messages: late, too late and lost as `ros2-performance`
+//! defines them, and in addition duplicates and reordering.
 //!
 //! Late is a latency above a fifth of the period or 5 ms, too late one above the
-//! period or 50 ms, whichever is less. What is too late counts as received but not
-//! in mean, deviation and extremes. A gap in a publisher's numbers is as many lost.
+//! period or 50 ms, whichever is less. A message that is too late counts as
+//! received, but not in the mean, deviation and extremes. A gap in a publisher's
+//! numbers counts as lost messages.
 
 use std::collections::BTreeMap;
 
 const LATE: (u64, u64) = (20, 5_000);
 const TOO_LATE: (u64, u64) = (100, 50_000);
-/// Latencies that a tracker keeps one by one; later ones are only summed up.
+/// Maximum latencies that a tracker keeps. Later ones only count in sums.
 const SAMPLES_MAX: usize = 200_000;
-/// Publishers of one topic that are told apart; gaps of further ones are not seen.
+/// Maximum publishers of a topic with their own gap detection.
 const PUBLISHERS_MAX: usize = 1_024;
 
-/// One entity's messages so far. Times in nanoseconds, latencies in microseconds.
+/// Statistics of one entity. Times in nanoseconds, latencies in microseconds.
 #[derive(Clone, Debug)]
 pub struct Tracker {
-    /// The node's name.
+    /// Name of the node.
     pub node: String,
-    /// The topic's or service's name.
+    /// Name of the topic or service.
     pub entity: String,
-    /// Payload of the messages, bytes, as the first one says.
+    /// Payload bytes of the first message.
     pub bytes: u64,
-    /// How often they come, Hz, as the first one says.
+    /// Frequency in Hz of the first message.
     pub frequency: f64,
-    /// Messages received (publishers: published), those too late included.
+    /// Messages received, including those too late. For publishers published ones.
     pub received: u64,
-    /// Late ones.
+    /// Number of late messages.
     pub late: u64,
-    /// Too late ones.
+    /// Number of messages that were too late.
     pub too_late: u64,
-    /// Numbers that were skipped and did not come later.
+    /// Skipped numbers that did not arrive later.
     pub lost: u64,
-    /// Numbers that came twice.
+    /// Numbers that arrived twice.
     pub duplicates: u64,
-    /// Messages that came after a later one.
+    /// Messages that arrived after a later one.
     pub reordered: u64,
     /// Messages with a latency that counts.
     pub counted: u64,
@@ -49,30 +50,40 @@ pub struct Tracker {
     samples: Vec<(u64, u64)>,
 }
 
-/// The numbers of one publisher.
+/// Numbers of one publisher.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     next: u64,
-    /// The last ones that were skipped.
+    /// The last skipped numbers.
     missing: Vec<u64>,
 }
 
-/// Skipped numbers that are remembered, to tell who comes late from who comes twice.
+/// Maximum skipped numbers to remember, to distinguish late messages from
+/// duplicates.
 const MISSING_MAX: usize = 256;
 
-/// What one message is.
+/// Size and frequency of a topic's messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TopicLoad {
+    /// Payload bytes of a message.
+    pub bytes: u64,
+    /// Frequency in Hz.
+    pub frequency: f64,
+}
+
+/// Assessment of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judged {
-    /// Messages that the sender numbered and that this one shows to be missing.
+pub struct SampleAssessment {
+    /// Missing messages that this message reveals.
     pub lost: u64,
-    /// Above the first threshold, given here in microseconds.
+    /// The exceeded threshold of late messages in microseconds.
     pub late_over_us: Option<u64>,
-    /// Above the second one.
+    /// The exceeded threshold of messages that are too late.
     pub too_late_over_us: Option<u64>,
 }
 
 impl Tracker {
-    /// Nothing has come yet.
+    /// A tracker without messages.
     pub fn new(node: &str, entity: &str) -> Self {
         Self {
             node: node.into(),
@@ -97,46 +108,47 @@ impl Tracker {
         }
     }
 
-    /// Message `number` (from 0) of `publisher` is there `latency_us` after it was sent.
+    /// Records message `number` (from 0) of `publisher`, received `latency_us`
+    /// after it was sent.
     pub fn scan(
         &mut self,
         publisher: u128,
         number: u64,
         now_ns: i64,
         latency_us: u64,
-        (bytes, frequency): (u64, f64),
-    ) -> Judged {
+        load: TopicLoad,
+    ) -> SampleAssessment {
         let lost = self.count(publisher, number);
-        let mut judged = Judged {
+        let mut assessment = SampleAssessment {
             lost,
             late_over_us: None,
             too_late_over_us: None,
         };
-        if frequency > 0.0 {
-            let period_us = (1e6 / frequency) as u64;
+        if load.frequency > 0.0 {
+            let period_us = (1e6 / load.frequency) as u64;
             let over = |(percent, most): (u64, u64)| most.min(period_us * percent / 100);
             if latency_us > over(TOO_LATE) {
-                judged.too_late_over_us = Some(over(TOO_LATE));
+                assessment.too_late_over_us = Some(over(TOO_LATE));
                 self.too_late += 1;
             } else if latency_us > over(LATE) {
-                judged.late_over_us = Some(over(LATE));
+                assessment.late_over_us = Some(over(LATE));
                 self.late += 1;
             }
         }
         self.received += 1;
-        if judged.too_late_over_us.is_none() {
-            self.add(now_ns, latency_us, (bytes, frequency));
+        if assessment.too_late_over_us.is_none() {
+            self.add(now_ns, latency_us, load);
         }
         if self.samples.len() < SAMPLES_MAX {
             self.samples.push((number, latency_us));
         }
-        judged
+        assessment
     }
 
-    /// A message was published, which took `took_us`.
-    pub fn published(&mut self, now_ns: i64, took_us: u64, of: (u64, f64)) {
+    /// Records a published message. The call took `took_us`.
+    pub fn published(&mut self, now_ns: i64, took_us: u64, load: TopicLoad) {
         self.received += 1;
-        self.add(now_ns, took_us, of);
+        self.add(now_ns, took_us, load);
     }
 
     fn count(&mut self, publisher: u128, number: u64) -> u64 {
@@ -169,10 +181,10 @@ impl Tracker {
         0
     }
 
-    /// Welford's recurrence, in doubles: no sum grows with the square of a latency.
-    fn add(&mut self, now_ns: i64, us: u64, (bytes, frequency): (u64, f64)) {
+    /// Welford's recurrence in doubles, in which no sum of squares grows.
+    fn add(&mut self, now_ns: i64, us: u64, load: TopicLoad) {
         if self.counted == 0 {
-            (self.bytes, self.frequency) = (bytes, frequency);
+            (self.bytes, self.frequency) = (load.bytes, load.frequency);
             (self.min, self.max, self.first_ns) = (us, us, now_ns);
         }
         self.counted += 1;
@@ -183,7 +195,7 @@ impl Tracker {
         self.squares += from_mean * (us as f64 - self.mean);
     }
 
-    /// Mean latency in microseconds; NaN of nothing, as the framework prints it.
+    /// Mean latency in microseconds. NaN without messages, as the framework prints.
     pub fn mean_us(&self) -> f64 {
         self.of_something(self.mean)
     }
@@ -193,12 +205,12 @@ impl Tracker {
         self.of_something((self.squares / self.counted.max(1) as f64).sqrt())
     }
 
-    /// The least latency in microseconds.
+    /// Minimum latency in microseconds.
     pub fn min_us(&self) -> f64 {
         self.of_something(self.min as f64)
     }
 
-    /// The greatest latency in microseconds.
+    /// Maximum latency in microseconds.
     pub fn max_us(&self) -> f64 {
         self.of_something(self.max as f64)
     }
@@ -220,8 +232,8 @@ impl Tracker {
         (count - 1) as f64 / seconds * self.bytes as f64
     }
 
-    /// Numbers and latencies in microseconds of the first messages, too late ones
-    /// included; at most 200 000.
+    /// Numbers and latencies in microseconds of the first 200 000 messages,
+    /// including those too late.
     pub fn samples(&self) -> &[(u64, u64)] {
         &self.samples
     }
@@ -231,21 +243,27 @@ impl Tracker {
 mod tests {
     use super::*;
 
-    const OF: (u64, f64) = (10, 100.0);
+    const LOAD: TopicLoad = TopicLoad {
+        bytes: 10,
+        frequency: 100.0,
+    };
 
     #[test]
     fn messages_are_judged_against_their_period_and_the_absolute_limits() {
         let mut tracker = Tracker::new("n", "t");
         // 10 ms: late above 2 ms, too late above 10 ms.
-        assert_eq!(tracker.scan(1, 0, 0, 2_000, OF).late_over_us, None);
-        assert_eq!(tracker.scan(1, 1, 1, 2_001, OF).late_over_us, Some(2_000));
-        let judged = tracker.scan(1, 2, 2, 10_001, OF);
+        assert_eq!(tracker.scan(1, 0, 0, 2_000, LOAD).late_over_us, None);
+        assert_eq!(tracker.scan(1, 1, 1, 2_001, LOAD).late_over_us, Some(2_000));
+        let assessment = tracker.scan(1, 2, 2, 10_001, LOAD);
         assert_eq!(
-            (judged.late_over_us, judged.too_late_over_us),
+            (assessment.late_over_us, assessment.too_late_over_us),
             (None, Some(10_000))
         );
-        // 1 s: 5 ms and 50 ms.
-        let slow = (10, 1.0);
+        // A period of 1 s: 5 ms and 50 ms.
+        let slow = TopicLoad {
+            frequency: 1.0,
+            ..LOAD
+        };
         assert_eq!(tracker.scan(1, 3, 3, 5_001, slow).late_over_us, Some(5_000));
         assert_eq!(
             tracker.scan(1, 4, 4, 50_001, slow).too_late_over_us,
@@ -261,7 +279,7 @@ mod tests {
     #[test]
     fn gaps_are_lost_until_they_come_and_each_publisher_has_its_own() {
         let mut tracker = Tracker::new("n", "t");
-        let mut scan = |publisher, number| tracker.scan(publisher, number, 0, 1, OF).lost;
+        let mut scan = |publisher, number| tracker.scan(publisher, number, 0, 1, LOAD).lost;
         assert_eq!(scan(1, 0), 0);
         assert_eq!(scan(1, 4), 3);
         assert_eq!(scan(2, 0), 0);
@@ -276,9 +294,13 @@ mod tests {
     #[test]
     fn mean_deviation_and_throughput_are_those_of_the_textbook() {
         let mut tracker = Tracker::new("n", "t");
+        let load = TopicLoad {
+            bytes: 100,
+            frequency: 1.0,
+        };
         for (number, us) in [2, 4, 4, 4, 5, 5, 7, 9].into_iter().enumerate() {
             let number = number as u64;
-            tracker.scan(1, number, number as i64 * 1_000_000_000, us, (100, 1.0));
+            tracker.scan(1, number, number as i64 * 1_000_000_000, us, load);
         }
         assert!((tracker.mean_us() - 5.0).abs() < 1e-9);
         assert!((tracker.sd_us() - 2.0).abs() < 1e-9);

@@ -1,6 +1,6 @@
-//! The messages that topology files name. `stamped10b` and its kin are of the
-//! package `irobot_interfaces_plugin`: a header of `performance_test_msgs` (stamp,
-//! number, frequency, size) and `data`. Others are named by package.
+//! Message types of topology files. `stamped10b` and others belong to the package
+//! `irobot_interfaces_plugin`: a header of `performance_test_msgs` (timestamp,
+//! number, frequency, size) and `data`. Other types need their package.
 
 use pteros::interfaces::library as standard;
 use pteros::msg::dynamic::{DynamicType, Element, Shape};
@@ -12,8 +12,8 @@ use pteros::suggest::did_you_mean;
 const DEFAULT_PACKAGE: &str = "irobot_interfaces_plugin";
 const HEADER_PACKAGE: &str = "performance_test_msgs";
 
-/// Names and payloads of [`DEFAULT_PACKAGE`]'s messages. Sizes are those on the
-/// wire of ros2-performance 2023, so that its processes and ours hear each other.
+/// Names and payloads of [`DEFAULT_PACKAGE`]'s messages. Sizes on the wire are
+/// those of ros2-performance 2023, so that its processes interoperate with Pteros.
 const STAMPED: &[(&str, &str)] = &[
     ("Stamped10b", "byte[10]"),
     ("Stamped100b", "byte[100]"),
@@ -64,7 +64,7 @@ pub fn add_to(library: &mut InterfaceLibrary) {
     insert(HEADER_PACKAGE, service, "Sample", both("byte"));
 }
 
-/// The full name of a message that a file names; otherwise what to tell the user.
+/// The full name of a message type in a file, or an error text.
 pub(super) fn message(library: &InterfaceLibrary, name: &str) -> Result<String, String> {
     let full = find(library, name, InterfaceKind::Message)?;
     let described = library.describe(&full).map_err(|e| e.to_string())?;
@@ -72,7 +72,7 @@ pub(super) fn message(library: &InterfaceLibrary, name: &str) -> Result<String, 
     Ok(full)
 }
 
-/// The full name of a service that a file names; otherwise what to tell the user.
+/// The full name of a service type in a file, or an error text.
 pub(super) fn service(library: &InterfaceLibrary, name: &str) -> Result<String, String> {
     let full = find(library, name, InterfaceKind::Service)?;
     pteros::DynamicServiceType::new(library, &full).map_err(|e| e.to_string())?;
@@ -106,9 +106,10 @@ fn find(library: &InterfaceLibrary, name: &str, kind: InterfaceKind) -> Result<S
         let Some((of, kind, own)) = split_full_name(full) else {
             return String::new();
         };
-        match of == DEFAULT_PACKAGE {
-            true => lower_name(own),
-            false => format!("{of}/{kind}/{own}"),
+        if of == DEFAULT_PACKAGE {
+            lower_name(own)
+        } else {
+            format!("{of}/{kind}/{own}")
         }
     };
     let known: Vec<String> = of_kind().map(short).collect();
@@ -119,7 +120,7 @@ fn find(library: &InterfaceLibrary, name: &str, kind: InterfaceKind) -> Result<S
     ))
 }
 
-/// As rosidl names C++ headers: `Stamped4Int32` is `stamped4_int32`.
+/// Name of the C++ header by rosidl: `Stamped4Int32` is `stamped4_int32`.
 fn lower_name(name: &str) -> String {
     let mut lower = String::new();
     let mut was_upper = true;
@@ -134,7 +135,7 @@ fn lower_name(name: &str) -> String {
     lower
 }
 
-/// Whether a message has a vector of bytes `data`, whose size a file may choose.
+/// Whether a message has a byte vector `data` of variable size.
 pub(super) fn has_vector(library: &InterfaceLibrary, full: &str) -> bool {
     let described = library.describe(full).ok();
     let ty = described.and_then(|described| DynamicType::new(&described).ok());
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_in_each_way_that_files_write_them() {
+    fn names_are_found_in_every_notation_of_the_files() {
         let library = library();
         for (name, full) in [
             (
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_framework_s_sizes_are_on_the_wire() {
+    fn the_sizes_of_the_framework_are_on_the_wire() {
         let library = library();
         let full = message(&library, "stamped4mb").expect("known");
         let ty = DynamicType::new(&library.describe(&full).expect("described")).expect("a type");

@@ -1,35 +1,35 @@
-//! The messages that are measured: a sequence of bytes, or a text as in M16. Each
-//! says how its number and stamp are written and how it is lent.
+//! Measured message types: a byte sequence, or a string as in M16, with the
+//! position of number and timestamp, and loaned messages.
 
 use super::host::Traffic;
-use super::{Bytes, Matched, Text, said};
-use pteros::View;
+use super::{Bytes, Matched, Text, error_text};
+use pteros::MessageView;
 use pteros::prelude::*;
 
-/// A message whose size is what is measured.
+/// A message type of variable size.
 pub trait Body: Message + Default + Clone {
-    /// One with a payload of so many bytes.
+    /// A message with a payload of `size` bytes.
     fn of_size(size: usize) -> Self;
 
     /// The payload.
     fn bytes(&self) -> &[u8];
 
-    /// Writes number and stamp of the next message.
+    /// Writes number and timestamp of the next message.
     fn fill(&mut self, traffic: &Traffic);
 
-    /// Publishes it written into memory that the stack lends.
-    fn publish_lent(&mut self, _: &Publisher<Self>, _: &Traffic) -> Result<(), String> {
-        Err("unsupported: a text is not lent".into())
+    /// Publishes a loaned message.
+    fn publish_loaned(&mut self, _: &Publisher<Self>, _: &Traffic) -> Result<(), String> {
+        Err("unsupported: a string has no loaned messages".into())
     }
 
-    /// Hears such messages where they lie.
-    fn hear_in_place(
+    /// Subscribes with access to loaned messages.
+    fn subscribe_loaned(
         _: &Node,
         _: &str,
         _: QosProfile,
         _: impl FnMut(&[u8], &'static str) + Send + 'static,
     ) -> Result<Matched, String> {
-        Err("unsupported: a text is not lent".into())
+        Err("unsupported: a string has no loaned messages".into())
     }
 }
 
@@ -49,31 +49,32 @@ impl Body for Bytes {
         traffic.fill(&mut self.data);
     }
 
-    fn publish_lent(
+    fn publish_loaned(
         &mut self,
         publisher: &Publisher<Self>,
         traffic: &Traffic,
     ) -> Result<(), String> {
         let count = self.data.len();
-        let loan = publisher.loan_sequence(self, |m| &mut m.data, count);
+        let loan = publisher.borrow_loaned_sequence(self, |m| &mut m.data, count);
         let published = loan.and_then(|mut loan| {
             traffic.fill(&mut loan);
             publisher.publish_loaned(loan)
         });
-        published.map_err(said)
+        published.map_err(error_text)
     }
 
-    fn hear_in_place(
+    fn subscribe_loaned(
         node: &Node,
         topic: &str,
         qos: QosProfile,
-        mut hear: impl FnMut(&[u8], &'static str) + Send + 'static,
+        mut on_data: impl FnMut(&[u8], &'static str) + Send + 'static,
     ) -> Result<Matched, String> {
-        let callback = move |m: View<'_, Self>| hear(&m.data, m.info().path.name());
+        let callback =
+            move |m: MessageView<'_, Self>| on_data(&m.data, m.info().delivery_path.name());
         let views = node.create_view_subscription(topic, qos, callback);
-        let views = views.map_err(said)?;
-        Ok(Box::new(move |count, patience| {
-            views.wait_for_matched(count, patience)
+        let views = views.map_err(error_text)?;
+        Ok(Box::new(move |count, timeout| {
+            views.wait_for_matched(count, timeout)
         }))
     }
 }

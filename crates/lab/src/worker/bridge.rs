@@ -1,9 +1,10 @@
-//! A bridge between ROS 1 and ROS 2 for texts, one topic, one direction: Pteros here,
-//! roscpp in a program of its own (interop/host/bridge.cpp), a pipe between them.
+//! Bridge between ROS 1 and ROS 2 for strings: one topic, one direction. Pteros
+//! runs here, roscpp in another program (interop/host/bridge.cpp), with a pipe
+//! between them.
 //!
-//! Nothing that was published is lost on the way: our side is reliable, keeps all and gives late
-//! joiners what they missed, and it subscribes when the other side has somebody to tell. A full
-//! pipe holds the callback, and so the publisher, back.
+//! It loses no message. The ROS 2 side is reliable, KEEP_ALL and transient local,
+//! and it subscribes once the ROS 1 side has a subscriber. A full pipe blocks the
+//! callback, and so the publisher (back-pressure).
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,18 +16,18 @@ use pteros::prelude::*;
 use pteros::qos::{DurabilityPolicy, HistoryPolicy};
 use rustix::mm::{MlockAllFlags, mlockall};
 
-/// The other half's limit, too.
+/// The limit of the other program as well.
 const BYTES_MAX: u32 = 64 << 20;
 
 const USAGE: &str = "in|out PROGRAM TOPIC-OF-ROS-1 TOPIC [--deadline MS] [--lock-memory yes]";
 
-/// Which way messages go.
+/// Directions of the messages.
 const DIRECTIONS: [&str; 2] = ["in", "out"];
 
-/// Bridges until the other half ends: `in` from ROS 1's topic to ours, `out` from
-/// ours. Says `ready` when what is published from now on arrives.
-pub fn run(words: &[String]) -> Result<()> {
-    let [direction, program, ros1_topic, topic, rest @ ..] = words else {
+/// Bridges until the other program ends: `in` from ROS 1, `out` to ROS 1. Prints
+/// `ready` once published messages arrive.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let [direction, program, ros1_topic, topic, rest @ ..] = arguments else {
         bail!("usage: bridge {USAGE}");
     };
     let mut qos = QosProfile {
@@ -57,12 +58,12 @@ pub fn run(words: &[String]) -> Result<()> {
         .spawn()
         .with_context(|| format!("start {program}"))?;
     let pipes = half.stdin.take().zip(half.stdout.take());
-    let (to, mut from) = pipes.context("no pipes to ROS 1's half")?;
+    let (to, mut from) = pipes.context("no pipes to the ROS 1 program")?;
     if read_frame(&mut from)?.is_none() {
         bail!("{program} ended with {}", half.wait()?);
     }
     let context = Context::new()?;
-    let node = context.node("bridge")?;
+    let node = context.create_node("bridge")?;
     match direction.as_str() {
         "in" => from_ros1(&node.create_publisher(topic, qos)?, from),
         _ => to_ros1(&node, topic, qos, to, &mut half),
@@ -74,7 +75,7 @@ fn from_ros1(publisher: &Publisher<Text>, mut from: ChildStdout) -> Result<()> {
     while let Some(bytes) = read_frame(&mut from)? {
         match String::from_utf8(bytes) {
             Ok(data) => publisher.publish(&Text { data })?,
-            Err(_) => eprintln!("from ROS 1: a text that is no UTF-8 is left out"),
+            Err(_) => eprintln!("from ROS 1: skipped a string that is not UTF-8"),
         }
     }
     Ok(())
@@ -95,7 +96,7 @@ fn to_ros1(
     let _subscription = node.create_subscription(topic, qos, pass_on)?;
     say_ready();
     node.spin();
-    // Asked to stop: what has come is on its way.
+    // Asked to stop: everything received has been forwarded.
     half.kill()?;
     Ok(())
 }
@@ -104,20 +105,22 @@ fn say_ready() {
     println!("ready");
 }
 
-/// `None`: the other half has ended.
+/// Reads a message. `None` when the other program has ended.
 fn read_frame(from: &mut impl Read) -> Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        outcome => outcome.context("read from ROS 1's half")?,
+        outcome => outcome.context("read from the ROS 1 program")?,
     }
     let length = u32::from_ne_bytes(length);
     if length > BYTES_MAX {
-        bail!("ROS 1's half tells of a message of {length} bytes; the most is {BYTES_MAX}");
+        bail!(
+            "the ROS 1 program announces a message of {length} bytes; the maximum is {BYTES_MAX}"
+        );
     }
     let mut bytes = Vec::new();
     let read = from.take(u64::from(length)).read_to_end(&mut bytes);
-    if read.context("read from ROS 1's half")? < length as usize {
+    if read.context("read from the ROS 1 program")? < length as usize {
         return Ok(None);
     }
     Ok(Some(bytes))
@@ -136,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_comes_out_of_the_pipe_as_it_went_in_and_what_is_cut_off_is_none() {
+    fn a_message_survives_the_pipe_and_a_truncated_one_is_none() {
         let mut pipe = Vec::new();
         write_frame(&mut pipe, b"").unwrap();
         write_frame(&mut pipe, b"hello").unwrap();

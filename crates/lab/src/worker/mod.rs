@@ -1,10 +1,10 @@
-//! Pteros as a contestant: ping and pong, one publisher and its subscriptions, one
-//! process with both, idle nodes and nodes that find each other; a process of a topology, and a
-//! bridge to ROS 1.
+//! Worker of Pteros: ping and pong, one publisher and its subscriptions, one
+//! process with both, idle nodes, nodes that discover each other, a process of a
+//! topology, and a bridge to ROS 1.
 //!
-//! The program is `pteros-lab-worker`, or the command where that is not beside it.
-//! Options and lines are those of the other stacks' programs (interop/README.md);
-//! which path messages took is asked of the API.
+//! The program is `pteros-lab-worker`, or the command if that is missing. Options
+//! and output lines are those of the other stacks' programs (interop/README.md).
+//! The API reports the transport of messages.
 
 mod body;
 mod bridge;
@@ -19,18 +19,18 @@ use std::time::Duration;
 use crate::lab::{BRIDGE, TOPOLOGY};
 use crate::topology;
 use body::Body;
-use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
+use host::{EndpointTopics, Options, Stack, Traffic, node_topics, now_ns};
 use pteros::interfaces::std_msgs::msg::{Empty, String as Text, UInt8MultiArray as Bytes};
 use pteros::prelude::*;
 use pteros::qos::{DurabilityPolicy, HistoryPolicy, ReliabilityPolicy};
 
-/// `--wait poll`: for so long the executor polls before it sleeps.
-const POLLED: Duration = Duration::from_millis(1);
+/// `--wait poll`: busy-poll time of the executor.
+const BUSY_POLL: Duration = Duration::from_millis(1);
 
-/// Does what `words` say, a verb and its options, until it is done or killed.
-pub fn main(words: impl IntoIterator<Item = String>) -> ExitCode {
-    let words: Vec<String> = words.into_iter().collect();
-    let done = match words.as_slice() {
+/// Runs a verb with its options until it is done or killed.
+pub fn main(arguments: impl IntoIterator<Item = String>) -> ExitCode {
+    let arguments: Vec<String> = arguments.into_iter().collect();
+    let done = match arguments.as_slice() {
         [verb, interfaces @ .., task] if verb == TOPOLOGY => Some(of_topology(interfaces, task)),
         [verb, rest @ ..] if verb == BRIDGE => Some(bridge::run(rest)),
         _ => None,
@@ -43,14 +43,15 @@ pub fn main(words: impl IntoIterator<Item = String>) -> ExitCode {
         }
         None => {}
     }
-    let texts = words.windows(2).any(|two| two == ["--type", "string"]);
-    match texts {
-        true => host::main_with::<Pteros<Text>>(words),
-        false => host::main_with::<Pteros<Bytes>>(words),
+    let texts = arguments.windows(2).any(|two| two == ["--type", "string"]);
+    if texts {
+        host::main_with::<Pteros<Text>>(arguments)
+    } else {
+        host::main_with::<Pteros<Bytes>>(arguments)
     }
 }
 
-/// A process of a topology, with the types of these folders, too.
+/// Runs a process of a topology, with the types of these folders.
 fn of_topology(interfaces: &[String], task: &str) -> anyhow::Result<()> {
     let mut library = pteros::interfaces::library().clone();
     library.load_ament_prefix_path()?;
@@ -61,33 +62,32 @@ fn of_topology(interfaces: &[String], task: &str) -> anyhow::Result<()> {
     topology::worker(task, library)
 }
 
-/// One process's part of the graph and the executor that runs it.
+/// The endpoints of one process and its executor.
 struct Pteros<M: Body> {
     traffic: Arc<Traffic>,
-    /// Within a process: asks a callback to publish, as nodes do.
-    asker: Option<Asker>,
+    /// Within a process: triggers a callback that publishes, as nodes do.
+    trigger: Option<CallbackTrigger>,
     executor: SingleThreadedExecutor,
     publisher: Option<Publisher<M>>,
-    /// Waits until the subscription has so many publishers; holds it.
-    heard: Option<Matched>,
-    /// Messages are written into memory that the stack lends, and read there.
+    /// Waits until the subscription is matched with that many publishers. Owns it.
+    wait_for_publishers: Option<Matched>,
+    /// Uses loaned messages.
     loan: bool,
     message: Arc<Mutex<M>>,
-    /// Nodes and endpoints that only exist.
-    _crowd: Vec<(Node, Publisher<M>, Subscription<M>)>,
+    /// Nodes and endpoints of scale tests.
+    _scale_nodes: Vec<(Node, Publisher<M>, Subscription<M>)>,
 }
 
-/// A subscription, whatever it gives: waits for so many publishers.
+/// A subscription of any type: waits for a number of publishers.
 type Matched = Box<dyn Fn(usize, Duration) -> bool>;
 
-/// Whoever is asked by a message publishes in its callback, and hands its own
-/// message over instead of showing it.
-struct Asker {
-    ask: Publisher<Empty>,
-    _asked: Subscription<Empty>,
+/// Publishes in a callback, and moves its own message instead of copying it.
+struct CallbackTrigger {
+    request: Publisher<Empty>,
+    _on_request: Subscription<Empty>,
 }
 
-impl Asker {
+impl CallbackTrigger {
     fn new<M: Body>(
         node: &Node,
         topic: &str,
@@ -100,74 +100,77 @@ impl Asker {
             this.message.clone(),
         );
         let answer = move |_: Sample<Empty>| {
-            let shown = message.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut message = shown.clone();
-            drop(shown);
+            let current = message.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut message = current.clone();
+            drop(current);
             message.fill(&traffic);
             if let Err(error) = publisher.publish_owned(message) {
                 eprintln!("{error}");
             }
         };
-        let topic = format!("{topic}/ask");
-        let ask = node.create_publisher(&topic, 10);
-        let asked = node.create_subscription(&topic, 10, answer);
+        let topic = format!("{topic}/request");
+        let request = node.create_publisher(&topic, 10);
+        let on_request = node.create_subscription(&topic, 10, answer);
         Ok(Self {
-            ask: ask.map_err(said)?,
-            _asked: asked.map_err(said)?,
+            request: request.map_err(error_text)?,
+            _on_request: on_request.map_err(error_text)?,
         })
     }
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn error_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 impl<M: Body> Pteros<M> {
     fn context(options: &Options) -> Result<Context, String> {
-        let of_process = ContextOptions::from_process().map_err(said)?;
+        let of_process = ContextOptions::from_process().map_err(error_text)?;
         Context::with_options(ContextOptions {
-            spin: options.poll.then_some(POLLED),
+            busy_poll: options.poll.then_some(BUSY_POLL),
             ..of_process
         })
-        .map_err(said)
+        .map_err(error_text)
     }
 
     fn with(context: &Context, options: &Options, traffic: &Arc<Traffic>) -> Self {
         Self {
             traffic: traffic.clone(),
-            asker: None,
+            trigger: None,
             executor: SingleThreadedExecutor::new(context),
             publisher: None,
-            heard: None,
+            wait_for_publishers: None,
             loan: options.loan,
             message: Arc::new(Mutex::new(M::of_size(options.size))),
-            _crowd: Vec::new(),
+            _scale_nodes: Vec::new(),
         }
     }
 }
 
-/// A node that has what the other stacks' nodes have: no parameter services.
+/// A node without parameter services, as those of the other stacks.
 fn bare_node(context: &Context, name: &str, serialize: bool) -> Result<Node, String> {
     let options = NodeOptions::new(name)
         .use_intra_process_comms(!serialize)
         .start_parameter_services(false)
         .start_parameter_event_publisher(false);
-    context.node_with(options).map_err(said)
+    context.create_node_with(options).map_err(error_text)
 }
 
 fn qos(options: &Options) -> QosProfile {
     QosProfile {
-        history: match options.keep_all {
-            true => HistoryPolicy::KeepAll,
-            false => QosProfile::from(options.depth).history,
+        history: if options.keep_all {
+            HistoryPolicy::KeepAll
+        } else {
+            QosProfile::from(options.depth).history
         },
-        reliability: match options.best_effort {
-            true => ReliabilityPolicy::BestEffort,
-            false => ReliabilityPolicy::Reliable,
+        reliability: if options.best_effort {
+            ReliabilityPolicy::BestEffort
+        } else {
+            ReliabilityPolicy::Reliable
         },
-        durability: match options.transient_local {
-            true => DurabilityPolicy::TransientLocal,
-            false => DurabilityPolicy::Volatile,
+        durability: if options.transient_local {
+            DurabilityPolicy::TransientLocal
+        } else {
+            DurabilityPolicy::Volatile
         },
         deadline: (options.deadline_ms > 0).then(|| Duration::from_millis(options.deadline_ms)),
         max_blocking_time: Some(Duration::from_secs(10)),
@@ -175,10 +178,10 @@ fn qos(options: &Options) -> QosProfile {
     }
 }
 
-/// Publishes what is shown: copies it, for the publisher keeps its message, or
-/// writes it into a loan. As in the other stacks' programs a loan holds between
-/// its ends what was there before.
-fn show<M: Body>(
+/// Publishes the current message: a copy, or a loaned message. As in the other
+/// stacks' programs, a loaned message keeps its previous content between number and
+/// timestamp.
+fn publish_message<M: Body>(
     publisher: &Publisher<M>,
     message: &Mutex<M>,
     loan: bool,
@@ -186,67 +189,76 @@ fn show<M: Body>(
 ) -> Result<(), String> {
     let mut message = message.lock().unwrap_or_else(PoisonError::into_inner);
     if loan {
-        return message.publish_lent(publisher, traffic);
+        return message.publish_loaned(publisher, traffic);
     }
     message.fill(traffic);
-    publisher.publish(&message).map_err(said)
+    publisher.publish(&message).map_err(error_text)
 }
 
 impl<M: Body> Stack for Pteros<M> {
-    fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
+    fn open(
+        options: &Options,
+        ends: &EndpointTopics,
+        traffic: &Arc<Traffic>,
+    ) -> Result<Self, String> {
         let context = Self::context(options)?;
         let node = bare_node(&context, "host_peer", options.serialize)?;
         let mut this = Self::with(&context, options, traffic);
         if let Some(topic) = &ends.out {
             let publisher = node.create_publisher::<M>(topic, qos(options));
-            let publisher = publisher.map_err(said)?;
+            let publisher = publisher.map_err(error_text)?;
             if options.verb == "intra" {
-                this.asker = Some(Asker::new(&node, topic, &publisher, &this)?);
+                this.trigger = Some(CallbackTrigger::new(&node, topic, &publisher, &this)?);
             }
             this.publisher = Some(publisher);
         }
         if let Some(topic) = &ends.input {
             let (traffic, message) = (traffic.clone(), this.message.clone());
             let (publisher, loan) = (this.publisher.clone(), options.loan);
-            let hear = move |data: &[u8], path: &'static str| {
-                let answer = traffic.hear(data, path);
+            let on_data = move |data: &[u8], path: &'static str| {
+                let answer = traffic.receive(data, path);
                 if let (true, Some(publisher)) = (answer, &publisher)
-                    && let Err(error) = show(publisher, &message, loan, &traffic)
+                    && let Err(error) = publish_message(publisher, &message, loan, &traffic)
                 {
                     eprintln!("{error}");
                 }
             };
-            this.heard = Some(match loan {
-                true => M::hear_in_place(&node, topic, qos(options), hear)?,
-                false => {
-                    let callback = move |m: Sample<M>| hear(m.bytes(), m.info().path.name());
-                    let copies = node.create_subscription::<M>(topic, qos(options), callback);
-                    let copies = copies.map_err(said)?;
-                    Box::new(move |count, patience| copies.wait_for_matched(count, patience))
-                }
+            this.wait_for_publishers = Some(if loan {
+                M::subscribe_loaned(&node, topic, qos(options), on_data)?
+            } else {
+                let callback =
+                    move |m: Sample<M>| on_data(m.bytes(), m.info().delivery_path.name());
+                let copies = node.create_subscription::<M>(topic, qos(options), callback);
+                let copies = copies.map_err(error_text)?;
+                Box::new(move |count, timeout| copies.wait_for_matched(count, timeout))
             });
         }
-        this.executor.add_node(&node).map_err(said)?;
+        this.executor.add_node(&node).map_err(error_text)?;
         Ok(this)
     }
 
     fn publish(&mut self) -> Result<(), String> {
         let Some(publisher) = &self.publisher else {
-            return Err("nothing to publish with".into());
+            return Err("no publisher".into());
         };
-        match &self.asker {
-            Some(asker) => asker.ask.publish_owned(Empty::default()).map_err(said),
-            None => show(publisher, &self.message, self.loan, &self.traffic),
+        match &self.trigger {
+            Some(trigger) => trigger
+                .request
+                .publish_owned(Empty::default())
+                .map_err(error_text),
+            None => publish_message(publisher, &self.message, self.loan, &self.traffic),
         }
     }
 
     fn wait_matched(&mut self, readers: usize, writers: usize, until: u64) -> bool {
         let left = || Duration::from_nanos(until.saturating_sub(now_ns()));
-        let (publisher, heard) = (&self.publisher, &self.heard);
+        let (publisher, wait_for_publishers) = (&self.publisher, &self.wait_for_publishers);
         publisher
             .as_ref()
             .is_none_or(|p| p.wait_for_matched(readers, left()))
-            && heard.as_ref().is_none_or(|wait| wait(writers, left()))
+            && wait_for_publishers
+                .as_ref()
+                .is_none_or(|wait| wait(writers, left()))
     }
 
     fn run(&mut self, until: u64) {
@@ -254,19 +266,22 @@ impl<M: Body> Stack for Pteros<M> {
         self.executor.spin_until(|| self.traffic.is_over(), left);
     }
 
-    fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
+    fn open_many(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
         let context = Self::context(options)?;
         let mut this = Self::with(&context, options, traffic);
         for index in 0..options.nodes {
-            let ends = crowd_ends(options, index);
+            let ends = node_topics(options, index);
             let name = format!("node{}", options.first + index);
             let node = bare_node(&context, &name, options.serialize)?;
             let publisher = node.create_publisher::<M>(&ends.out.unwrap_or_default(), 10);
             let subscription =
                 node.create_subscription::<M>(&ends.input.unwrap_or_default(), 10, drop);
-            this.executor.add_node(&node).map_err(said)?;
-            this._crowd
-                .push((node, publisher.map_err(said)?, subscription.map_err(said)?));
+            this.executor.add_node(&node).map_err(error_text)?;
+            this._scale_nodes.push((
+                node,
+                publisher.map_err(error_text)?,
+                subscription.map_err(error_text)?,
+            ));
         }
         Ok(this)
     }

@@ -1,15 +1,15 @@
-//! Arguments: declared by `arg`, given on the command line or by an include.
+//! Launch arguments: declared by `arg`, set by the command line or an include.
 
 use super::Builder;
 use super::attributes::literal;
 use crate::close_names::{did_you_mean, listed};
 use crate::document::Element;
-use crate::fault::{Fault, Faults};
-use crate::plan::{Argument, Request};
+use crate::error::{LaunchFileError, LaunchFileErrors};
+use crate::plan::{LaunchArgument, LaunchRequest};
 
 impl Builder {
-    /// `arg`: the value given, else the default, else a fault.
-    pub(super) fn declare(&mut self, element: &Element) -> Result<(), Fault> {
+    /// `arg`: takes the given value, else the default, else reports an error.
+    pub(super) fn declare(&mut self, element: &Element) -> Result<(), LaunchFileError> {
         let Some(name) = element.attribute("name").map(literal) else {
             return Ok(());
         };
@@ -20,7 +20,7 @@ impl Builder {
             .filter_map(|child| child.attribute("value").map(literal))
             .collect();
         let default = element.attribute("default");
-        let mut argument = Argument {
+        let mut argument = LaunchArgument {
             name: name.clone(),
             default: default.map(|one| match &one.value {
                 crate::document::Value::Scalar(scalar) => scalar.text.clone(),
@@ -29,7 +29,7 @@ impl Builder {
             description: element.attribute("description").map(literal),
             choices,
             value: None,
-            place: element.place.clone(),
+            location: element.location.clone(),
         };
         let value = self.value_of(element, &argument);
         argument.value = value.as_ref().ok().cloned();
@@ -37,14 +37,19 @@ impl Builder {
         if !is_known {
             self.arguments.push(argument);
         }
-        // A fault here is enough: what asks for the argument finds an empty text.
+        // One error is enough. References to the argument evaluate to an empty
+        // text.
         let text = value.as_ref().map_or("", String::as_str).to_owned();
         self.scope.configurations.insert(name, text);
         value.map(|_| ())
     }
 
-    fn value_of(&mut self, element: &Element, argument: &Argument) -> Result<String, Fault> {
-        let Argument { name, choices, .. } = argument;
+    fn value_of(
+        &mut self,
+        element: &Element,
+        argument: &LaunchArgument,
+    ) -> Result<String, LaunchFileError> {
+        let LaunchArgument { name, choices, .. } = argument;
         let given = self.scope.configurations.get(name).cloned();
         let value = match given {
             Some(value) => value,
@@ -56,8 +61,8 @@ impl Builder {
                         .as_deref()
                         .map(|what| format!(" ({what})"));
                     let what = what.unwrap_or_default();
-                    return Err(Fault::at(
-                        &element.place,
+                    return Err(LaunchFileError::at(
+                        &element.location,
                         format!(
                             "the argument {name:?}{what} has no value; give one: {name}:=VALUE"
                         ),
@@ -67,19 +72,19 @@ impl Builder {
         };
         if !choices.is_empty() && !choices.contains(&value) {
             let known: Vec<&str> = choices.iter().map(String::as_str).collect();
-            let way_out = format!("choose one of: {}", known.join(", "));
-            let similar = did_you_mean(&value, known, &way_out);
-            return Err(Fault::at(
-                &element.place,
+            let hint = format!("choose one of: {}", known.join(", "));
+            let similar = did_you_mean(&value, known, &hint);
+            return Err(LaunchFileError::at(
+                &element.location,
                 format!("the argument {name:?} is {value:?}{similar}"),
             ));
         }
         Ok(value)
     }
 
-    /// What the command line gives and nothing asks for is a slip.
-    pub(super) fn refuse_unknown_arguments(&mut self, request: &Request) {
-        /// Configurations that ROS 2's launch looks at without a declaration.
+    /// Reports command line arguments that no file declares or uses.
+    pub(super) fn refuse_unknown_arguments(&mut self, request: &LaunchRequest) {
+        /// Configurations that ROS 2's launch reads without a declaration.
         const WELL_KNOWN: [&str; 5] = [
             "launch-prefix",
             "launch-prefix-filter",
@@ -90,28 +95,31 @@ impl Builder {
         for (name, value) in &request.arguments {
             let declared = self.arguments.iter().map(|one| one.name.as_str());
             let is_known = declared.clone().any(|one| one == name)
-                || self.asked.contains(name)
+                || self.requested_arguments.contains(name)
                 || WELL_KNOWN.contains(&name.as_str());
             if !is_known {
-                let way_out = format!("it has: {}", listed(declared.clone()));
-                let similar = did_you_mean(name, declared, &way_out);
+                let hint = format!("it has: {}", listed(declared.clone()));
+                let similar = did_you_mean(name, declared, &hint);
                 let file = request.file.display();
-                self.faults.push(Fault::nowhere(format!(
+                self.errors.push(LaunchFileError::without_location(format!(
                     "{file}: there is no argument {name:?}, given as {name}:={value}{similar}"
                 )));
             }
         }
     }
 
-    /// The arguments alone, for `--show-args`.
+    /// The declared arguments, for `--show-args`.
     ///
     /// # Errors
-    /// The form of the files.
-    pub fn arguments(mut self, request: &Request) -> Result<Vec<Argument>, Faults> {
+    /// Syntax errors of the files.
+    pub fn arguments(
+        mut self,
+        request: &LaunchRequest,
+    ) -> Result<Vec<LaunchArgument>, LaunchFileErrors> {
         self.declares_only = true;
         let document = self.document(&request.file)?;
-        // What has a wrong form, before what has no value yet.
-        let form = std::mem::take(&mut self.faults);
+        // Syntax errors are reported before missing values.
+        let form = std::mem::take(&mut self.errors);
         if !form.is_empty() {
             return Err(form);
         }
@@ -119,12 +127,12 @@ impl Builder {
         Ok(self.arguments)
     }
 
-    /// Actions within actions, where only declarations are wanted.
-    pub(super) fn parts_that_declare(
+    /// Visits nested actions when only declarations are collected.
+    pub(super) fn declarations_within(
         &mut self,
         element: &Element,
-        steps: &mut Vec<crate::plan::Step>,
-    ) -> Result<(), Fault> {
+        steps: &mut Vec<crate::plan::PlanStep>,
+    ) -> Result<(), LaunchFileError> {
         for child in &element.children {
             if child.name == "on_exit" {
                 self.actions(&child.children, steps);

@@ -1,18 +1,17 @@
-//! Attributes with their substitutions done, as texts, numbers and truth values.
+//! Attribute values with evaluated substitutions: texts, numbers and booleans.
 
 use std::time::Duration;
 
 use super::Builder;
 use crate::document::{Attribute, Element, Value};
-use crate::fault::Fault;
+use crate::error::LaunchFileError;
 use crate::substitution::evaluate::{self, truth};
-use crate::substitution::{Part, Template};
+use crate::substitution::{Template, TemplatePart};
 
-/// The longest time that a launch file may name, a year: beyond it a slip is
-/// likelier.
+/// Largest duration in a launch file, one year. A larger one is likely a mistake.
 const SECONDS_MAX: f64 = 366.0 * 86_400.0;
 
-/// The text of an attribute in which substitutions mean nothing.
+/// The text of an attribute that takes no substitutions.
 pub fn literal(attribute: &Attribute) -> String {
     match &attribute.value {
         Value::Scalar(scalar) => match Template::parse(&scalar.text) {
@@ -29,62 +28,78 @@ pub fn literal(attribute: &Attribute) -> String {
     }
 }
 
-/// The only text of an attribute, substitutions still in it.
-pub fn single(attribute: &Attribute) -> Result<&str, Fault> {
+/// The single text of an attribute, with unevaluated substitutions.
+pub fn single(attribute: &Attribute) -> Result<&str, LaunchFileError> {
     match &attribute.value {
         Value::Scalar(scalar) => Ok(&scalar.text),
-        Value::List(_) => Err(Fault::at(
-            &attribute.place,
+        Value::List(_) => Err(LaunchFileError::at(
+            &attribute.location,
             format!("{} is a list; write one value", attribute.name),
         )),
     }
 }
 
 impl Builder {
-    /// A text with its substitutions done.
-    pub fn evaluated(&mut self, attribute: &Attribute, text: &str) -> Result<String, Fault> {
-        let fault =
-            |message: String| Fault::at(&attribute.place, format!("{}: {message}", attribute.name));
-        let template = Template::parse(text).map_err(fault)?;
-        self.filled(&template).map_err(fault)
+    /// A text of this attribute with evaluated substitutions.
+    pub fn evaluated_attribute(
+        &mut self,
+        attribute: &Attribute,
+        text: &str,
+    ) -> Result<String, LaunchFileError> {
+        let error = |message: String| {
+            LaunchFileError::at(
+                &attribute.location,
+                format!("{}: {message}", attribute.name),
+            )
+        };
+        let template = Template::parse(text).map_err(error)?;
+        self.substituted(&template).map_err(error)
     }
 
-    /// What a template gives in the present scope.
-    pub fn filled(&mut self, template: &Template) -> Result<String, String> {
-        self.note_asked(template);
-        evaluate::text(template, &mut self.scope, &mut self.around)
+    /// A template, evaluated in the current scope.
+    pub fn substituted(&mut self, template: &Template) -> Result<String, String> {
+        self.record_requested_arguments(template);
+        evaluate::text(template, &mut self.scope, &mut self.evaluation)
     }
 
-    /// Remembers which arguments something asks for.
-    fn note_asked(&mut self, template: &Template) {
+    /// Records which arguments a template refers to.
+    fn record_requested_arguments(&mut self, template: &Template) {
         for part in &template.parts {
-            let Part::Call(call) = part else { continue };
+            let TemplatePart::Call(call) = part else {
+                continue;
+            };
             if call.name == "var"
                 && let Some(name) = call.arguments.first().and_then(Template::as_text)
             {
-                self.asked.insert(name.to_owned());
+                self.requested_arguments.insert(name.to_owned());
             }
             for argument in &call.arguments {
-                self.note_asked(argument);
+                self.record_requested_arguments(argument);
             }
         }
     }
 
-    /// An attribute's text; none where there is no such attribute.
-    pub fn text(&mut self, element: &Element, name: &str) -> Result<Option<String>, Fault> {
+    /// The evaluated text of an attribute; none if the attribute is missing.
+    pub fn text(
+        &mut self,
+        element: &Element,
+        name: &str,
+    ) -> Result<Option<String>, LaunchFileError> {
         match element.attribute(name) {
             None => Ok(None),
-            Some(attribute) => self.evaluated(attribute, single(attribute)?).map(Some),
+            Some(attribute) => self
+                .evaluated_attribute(attribute, single(attribute)?)
+                .map(Some),
         }
     }
 
-    /// The text of an attribute that must be there. The schema has said so where it
-    /// is not; then the element is left out.
-    pub fn required(&mut self, element: &Element, name: &str) -> Result<String, Fault> {
+    /// The evaluated text of a required attribute. The schema check has reported a
+    /// missing attribute already, and the error here only skips the element.
+    pub fn required(&mut self, element: &Element, name: &str) -> Result<String, LaunchFileError> {
         let text = self.text(element, name)?;
         text.ok_or_else(|| {
-            Fault::at(
-                &element.place,
+            LaunchFileError::at(
+                &element.location,
                 format!(
                     "{} lacks the attribute {name:?}; write {name}=\"…\"",
                     element.name
@@ -93,46 +108,56 @@ impl Builder {
         })
     }
 
-    /// An attribute that says true or false.
-    pub fn truth(&mut self, element: &Element, name: &str) -> Result<Option<bool>, Fault> {
+    /// An attribute as a boolean.
+    pub fn truth(
+        &mut self,
+        element: &Element,
+        name: &str,
+    ) -> Result<Option<bool>, LaunchFileError> {
         self.parsed(element, name, truth)
     }
 
-    /// An attribute in seconds, not negative.
-    pub fn seconds(&mut self, element: &Element, name: &str) -> Result<Option<Duration>, Fault> {
+    /// An attribute as a non-negative duration in seconds.
+    pub fn seconds(
+        &mut self,
+        element: &Element,
+        name: &str,
+    ) -> Result<Option<Duration>, LaunchFileError> {
         self.parsed(element, name, seconds)
     }
 
-    /// An attribute, made into something else.
+    /// An attribute, evaluated and parsed.
     pub fn parsed<T>(
         &mut self,
         element: &Element,
         name: &str,
         parse: impl FnOnce(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<T>, LaunchFileError> {
         let Some(attribute) = element.attribute(name) else {
             return Ok(None);
         };
-        let text = self.evaluated(attribute, single(attribute)?)?;
-        parse(&text)
-            .map(Some)
-            .map_err(|message| Fault::at(&attribute.place, format!("{name}: {message}")))
+        let text = self.evaluated_attribute(attribute, single(attribute)?)?;
+        parse(&text).map(Some).map_err(|message| {
+            LaunchFileError::at(&attribute.location, format!("{name}: {message}"))
+        })
     }
 
-    /// The words of a command line.
-    pub fn words(&mut self, element: &Element, name: &str) -> Result<Vec<String>, Fault> {
+    /// An attribute as the words of a command line.
+    pub fn words(&mut self, element: &Element, name: &str) -> Result<Vec<String>, LaunchFileError> {
         let Some(attribute) = element.attribute(name) else {
             return Ok(Vec::new());
         };
-        let fault = |message: String| Fault::at(&attribute.place, format!("{name}: {message}"));
-        let template = Template::parse(single(attribute)?).map_err(fault)?;
-        let words = template.words().map_err(fault)?;
-        let words = words.iter().map(|word| self.filled(word));
-        words.collect::<Result<_, _>>().map_err(fault)
+        let error = |message: String| {
+            LaunchFileError::at(&attribute.location, format!("{name}: {message}"))
+        };
+        let template = Template::parse(single(attribute)?).map_err(error)?;
+        let words = template.words().map_err(error)?;
+        let words = words.iter().map(|word| self.substituted(word));
+        words.collect::<Result<_, _>>().map_err(error)
     }
 }
 
-/// Seconds, as Python's `float()` reads them.
+/// Parses seconds as Python's `float()` does.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: Option<f64> = text.trim().parse().ok();
     match seconds {
@@ -140,7 +165,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
             Ok(Duration::from_secs_f64(seconds))
         }
         _ => Err(format!(
-            "{text:?} is no time; write seconds from 0 to {SECONDS_MAX}, as 2.5"
+            "{text:?} is not a duration; write seconds from 0 to {SECONDS_MAX}, as 2.5"
         )),
     }
 }

@@ -1,24 +1,24 @@
-//! `node_container` and `load_composable_node`.
+//! Composition: `node_container` and `load_composable_node`.
 
 use pteros::parameter::ParameterValue;
-use pteros_component::{LoadError, Origin, PROGRAM};
+use pteros_container::{ComponentOrigin, LoadError, PROGRAM};
 
 use super::Builder;
 use crate::document::Element;
-use crate::fault::Fault;
-use crate::plan::{Component, Load, NodeKind, Step};
+use crate::error::LaunchFileError;
+use crate::plan::{ComponentLoad, ComponentSpec, NodeKind, PlanStep};
 use crate::substitution::evaluate::find_program;
 
-/// The package of rclcpp's containers, which ours stand in for.
+/// The package of rclcpp's containers. Pteros containers can replace them.
 const CPP_CONTAINERS: &str = "rclcpp_components";
 
 impl Builder {
-    /// A container, and the components named in it.
+    /// Starts a container and loads its components.
     pub(super) fn container(
         &mut self,
         element: &Element,
-        steps: &mut Vec<Step>,
-    ) -> Result<(), Fault> {
+        steps: &mut Vec<PlanStep>,
+    ) -> Result<(), LaunchFileError> {
         let words = self.container_words(element)?;
         let name = self.node_name(element)?;
         let namespace = self.text(element, "namespace")?;
@@ -28,9 +28,10 @@ impl Builder {
         self.load_into(element, container, steps)
     }
 
-    /// The program of a container. rclcpp's names mean ours where rclcpp's are not
-    /// installed, and where ours are to be loaded.
-    fn container_words(&mut self, element: &Element) -> Result<Vec<String>, Fault> {
+    /// The command of a container. The names of rclcpp's containers select a Pteros
+    /// container if rclcpp's are not installed or a Pteros component is to be
+    /// loaded.
+    fn container_words(&mut self, element: &Element) -> Result<Vec<String>, LaunchFileError> {
         let executable = self.required(element, "exec")?;
         let package = self.text(element, "pkg")?;
         let executor = match executable.as_str() {
@@ -40,15 +41,15 @@ impl Builder {
             _ => return Ok(vec![self.program(element)?]),
         };
         let is_ours = package.as_deref() != Some(CPP_CONTAINERS)
-            || self.around.packages.find(CPP_CONTAINERS).is_err()
+            || self.evaluation.packages.find(CPP_CONTAINERS).is_err()
             || self.loads_ours(element);
         if !is_ours {
             return Ok(vec![self.program(element)?]);
         }
         let program = self.container_program().ok_or_else(|| {
-            Fault::at(
-                &Self::place_of(element, "exec"),
-                format!("exec: there is no {PROGRAM} beside the component libraries or on PATH; build it with: cargo build -p pteros-components, or name one with PTEROS_CONTAINER"),
+            LaunchFileError::at(
+                &Self::location_of(element, "exec"),
+                format!("exec: there is no {PROGRAM} beside the component libraries or on PATH; build it with: cargo build -p pteros-demo-components, or name one with PTEROS_CONTAINER"),
             )
         })?;
         Ok(vec![program, "--executor".into(), executor.into()])
@@ -67,7 +68,7 @@ impl Builder {
         found.map(|path| path.display().to_string())
     }
 
-    /// Whether a component in the element is one of ours.
+    /// Whether the element loads a Pteros component.
     fn loads_ours(&mut self, element: &Element) -> bool {
         let parts = element.children.iter();
         parts
@@ -79,13 +80,19 @@ impl Builder {
             })
     }
 
-    /// `load_composable_node`: into a container of this launch or another.
-    pub(super) fn load(&mut self, element: &Element, steps: &mut Vec<Step>) -> Result<(), Fault> {
+    /// `load_composable_node`: loads into a container of this launch or a running
+    /// one.
+    pub(super) fn load(
+        &mut self,
+        element: &Element,
+        steps: &mut Vec<PlanStep>,
+    ) -> Result<(), LaunchFileError> {
         let target = self.required(element, "target")?;
         let in_namespace = self.scope.namespaced(Some(&target));
         let container = match target.starts_with('/') {
             true => target,
-            // ROS 2 knows no namespace here; a container there is surely meant.
+            // ROS 2 ignores the namespace here. A container in the namespace is
+            // preferred.
             false if self.containers.contains_key(&in_namespace) => in_namespace,
             false => format!("/{target}"),
         };
@@ -96,8 +103,8 @@ impl Builder {
         &mut self,
         element: &Element,
         container: String,
-        steps: &mut Vec<Step>,
-    ) -> Result<(), Fault> {
+        steps: &mut Vec<PlanStep>,
+    ) -> Result<(), LaunchFileError> {
         let mut components = Vec::new();
         for part in &element.children {
             if part.name == "composable_node" && self.applies(part)? {
@@ -109,21 +116,21 @@ impl Builder {
         }
         let process = self.containers.get(&container).cloned();
         if process.is_none() {
-            self.around.remarks.push(format!(
-                "{}: no container {container} is started above; it has to run already",
-                element.place
+            self.evaluation.notes.push(format!(
+                "{}: no container {container} is started above; it must be running already",
+                element.location
             ));
         }
-        steps.push(Step::Load(Load {
+        steps.push(PlanStep::Load(ComponentLoad {
             container,
             process,
             components,
-            place: element.place.clone(),
+            location: element.location.clone(),
         }));
         Ok(())
     }
 
-    fn component(&mut self, part: &Element) -> Result<Component, Fault> {
+    fn component(&mut self, part: &Element) -> Result<ComponentSpec, LaunchFileError> {
         let package = self.required(part, "pkg")?;
         let class = self.required(part, "plugin")?;
         self.check_class(part, &package, &class)?;
@@ -139,7 +146,7 @@ impl Builder {
             let name = self.required(extra, "name")?;
             extra_arguments.push((name, self.value(extra)?));
         }
-        Ok(Component {
+        Ok(ComponentSpec {
             package,
             class,
             name,
@@ -153,24 +160,37 @@ impl Builder {
                 .into_iter()
                 .filter(|(_, value)| *value != ParameterValue::NotSet)
                 .collect(),
-            place: part.place.clone(),
+            location: part.location.clone(),
         })
     }
 
-    /// That some index names the class. One of C++ needs a container of rclcpp's.
-    fn check_class(&self, part: &Element, package: &str, class: &str) -> Result<(), Fault> {
+    /// Checks that an index lists the class. A C++ component needs an rclcpp
+    /// container.
+    fn check_class(
+        &self,
+        part: &Element,
+        package: &str,
+        class: &str,
+    ) -> Result<(), LaunchFileError> {
         let (attribute, error) = match self.components.find(package, class) {
             Ok(found) => {
-                debug_assert_eq!(found.origin, Origin::Pteros, "others are an error");
+                debug_assert_eq!(
+                    found.origin,
+                    ComponentOrigin::Pteros,
+                    "other origins are errors"
+                );
                 return Ok(());
             }
-            Err(LoadError::Cpp { .. }) if self.around.packages.find(CPP_CONTAINERS).is_ok() => {
+            Err(LoadError::Cpp { .. }) if self.evaluation.packages.find(CPP_CONTAINERS).is_ok() => {
                 return Ok(());
             }
             Err(error @ LoadError::UnknownClass { .. }) => ("plugin", error),
             Err(error) => ("pkg", error),
         };
-        let place = Self::place_of(part, attribute);
-        Err(Fault::at(&place, format!("{attribute}: {error}")))
+        let location = Self::location_of(part, attribute);
+        Err(LaunchFileError::at(
+            &location,
+            format!("{attribute}: {error}"),
+        ))
     }
 }

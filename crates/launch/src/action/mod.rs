@@ -1,10 +1,10 @@
-//! From elements to steps: what each action of a launch file does to the scope and
-//! to the plan.
+//! Launch actions: evaluates each element of a launch file into scope changes and
+//! plan steps.
 //!
-//! [`schema`] knows which attributes and parts there are; a file is held against it
-//! once, also where conditions leave things out. Then actions are taken in order,
-//! as ROS 2's launch visits them, but before anything runs: what timers and
-//! `on_exit` hold is evaluated in the scope where it stands.
+//! [`schema`] lists the accepted attributes and children. Each file is checked
+//! against it once, including parts that conditions exclude. Actions are then
+//! evaluated in the order of ROS 2's launch, before anything runs. Actions within
+//! timers and `on_exit` are evaluated in the scope of their position.
 
 mod arguments;
 mod attributes;
@@ -19,102 +19,102 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use pteros_component::Index;
+use pteros_container::ComponentIndex;
 
 use crate::close_names::{did_you_mean, listed};
 use crate::document::{Document, Element};
-use crate::fault::{Fault, Faults};
-use crate::plan::{Argument, NodeKind, Plan, Process, Request, Step};
+use crate::error::{LaunchFileError, LaunchFileErrors};
+use crate::plan::{LaunchArgument, LaunchPlan, LaunchRequest, NodeKind, PlanStep, ProcessSpec};
 use crate::scope::Scope;
-use crate::substitution::evaluate::Surroundings;
+use crate::substitution::evaluate::EvaluationContext;
 
-/// How many actions are taken in all; loops and includes count each time.
+/// Largest number of evaluated actions. Loops and includes count each time.
 const ACTIONS_MAX: usize = 100_000;
-/// How deep files may include each other.
+/// Largest nesting depth of includes.
 const INCLUDES_MAX: usize = 32;
 
-/// Reads files and gathers the plan.
+/// Reads files and builds the plan.
 pub(crate) struct Builder {
     scope: Scope,
-    /// What `reset_env` goes back to.
+    /// The environment that `reset_env` restores.
     initial_environment: BTreeMap<String, String>,
-    around: Surroundings,
-    components: Index,
-    faults: Faults,
-    arguments: Vec<Argument>,
-    /// Names of configurations that something asked for.
-    asked: BTreeSet<String>,
+    evaluation: EvaluationContext,
+    components: ComponentIndex,
+    errors: LaunchFileErrors,
+    arguments: Vec<LaunchArgument>,
+    /// Names of the launch configurations that were referred to.
+    requested_arguments: BTreeSet<String>,
     documents: BTreeMap<PathBuf, Rc<Document>>,
-    /// The files that include each other, down to the one being read.
-    open: Vec<PathBuf>,
+    /// The chain of includes down to the current file.
+    including: Vec<PathBuf>,
     actions_left: usize,
     processes: usize,
-    /// Parameter files whose substitutions were done.
-    filled_files: usize,
-    /// Containers by full name, and their processes.
+    /// Number of parameter files with evaluated substitutions.
+    written_parameter_files: usize,
+    /// Processes of the containers, by full name of the container.
     containers: BTreeMap<String, String>,
-    /// Whether only the declared arguments are wanted.
+    /// Whether only argument declarations are collected.
     declares_only: bool,
 }
 
 impl Builder {
-    /// With the request's scope.
-    pub fn new(request: &Request) -> Self {
+    /// A builder with the initial scope of the request.
+    pub fn new(request: &LaunchRequest) -> Self {
         let file = request.file.as_path().into();
         let configurations = request.arguments.iter().cloned().collect();
         let environment = request.environment.clone();
         Self {
             scope: Scope::new(configurations, environment.clone(), file),
             initial_environment: environment,
-            around: Surroundings {
+            evaluation: EvaluationContext {
                 packages: request.packages.clone(),
                 log_folder: request.log_folder.clone(),
                 host: request.host.clone(),
                 process: request.process,
-                remarks: Vec::new(),
-                anonymous: 0,
+                notes: Vec::new(),
+                anonymous_count: 0,
             },
             components: request.components.clone(),
-            faults: Faults::default(),
+            errors: LaunchFileErrors::default(),
             arguments: Vec::new(),
-            asked: BTreeSet::new(),
+            requested_arguments: BTreeSet::new(),
             documents: BTreeMap::new(),
-            open: Vec::new(),
+            including: Vec::new(),
             actions_left: ACTIONS_MAX,
             processes: 0,
-            filled_files: 0,
+            written_parameter_files: 0,
             containers: BTreeMap::new(),
             declares_only: false,
         }
     }
 
-    /// The plan.
+    /// Builds the plan.
     ///
     /// # Errors
-    /// All that is wrong.
-    pub fn build(mut self, request: &Request) -> Result<Plan, Faults> {
+    /// All errors of the launch files.
+    pub fn build(mut self, request: &LaunchRequest) -> Result<LaunchPlan, LaunchFileErrors> {
         let mut steps = Vec::new();
         let document = self.document(&request.file)?;
         self.file(&document, &mut steps);
         self.refuse_unknown_arguments(request);
-        self.refuse_unknown_needs(&steps);
-        if !self.faults.is_empty() {
-            self.faults.sort();
-            return Err(self.faults);
+        self.refuse_unknown_dependencies(&steps);
+        if !self.errors.is_empty() {
+            self.errors.sort();
+            return Err(self.errors);
         }
-        Ok(Plan {
+        Ok(LaunchPlan {
             file: document.file.clone(),
             arguments: self.arguments,
             steps,
-            remarks: self.around.remarks,
+            notes: self.evaluation.notes,
             files: self.documents.into_keys().collect(),
         })
     }
 
-    /// `depends_on` names nodes that are brought up here, since for others nobody would
-    /// know when they are.
-    fn refuse_unknown_needs(&mut self, steps: &[Step]) {
-        let managed = |process: &&Process| {
+    /// Rejects a `depends_on` that names a node which this launch does not bring
+    /// up. The state of such a node would be unknown.
+    fn refuse_unknown_dependencies(&mut self, steps: &[PlanStep]) {
+        let managed = |process: &&ProcessSpec| {
             let node = process.node.as_ref();
             node.is_some_and(|node| node.kind == NodeKind::Lifecycle { autostart: true })
         };
@@ -123,69 +123,73 @@ impl Builder {
         let names = nodes.filter_map(|process| process.node.as_ref()?.full_name());
         let names: Vec<String> = names.collect();
         for process in &processes {
-            let needs = process.node.iter().flat_map(|node| &node.needs);
+            let needs = process.node.iter().flat_map(|node| &node.depends_on);
             for needed in needs.filter(|needed| !names.contains(needed)) {
                 let known = names.iter().map(String::as_str);
-                let way_out = format!("there are: {}", listed(known.clone()));
-                let similar = did_you_mean(needed, known, &way_out);
-                self.faults.push(Fault::at(
-                    &process.place,
+                let hint = format!("there are: {}", listed(known.clone()));
+                let similar = did_you_mean(needed, known, &hint);
+                self.errors.push(LaunchFileError::at(
+                    &process.location,
                     format!("depends_on: no lifecycle_node with autostart is {needed:?}{similar}"),
                 ));
             }
         }
     }
 
-    /// What a file holds, in the present scope.
-    fn file(&mut self, document: &Document, steps: &mut Vec<Step>) {
+    /// Evaluates a file in the current scope.
+    fn file(&mut self, document: &Document, steps: &mut Vec<PlanStep>) {
         let before = std::mem::replace(&mut self.scope.file, document.file.clone());
-        self.open.push(canonical(&document.file));
+        self.including.push(canonical(&document.file));
         let folder = self.scope.folder();
-        self.around.packages.add_workspace_of(&folder);
+        self.evaluation.packages.add_workspace_of(&folder);
         if let Some(reason) = document.root.attribute("deprecated") {
             let name = document.file.display();
             let reason = attributes::literal(reason);
-            self.around
-                .remarks
+            self.evaluation
+                .notes
                 .push(format!("{name} is deprecated: {reason}"));
         }
         self.actions(&document.root.children, steps);
-        self.open.pop();
+        self.including.pop();
         self.scope.file = before;
     }
 
-    /// A file's tree, read once and held against the schema.
-    fn document(&mut self, path: &std::path::Path) -> Result<Rc<Document>, Faults> {
+    /// A file's tree, read and checked against the schema once.
+    fn document(&mut self, path: &std::path::Path) -> Result<Rc<Document>, LaunchFileErrors> {
         let key = canonical(path);
         if let Some(known) = self.documents.get(&key) {
             return Ok(known.clone());
         }
         let document = Rc::new(Document::read(path)?);
-        let mut faults = Faults::default();
-        schema::check(&document.root, &mut faults);
-        for fault in faults.iter() {
-            self.faults.push(fault.clone());
+        let mut errors = LaunchFileErrors::default();
+        schema::check(&document.root, &mut errors);
+        for error in errors.iter() {
+            self.errors.push(error.clone());
         }
         self.documents.insert(key, document.clone());
         Ok(document)
     }
 
-    fn actions(&mut self, elements: &[Element], steps: &mut Vec<Step>) {
+    fn actions(&mut self, elements: &[Element], steps: &mut Vec<PlanStep>) {
         for element in elements {
             if self.actions_left == 0 {
-                self.faults.push(Fault::at(
-                    &element.place,
-                    format!("more than {ACTIONS_MAX} actions; are there loops or includes that multiply?"),
+                self.errors.push(LaunchFileError::at(
+                    &element.location,
+                    format!("more than {ACTIONS_MAX} actions; check for nested loops or includes"),
                 ));
                 return;
             }
             self.actions_left -= 1;
             let outcome = self.action(element, steps);
-            self.faults.keep(outcome);
+            self.errors.ok_or_record(outcome);
         }
     }
 
-    fn action(&mut self, element: &Element, steps: &mut Vec<Step>) -> Result<(), Fault> {
+    fn action(
+        &mut self,
+        element: &Element,
+        steps: &mut Vec<PlanStep>,
+    ) -> Result<(), LaunchFileError> {
         if !self.applies(element)? {
             return Ok(());
         }
@@ -204,7 +208,7 @@ impl Builder {
                 self.set_parameter(element)
             }
             "set_remap" => self.set_remap(element),
-            _ if self.declares_only => self.parts_that_declare(element, steps),
+            _ if self.declares_only => self.declarations_within(element, steps),
             "executable" => self.executable(element, steps),
             "node" | "lifecycle_node" => self.node(element, steps),
             "node_container" => self.container(element, steps),
@@ -212,13 +216,13 @@ impl Builder {
             "timer" | "ros_timer" => self.timer(element, steps),
             "shutdown" => self.shutdown(element, steps),
             name if name.starts_with("log") => self.log(element, steps),
-            // The schema has said so already.
+            // The schema check has reported it already.
             _ => Ok(()),
         }
     }
 
-    /// Whether `if` and `unless` let an element count.
-    fn applies(&mut self, element: &Element) -> Result<bool, Fault> {
+    /// Whether `if` and `unless` include an element.
+    fn applies(&mut self, element: &Element) -> Result<bool, LaunchFileError> {
         if self.declares_only {
             return Ok(true);
         }
@@ -228,7 +232,7 @@ impl Builder {
     }
 }
 
-/// One name for each file, however it is written.
+/// The canonical path of a file.
 fn canonical(path: &std::path::Path) -> PathBuf {
     let known = path.canonicalize();
     known.unwrap_or_else(|_| crate::scope::absolute(path))

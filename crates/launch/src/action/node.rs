@@ -1,50 +1,58 @@
-//! `node`, `lifecycle_node`, and the program of `node_container`.
+//! Node actions: `node`, `lifecycle_node`, and the process of `node_container`.
 
 use std::path::PathBuf;
 
 use pteros::names;
 
 use super::Builder;
-use super::process::{Start, base_name};
+use super::process::{ProcessStart, base_name};
 use crate::document::Element;
-use crate::fault::Fault;
-use crate::plan::{NodeFacts, NodeKind, Step};
+use crate::error::LaunchFileError;
+use crate::plan::{NodeKind, NodeSpec, PlanStep};
 
 impl Builder {
-    pub(super) fn node(&mut self, element: &Element, steps: &mut Vec<Step>) -> Result<(), Fault> {
-        let kind = match element.name == "lifecycle_node" {
-            true => NodeKind::Lifecycle {
+    pub(super) fn node(
+        &mut self,
+        element: &Element,
+        steps: &mut Vec<PlanStep>,
+    ) -> Result<(), LaunchFileError> {
+        let kind = if element.name == "lifecycle_node" {
+            NodeKind::Lifecycle {
                 autostart: self.truth(element, "autostart")?.unwrap_or(false),
-            },
-            false => NodeKind::Plain,
+            }
+        } else {
+            NodeKind::Plain
         };
         let program = self.program(element)?;
         self.start_node(element, vec![program], kind, steps)
     }
 
-    /// A process with a node: `words`, then what the element says of it.
+    /// Starts a process with a node: `words`, then the arguments from the element.
     pub(super) fn start_node(
         &mut self,
         element: &Element,
         mut words: Vec<String>,
         kind: NodeKind,
-        steps: &mut Vec<Step>,
-    ) -> Result<(), Fault> {
+        steps: &mut Vec<PlanStep>,
+    ) -> Result<(), LaunchFileError> {
         let executable = self.required(element, "exec")?;
         let package = self.text(element, "pkg")?;
         let name = self.node_name(element)?;
         let namespace = self.text(element, "namespace")?;
         let namespace = self.namespace(element, namespace.as_deref())?;
         if matches!(kind, NodeKind::Lifecycle { .. }) && name.is_none() {
-            return Err(Fault::at(&element.place, "lifecycle_node needs a name"));
+            return Err(LaunchFileError::at(
+                &element.location,
+                "lifecycle_node needs a name",
+            ));
         }
-        let facts = NodeFacts {
+        let facts = NodeSpec {
             package,
             executable: executable.clone(),
             name,
             namespace,
             kind,
-            needs: self.needs(element)?,
+            depends_on: self.needs(element)?,
         };
         words.extend(self.words(element, "args")?);
         let mut files = Vec::new();
@@ -68,35 +76,41 @@ impl Builder {
             Some(name) => name,
             None => base_name(&executable),
         };
-        let start = Start {
+        let start = ProcessStart {
             words,
             name: process_name,
             node: Some(facts),
             files,
         };
         let process = self.process(element, start)?;
-        let full_name = process.node.as_ref().and_then(NodeFacts::full_name);
+        let full_name = process.node.as_ref().and_then(NodeSpec::full_name);
         if let (NodeKind::Container, Some(full_name)) = (kind, full_name) {
             self.containers.insert(full_name, process.name.clone());
         }
-        steps.push(Step::Start(Box::new(process)));
+        steps.push(PlanStep::Start(Box::new(process)));
         Ok(())
     }
 
-    /// `depends_on`: managed nodes, apart by blanks or commas; one without a slash is in
-    /// the same namespace.
-    fn needs(&mut self, element: &Element) -> Result<Vec<String>, Fault> {
+    /// `depends_on`: managed nodes, separated by blanks or commas. A name without a
+    /// slash is in the same namespace.
+    fn needs(&mut self, element: &Element) -> Result<Vec<String>, LaunchFileError> {
         let words = self.text(element, "depends_on")?.unwrap_or_default();
         let words = words.split([',', ' ']).filter(|word| !word.is_empty());
-        let full = words.map(|word| match word.starts_with('/') {
-            true => word.to_owned(),
-            false => format!("{}/{word}", self.scope.namespace.trim_end_matches('/')),
+        let full = words.map(|word| {
+            if word.starts_with('/') {
+                word.to_owned()
+            } else {
+                format!("{}/{word}", self.scope.namespace.trim_end_matches('/'))
+            }
         });
         Ok(full.collect())
     }
 
     /// The remaps of the scope, then the element's own.
-    pub(super) fn remaps(&mut self, element: &Element) -> Result<Vec<(String, String)>, Fault> {
+    pub(super) fn remaps(
+        &mut self,
+        element: &Element,
+    ) -> Result<Vec<(String, String)>, LaunchFileError> {
         let mut remaps = self.scope.remaps.clone();
         for part in element
             .children
@@ -108,16 +122,19 @@ impl Builder {
         Ok(remaps)
     }
 
-    /// A node's name, checked; the old attribute `node-name` counts as well.
-    pub(super) fn node_name(&mut self, element: &Element) -> Result<Option<String>, Fault> {
+    /// The validated node name. The old attribute `node-name` is accepted.
+    pub(super) fn node_name(
+        &mut self,
+        element: &Element,
+    ) -> Result<Option<String>, LaunchFileError> {
         for attribute in ["name", "node-name"] {
             let Some(name) = self.text(element, attribute)? else {
                 continue;
             };
             return match names::validate_node(&name) {
                 Ok(()) => Ok(Some(name)),
-                Err(error) => Err(Fault::at(
-                    &Self::place_of(element, attribute),
+                Err(error) => Err(LaunchFileError::at(
+                    &Self::location_of(element, attribute),
                     format!("{attribute}: {error}"),
                 )),
             };
@@ -125,30 +142,31 @@ impl Builder {
         Ok(None)
     }
 
-    /// The program of `pkg` and `exec`; without `pkg` a path, or a program on PATH.
-    pub(super) fn program(&mut self, element: &Element) -> Result<String, Fault> {
+    /// The program of `pkg` and `exec`. Without `pkg`, a path or a program on PATH.
+    pub(super) fn program(&mut self, element: &Element) -> Result<String, LaunchFileError> {
         let executable = self.required(element, "exec")?;
-        let place = Self::place_of(element, "exec");
+        let location = Self::location_of(element, "exec");
         let Some(package) = self.text(element, "pkg")? else {
             let path = self.scope.environment.get("PATH");
             let path = path.map_or("", String::as_str);
             let found = crate::substitution::evaluate::find_program(&executable, path);
             return found.map(text_of).ok_or_else(|| {
-                Fault::at(
-                    &place,
+                LaunchFileError::at(
+                    &location,
                     format!("exec: there is no program {executable:?} on PATH; name its package: pkg=\"…\", or write its path"),
                 )
             });
         };
-        let package_is_known = self.around.packages.find(&package).is_ok();
-        let place = match package_is_known {
-            true => place,
-            false => Self::place_of(element, "pkg"),
+        let package_is_known = self.evaluation.packages.find(&package).is_ok();
+        let location = if package_is_known {
+            location
+        } else {
+            Self::location_of(element, "pkg")
         };
-        let found = self.around.packages.executable(&package, &executable);
+        let found = self.evaluation.packages.executable(&package, &executable);
         found
             .map(text_of)
-            .map_err(|message| Fault::at(&place, message))
+            .map_err(|message| LaunchFileError::at(&location, message))
     }
 }
 

@@ -1,21 +1,22 @@
-//! Parameters: `param` in nodes, `set_parameter` and its kin for all in scope.
+//! Node parameters: `param` in nodes, `set_parameter` and similar actions for all
+//! nodes in scope.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pteros::msg::yaml::{Content, Node};
+use pteros::msg::yaml::{YamlContent, YamlNode};
 use pteros::parameter::{ParameterFile, ParameterValue};
 
 use super::Builder;
 use crate::close_names::did_you_mean;
 use crate::document::{Attribute, Element, Scalar, Value};
-use crate::fault::{Fault, Place};
+use crate::error::{LaunchFileError, SourceLocation};
 use crate::scope::GlobalParameter;
 use crate::substitution::Template;
 
-/// Types of parameters, as `launch/frontend/type_utils.py` names them.
-const TYPES: [&str; 9] = [
+/// Parameter types with the names of `launch/frontend/type_utils.py`.
+const PARAMETER_TYPES: [&str; 9] = [
     "str",
     "bool",
     "int",
@@ -27,20 +28,20 @@ const TYPES: [&str; 9] = [
     "yaml",
 ];
 
-/// What a node's `param` gives.
-pub(super) enum Given {
+/// A parameter source of a node, from its `param` elements.
+pub(super) enum NodeParameterSource {
     Value(String, ParameterValue),
-    /// A file as it is.
+    /// An unchanged file.
     File(PathBuf),
-    /// A file whose substitutions were done: its name and its text.
-    Filled(PathBuf, String),
+    /// A generated file with evaluated substitutions: path and text.
+    GeneratedFile(PathBuf, String),
 }
 
 const PARAMS_FILE: &str = "--params-file";
 
 impl Builder {
     /// `set_parameter`, `set_use_sim_time`, `set_parameters_from_file`.
-    pub(super) fn set_parameter(&mut self, element: &Element) -> Result<(), Fault> {
+    pub(super) fn set_parameter(&mut self, element: &Element) -> Result<(), LaunchFileError> {
         let set = match element.name.as_str() {
             "set_use_sim_time" => {
                 let value = self.truth(element, "value")?.unwrap_or(true);
@@ -48,8 +49,8 @@ impl Builder {
             }
             "set_parameters_from_file" => {
                 let path = PathBuf::from(self.required(element, "filename")?);
-                let place = Self::place_of(element, "filename");
-                check_file(&place, "filename", &path)?;
+                let location = Self::location_of(element, "filename");
+                check_file(&location, "filename", &path)?;
                 GlobalParameter::File(path)
             }
             _ => {
@@ -62,18 +63,19 @@ impl Builder {
         Ok(())
     }
 
-    /// The words behind `--ros-args` for the parameters of a node; those of the
-    /// scope come first, so that the node's own count. `node` is its full name, if
-    /// the launch file gives it one.
+    /// The `--ros-args` arguments for the parameters of a node. Parameters of the
+    /// scope come first, so the node's own take precedence. `node` is the full
+    /// name, if the launch file gives one.
     ///
-    /// A `-p` is said of every node of the process, and yields to what files have for
-    /// this one. So beside files the node's own values are files, too, as in launch_ros.
+    /// A `-p` applies to every node of the process, and values of this node in
+    /// parameter files take precedence. So if there are parameter files, the node's
+    /// own values are written to files too, as in launch_ros.
     pub(super) fn parameter_words(
         &mut self,
         element: &Element,
         node: Option<&str>,
         files: &mut Vec<(PathBuf, String)>,
-    ) -> Result<Vec<(&'static str, String)>, Fault> {
+    ) -> Result<Vec<(&'static str, String)>, LaunchFileError> {
         let mut words = Vec::new();
         for one in &self.scope.parameters {
             words.push(match one {
@@ -81,36 +83,37 @@ impl Builder {
                 GlobalParameter::File(path) => (PARAMS_FILE, absolute_text(path)),
             });
         }
-        let own = self.given(element)?;
-        let is_value = |given: &Given| matches!(given, Given::Value(..));
+        let own = self.parameter_sources(element)?;
+        let is_value =
+            |given: &NodeParameterSource| matches!(given, NodeParameterSource::Value(..));
         let beside_files =
             !own.iter().all(is_value) || words.iter().any(|(flag, _)| *flag == PARAMS_FILE);
         let mut values = String::new();
         for given in own {
             match given {
-                Given::Value(name, value) if beside_files => {
+                NodeParameterSource::Value(name, value) if beside_files => {
                     let _ = writeln!(values, "    {}: {}", quoted(&name), yaml_text(&value));
                 }
-                Given::Value(name, value) => {
+                NodeParameterSource::Value(name, value) => {
                     words.push(("-p", format!("{name}:={}", yaml_text(&value))));
                 }
-                Given::File(path) => {
-                    self.end_values(&mut values, node, files, &mut words);
+                NodeParameterSource::File(path) => {
+                    self.write_values(&mut values, node, files, &mut words);
                     words.push((PARAMS_FILE, absolute_text(&path)));
                 }
-                Given::Filled(path, text) => {
-                    self.end_values(&mut values, node, files, &mut words);
+                NodeParameterSource::GeneratedFile(path, text) => {
+                    self.write_values(&mut values, node, files, &mut words);
                     words.push((PARAMS_FILE, path.display().to_string()));
                     files.push((path, text));
                 }
             }
         }
-        self.end_values(&mut values, node, files, &mut words);
+        self.write_values(&mut values, node, files, &mut words);
         Ok(words)
     }
 
-    /// Makes a file of what was gathered, if anything.
-    fn end_values(
+    /// Writes the collected values to a parameter file, if there are any.
+    fn write_values(
         &mut self,
         values: &mut String,
         node: Option<&str>,
@@ -127,20 +130,20 @@ impl Builder {
         files.push((path, text));
     }
 
-    /// A name for a parameter file of this launch.
+    /// A path for a new parameter file of this launch.
     fn new_file(&mut self) -> PathBuf {
-        self.filled_files += 1;
-        let file = format!("parameters-{}.yaml", self.filled_files);
-        self.around.log_folder.join(file)
+        self.written_parameter_files += 1;
+        let file = format!("parameters-{}.yaml", self.written_parameter_files);
+        self.evaluation.log_folder.join(file)
     }
 
-    /// All parameters of a component, by its full name; files are read now, since
-    /// a container's request has values only.
+    /// All parameters of a component with this full name. Files are read now, since
+    /// a load request holds values only.
     pub(super) fn parameter_values(
         &mut self,
         element: &Element,
         full_name: &str,
-    ) -> Result<Vec<(String, ParameterValue)>, Fault> {
+    ) -> Result<Vec<(String, ParameterValue)>, LaunchFileError> {
         let mut values: Vec<(String, ParameterValue)> = Vec::new();
         let mut set = |name: String, value: ParameterValue| {
             values.retain(|(known, _)| *known != name);
@@ -151,7 +154,7 @@ impl Builder {
                 set(parameter.name, parameter.value);
             }
         };
-        let wrong = |message: String| Fault::at(&element.place, message);
+        let wrong = |message: String| LaunchFileError::at(&element.location, message);
         for one in self.scope.parameters.clone() {
             match one {
                 GlobalParameter::Value(name, value) => {
@@ -164,14 +167,14 @@ impl Builder {
                 }
             }
         }
-        for given in self.given(element)? {
+        for given in self.parameter_sources(element)? {
             match given {
-                Given::Value(name, value) => set(name, value),
-                Given::File(path) => {
+                NodeParameterSource::Value(name, value) => set(name, value),
+                NodeParameterSource::File(path) => {
                     let file = ParameterFile::read(&path);
                     from_file(&file.map_err(|error| wrong(error.to_string()))?, &mut set);
                 }
-                Given::Filled(path, text) => {
+                NodeParameterSource::GeneratedFile(path, text) => {
                     let file = ParameterFile::parse(&path.display().to_string(), &text);
                     from_file(&file.map_err(|error| wrong(error.to_string()))?, &mut set);
                 }
@@ -180,8 +183,11 @@ impl Builder {
         Ok(values)
     }
 
-    /// What the `param`s of an element give, in order, checked.
-    fn given(&mut self, element: &Element) -> Result<Vec<Given>, Fault> {
+    /// The validated parameter sources of an element's `param`s, in order.
+    fn parameter_sources(
+        &mut self,
+        element: &Element,
+    ) -> Result<Vec<NodeParameterSource>, LaunchFileError> {
         let mut given = Vec::new();
         for part in element
             .children
@@ -196,62 +202,70 @@ impl Builder {
         Ok(given)
     }
 
-    fn file_of(&mut self, part: &Element, from: &Attribute) -> Result<Given, Fault> {
+    fn file_of(
+        &mut self,
+        part: &Element,
+        from: &Attribute,
+    ) -> Result<NodeParameterSource, LaunchFileError> {
         if let Some(other) = ["name", "value", "type"]
             .iter()
             .find_map(|name| part.attribute(name))
         {
-            return Err(Fault::at(
-                &other.place,
+            return Err(LaunchFileError::at(
+                &other.location,
                 format!("param has both from and {}; write two params", other.name),
             ));
         }
         let path = PathBuf::from(self.required(part, "from")?);
         let allowed = self.truth(part, "allow_substs")?.unwrap_or(false);
         if !allowed {
-            check_file(&from.place, "from", &path)?;
-            return Ok(Given::File(path));
+            check_file(&from.location, "from", &path)?;
+            return Ok(NodeParameterSource::File(path));
         }
         let name = path.display();
-        let wrong = |message: String| Fault::at(&from.place, format!("from: {message}"));
+        let wrong =
+            |message: String| LaunchFileError::at(&from.location, format!("from: {message}"));
         let text = fs::read_to_string(&path);
         let text = text.map_err(|error| wrong(format!("cannot read {name}: {error}")))?;
         let template = Template::parse(&text).map_err(|m| wrong(format!("{name}: {m}")))?;
-        let text = self.filled(&template);
+        let text = self.substituted(&template);
         let text = text.map_err(|m| wrong(format!("{name}: {m}")))?;
         ParameterFile::parse(&name.to_string(), &text).map_err(|error| wrong(error.to_string()))?;
-        Ok(Given::Filled(self.new_file(), text))
+        Ok(NodeParameterSource::GeneratedFile(self.new_file(), text))
     }
 
-    /// A value, or a group of them: `param name="a"` around `param name="b"` is `a.b`.
+    /// A value, or a group: `param name="a"` around `param name="b"` is `a.b`.
     fn values_of(
         &mut self,
         part: &Element,
         prefix: &str,
-        given: &mut Vec<Given>,
-    ) -> Result<(), Fault> {
+        given: &mut Vec<NodeParameterSource>,
+    ) -> Result<(), LaunchFileError> {
         if part.attribute("name").is_none() {
-            return Err(Fault::at(
-                &part.place,
+            return Err(LaunchFileError::at(
+                &part.location,
                 "param has neither name nor from; write name=\"…\" value=\"…\", or from=\"FILE\"",
             ));
         }
         let name = format!("{prefix}{}", self.required(part, "name")?);
         if let Some(allowed) = part.attribute("allow_substs") {
-            return Err(Fault::at(
-                &allowed.place,
+            return Err(LaunchFileError::at(
+                &allowed.location,
                 "allow_substs is for files, beside from",
             ));
         }
         match (part.attribute("value"), part.children.is_empty()) {
             (Some(_), true) => {
                 let value = self.value(part)?;
-                given.push(Given::Value(name, value));
+                given.push(NodeParameterSource::Value(name, value));
                 Ok(())
             }
             (None, false) => {
                 if let Some(of) = part.attribute("type") {
-                    return Err(Fault::at(&of.place, "a group of params has no type"));
+                    return Err(LaunchFileError::at(
+                        &of.location,
+                        "a group of params has no type",
+                    ));
                 }
                 let prefix = format!("{name}.");
                 let parts = part.children.iter();
@@ -260,66 +274,69 @@ impl Builder {
                 }
                 Ok(())
             }
-            (Some(_), false) => Err(Fault::at(
-                &part.place,
+            (Some(_), false) => Err(LaunchFileError::at(
+                &part.location,
                 format!("param {name:?} has both a value and params in it; write one"),
             )),
-            (None, true) => Err(Fault::at(
-                &part.place,
+            (None, true) => Err(LaunchFileError::at(
+                &part.location,
                 format!("param {name:?} has no value; write value=\"…\", or params in it"),
             )),
         }
     }
 
-    /// `value`, of the type that `type` says, else of the one that it looks like.
-    pub(super) fn value(&mut self, part: &Element) -> Result<ParameterValue, Fault> {
+    /// The `value`, with the type of `type` or else the type that YAML gives it.
+    pub(super) fn value(&mut self, part: &Element) -> Result<ParameterValue, LaunchFileError> {
         let Some(attribute) = part.attribute("value") else {
             let message = format!("{} lacks the attribute \"value\"", part.name);
-            return Err(Fault::at(&part.place, message));
+            return Err(LaunchFileError::at(&part.location, message));
         };
         let kind = self.parsed(part, "type", |text| {
-            let known = TYPES.iter().find(|known| **known == text);
+            let known = PARAMETER_TYPES.iter().find(|known| **known == text);
             known.copied().ok_or_else(|| {
-                let way_out = format!("there are: {}", TYPES.join(", "));
-                let similar = did_you_mean(text, TYPES, &way_out);
-                format!("{text:?} is no type{similar}")
+                let hint = format!("there are: {}", PARAMETER_TYPES.join(", "));
+                let similar = did_you_mean(text, PARAMETER_TYPES, &hint);
+                format!("{text:?} is not a parameter type{similar}")
             })
         })?;
         let kind = kind.unwrap_or("yaml");
         let value = match &attribute.value {
             Value::Scalar(scalar) => {
-                let text = self.evaluated(attribute, &scalar.text)?;
+                let text = self.evaluated_attribute(attribute, &scalar.text)?;
                 typed(&text, kind, is_literal(scalar))
             }
             Value::List(list) => {
                 let mut texts = Vec::new();
                 for scalar in list {
-                    let text = self.evaluated(attribute, &scalar.text)?;
+                    let text = self.evaluated_attribute(attribute, &scalar.text)?;
                     texts.push((text, is_literal(scalar)));
                 }
                 list_of(&texts, kind)
             }
         };
-        value.map_err(|message| Fault::at(&attribute.place, format!("value: {message}")))
+        value.map_err(|message| {
+            LaunchFileError::at(&attribute.location, format!("value: {message}"))
+        })
     }
 }
 
-/// A text in YAML's quotes stays text, unless a substitution makes it.
+/// A quoted YAML text stays a string, unless it holds a substitution.
 fn is_literal(scalar: &Scalar) -> bool {
     let has_calls = Template::parse(&scalar.text).is_ok_and(|template| template.has_calls());
     scalar.quoted && !has_calls
 }
 
-/// The value that a text stands for.
+/// Parses a text as a parameter value.
 fn typed(text: &str, kind: &str, literal: bool) -> Result<ParameterValue, String> {
     let plain = text.trim();
-    let wrong = |what: &str, example: &str| format!("{text:?} is no {what}; write {example}");
+    let wrong =
+        |what: &str, example: &str| format!("{text:?} is not of type {what}; write {example}");
     match kind {
         "str" => Ok(ParameterValue::String(text.into())),
         "bool" => crate::substitution::evaluate::truth(plain).map(ParameterValue::Bool),
         "int" => match ParameterValue::from_yaml(plain) {
             Ok(value @ ParameterValue::Integer(_)) => Ok(value),
-            _ => Err(wrong("int", "an integer of 64 bits, as 42")),
+            _ => Err(wrong("int", "a 64-bit integer, as 42")),
         },
         "float" => match ParameterValue::from_yaml(plain) {
             Ok(value @ ParameterValue::Double(_)) => Ok(value),
@@ -329,12 +346,13 @@ fn typed(text: &str, kind: &str, literal: bool) -> Result<ParameterValue, String
         "yaml" if literal => Ok(ParameterValue::String(text.into())),
         "yaml" => of_yaml(text),
         list => {
-            let node = Node::read(text).map_err(|error| format!("{text:?} is no list: {error}"))?;
-            let Content::List(items) = node.content else {
+            let node =
+                YamlNode::read(text).map_err(|error| format!("{text:?} is not a list: {error}"))?;
+            let YamlContent::List(items) = node.content else {
                 return Err(wrong(list, "a list, as [1, 2]"));
             };
             let items = items.iter().map(|item| match &item.content {
-                Content::Scalar { text, quoted } => Ok((text.clone(), *quoted)),
+                YamlContent::Scalar { text, quoted } => Ok((text.clone(), *quoted)),
                 _ => Err(wrong(list, "a list of scalars, as [1, 2]")),
             });
             list_of(&items.collect::<Result<Vec<_>, _>>()?, list)
@@ -342,14 +360,14 @@ fn typed(text: &str, kind: &str, literal: bool) -> Result<ParameterValue, String
     }
 }
 
-/// As YAML has it; a text that is no YAML is a text, as in `coerce_to_type`.
+/// Parses a text as YAML. Invalid YAML is a string, as in `coerce_to_type`.
 fn of_yaml(text: &str) -> Result<ParameterValue, String> {
-    let Ok(node) = Node::read(text) else {
+    let Ok(node) = YamlNode::read(text) else {
         return Ok(ParameterValue::String(text.into()));
     };
     match node.content {
         _ if text.trim().is_empty() => Ok(ParameterValue::String(text.into())),
-        Content::Mapping(_) => Err(format!(
+        YamlContent::Mapping(_) => Err(format!(
             "{text:?} is a mapping; write params in the param, or type=\"str\" for a text"
         )),
         _ => ParameterValue::from_yaml(text),
@@ -360,7 +378,7 @@ fn list_of(items: &[(String, bool)], kind: &str) -> Result<ParameterValue, Strin
     let each = match kind {
         "yaml" => "yaml",
         _ => kind.strip_prefix("list_of_").ok_or_else(|| {
-            format!("a list is no {kind}; write type=\"list_of_{kind}\", or one value")
+            format!("a list is not of type {kind}; write type=\"list_of_{kind}\", or one value")
         })?,
     };
     let values = items
@@ -409,7 +427,7 @@ fn list_of(items: &[(String, bool)], kind: &str) -> Result<ParameterValue, Strin
     list.ok_or_else(mismatch)
 }
 
-/// A value as `-p name:=…` takes it.
+/// A value as `-p name:=…` reads it.
 pub(super) fn yaml_text(value: &ParameterValue) -> String {
     fn list<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
         let values: Vec<String> = values.iter().map(text).collect();
@@ -438,16 +456,20 @@ fn double_text(value: f64) -> String {
     }
 }
 
-/// In double quotes, whose escapes YAML shares with JSON.
+/// A text in double quotes, with escapes that YAML shares with JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn check_file(place: &Place, attribute: &str, path: &Path) -> Result<(), Fault> {
+fn check_file(
+    location: &SourceLocation,
+    attribute: &str,
+    path: &Path,
+) -> Result<(), LaunchFileError> {
     let outcome = ParameterFile::read(path);
     outcome
         .map(|_| ())
-        .map_err(|error| Fault::at(place, format!("{attribute}: {error}")))
+        .map_err(|error| LaunchFileError::at(location, format!("{attribute}: {error}")))
 }
 
 fn absolute_text(path: &Path) -> String {
@@ -459,7 +481,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_typed_by_how_they_look_unless_a_type_is_given() {
+    fn values_are_typed_as_yaml_unless_a_type_is_given() {
         for (text, kind, value) in [
             ("1", "yaml", ParameterValue::Integer(1)),
             ("1", "float", ParameterValue::Double(1.0)),
@@ -485,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_for_the_command_line_is_read_as_the_same_value() {
+    fn written_parameter_values_are_read_back_unchanged() {
         for value in [
             ParameterValue::Bool(true),
             ParameterValue::Integer(-7),

@@ -1,27 +1,27 @@
-//! Which elements a launch file has, with which attributes and parts: those of
-//! `launch_xml`, `launch_yaml` and `launch_ros`, and a few of ours.
+//! Schema of launch files: elements, attributes and children of `launch_xml`,
+//! `launch_yaml` and `launch_ros`, with a few additions.
 //!
-//! A file is held against it before anything is evaluated, so that a slip within
-//! what a condition leaves out is found as well.
+//! A file is checked against it before evaluation. So errors in parts that
+//! conditions exclude are found as well.
 
 use crate::close_names::{did_you_mean, listed};
 use crate::document::{Attribute, Element, Value};
-use crate::fault::{Fault, Faults};
-use crate::substitution::{Part, SUBSTITUTIONS, Template};
+use crate::error::{LaunchFileError, LaunchFileErrors};
+use crate::substitution::{SUBSTITUTIONS, Template, TemplatePart};
 
-/// An element's form.
-pub struct Form {
+/// The schema of an element.
+pub struct ElementSchema {
     /// Its name.
     pub name: &'static str,
-    /// Attributes that must be there.
+    /// Required attributes.
     pub required: &'static [&'static str],
-    /// Attributes that may be there, beside `if` and `unless` of actions.
+    /// Optional attributes, besides `if` and `unless` of actions.
     pub optional: &'static [&'static str],
-    /// Attributes that may be there, which other elements share.
+    /// Optional attributes that several elements share.
     pub shared: &'static [&'static str],
-    /// Elements in it, beside actions.
+    /// Child elements, besides actions.
     pub parts: &'static [&'static str],
-    /// Whether actions may lie in it.
+    /// Whether it may contain actions.
     pub holds_actions: bool,
 }
 
@@ -29,7 +29,7 @@ const fn action(
     name: &'static str,
     required: &'static [&'static str],
     optional: &'static [&'static str],
-) -> Form {
+) -> ElementSchema {
     with_parts(name, required, optional, &[])
 }
 
@@ -38,8 +38,8 @@ const fn with_parts(
     required: &'static [&'static str],
     optional: &'static [&'static str],
     parts: &'static [&'static str],
-) -> Form {
-    Form {
+) -> ElementSchema {
+    ElementSchema {
         name,
         required,
         optional,
@@ -54,8 +54,8 @@ const fn block(
     required: &'static [&'static str],
     optional: &'static [&'static str],
     parts: &'static [&'static str],
-) -> Form {
-    Form {
+) -> ElementSchema {
+    ElementSchema {
         name,
         required,
         optional,
@@ -65,8 +65,8 @@ const fn block(
     }
 }
 
-impl Form {
-    /// The same, with the attributes that other elements have as well.
+impl ElementSchema {
+    /// The same schema with shared attributes.
     const fn sharing(mut self, shared: &'static [&'static str]) -> Self {
         self.shared = shared;
         self
@@ -74,7 +74,7 @@ impl Form {
 }
 
 /// Every action.
-pub const ACTIONS: &[Form] = &[
+pub const ACTIONS: &[ElementSchema] = &[
     action("append_env", &["name", "value"], &["prepend", "separator"]),
     with_parts("arg", &["name"], &["default", "description"], &["choice"]),
     with_parts("executable", &["cmd"], &["name"], &["env", "on_exit"]).sharing(PROCESS),
@@ -113,7 +113,8 @@ pub const ACTIONS: &[Form] = &[
     action("unset_env", &["name"], &[]),
 ];
 
-/// What `executable`, `node` and its kin take: everything about a process.
+/// Process attributes of `executable`, `node`, `lifecycle_node` and
+/// `node_container`.
 const PROCESS: &[&str] = &[
     "cwd",
     "on_exit",
@@ -128,7 +129,7 @@ const PROCESS: &[&str] = &[
     "emulate_tty",
 ];
 
-/// What makes a process a node.
+/// Node attributes.
 const NODE: &[&str] = &[
     "name",
     "pkg",
@@ -139,7 +140,7 @@ const NODE: &[&str] = &[
     "node-name",
 ];
 
-/// What makes a node a managed one, which must have a name.
+/// Attributes of managed nodes, which need a name.
 const MANAGED: &[&str] = &[
     "pkg",
     "namespace",
@@ -153,8 +154,8 @@ const MANAGED: &[&str] = &[
 const NODE_PARTS: &[&str] = &["param", "remap", "env", "on_exit"];
 const CONTAINER_PARTS: &[&str] = &["param", "remap", "env", "on_exit", "composable_node"];
 
-/// The form of a part, which depends on what it lies in.
-fn part(owner: &str, name: &str) -> Option<Form> {
+/// The schema of a child element, which depends on its parent.
+fn part_schema(owner: &str, name: &str) -> Option<ElementSchema> {
     Some(match (owner, name) {
         ("arg", "choice") => action("choice", &["value"], &[]),
         ("include", "arg") => action("arg", &["name", "value"], &[]),
@@ -181,13 +182,18 @@ fn part(owner: &str, name: &str) -> Option<Form> {
     })
 }
 
-/// Holds a whole file against the forms.
-pub fn check(root: &Element, faults: &mut Faults) {
+/// Checks a whole file against the schema.
+pub fn check(root: &Element, errors: &mut LaunchFileErrors) {
     let form = block("launch", &[], &["version", "deprecated"], &[]);
-    check_element(root, &form, false, faults);
+    check_element(root, &form, false, errors);
 }
 
-fn check_element(element: &Element, form: &Form, is_action: bool, faults: &mut Faults) {
+fn check_element(
+    element: &Element,
+    form: &ElementSchema,
+    is_action: bool,
+    errors: &mut LaunchFileErrors,
+) {
     let name = form.name;
     let conditions: &[&str] = if is_action { &["if", "unless"] } else { &[] };
     let known = form.required.iter().chain(form.optional);
@@ -196,60 +202,60 @@ fn check_element(element: &Element, form: &Form, is_action: bool, faults: &mut F
         let wanted = attribute.name.as_str();
         if !known.clone().any(|one| *one == wanted) {
             let known: Vec<&str> = known.clone().copied().collect();
-            let way_out = format!("it has: {}", listed(known.iter().copied()));
-            let similar = did_you_mean(wanted, known, &way_out);
-            faults.push(Fault::at(
-                &attribute.place,
+            let hint = format!("it has: {}", listed(known.iter().copied()));
+            let similar = did_you_mean(wanted, known, &hint);
+            errors.push(LaunchFileError::at(
+                &attribute.location,
                 format!("{name} has no attribute {wanted:?}{similar}"),
             ));
         }
-        check_templates(attribute, faults);
+        check_templates(attribute, errors);
     }
     for required in form.required {
         if element.attribute(required).is_none() {
-            faults.push(Fault::at(
-                &element.place,
+            errors.push(LaunchFileError::at(
+                &element.location,
                 format!("{name} lacks the attribute {required:?}; write {required}=\"…\""),
             ));
         }
     }
     if element.attribute("if").is_some() && element.attribute("unless").is_some() {
-        faults.push(Fault::at(
-            &element.place,
+        errors.push(LaunchFileError::at(
+            &element.location,
             format!("{name} has both if and unless; write one: $(and …) and $(not …) combine them"),
         ));
     }
     for child in &element.children {
-        check_child(child, form, faults);
+        check_child(child, form, errors);
     }
 }
 
-fn check_child(child: &Element, owner: &Form, faults: &mut Faults) {
+fn check_child(child: &Element, owner: &ElementSchema, errors: &mut LaunchFileErrors) {
     let name = child.name.as_str();
     if owner.parts.contains(&name)
-        && let Some(form) = part(owner.name, name)
+        && let Some(form) = part_schema(owner.name, name)
     {
-        return check_element(child, &form, false, faults);
+        return check_element(child, &form, false, errors);
     }
-    let actions: &[Form] = if owner.holds_actions { ACTIONS } else { &[] };
+    let actions: &[ElementSchema] = if owner.holds_actions { ACTIONS } else { &[] };
     if let Some(form) = actions.iter().find(|form| form.name == name) {
-        return check_element(child, form, true, faults);
+        return check_element(child, form, true, errors);
     }
     let known = actions.iter().map(|form| form.name);
     let known: Vec<&str> = known.chain(owner.parts.iter().copied()).collect();
-    let way_out = match known.len() {
+    let hint = match known.len() {
         0 => "it holds no elements".to_string(),
         _ => format!("there are: {}", known.join(", ")),
     };
-    let similar = did_you_mean(name, known, &way_out);
-    faults.push(Fault::at(
-        &child.place,
+    let similar = did_you_mean(name, known, &hint);
+    errors.push(LaunchFileError::at(
+        &child.location,
         format!("{} has no element {name:?}{similar}", owner.name),
     ));
 }
 
-/// The form of substitutions, also where they are never evaluated.
-fn check_templates(attribute: &Attribute, faults: &mut Faults) {
+/// Checks the syntax of substitutions, including those that are never evaluated.
+fn check_templates(attribute: &Attribute, errors: &mut LaunchFileErrors) {
     let scalars = match &attribute.value {
         Value::Scalar(scalar) => std::slice::from_ref(scalar),
         Value::List(list) => list,
@@ -258,21 +264,23 @@ fn check_templates(attribute: &Attribute, faults: &mut Faults) {
         let outcome = Template::parse(&scalar.text).and_then(|template| check_calls(&template));
         if let Err(message) = outcome {
             let message = format!("{}: {message}", attribute.name);
-            faults.push(Fault::at(&attribute.place, message));
+            errors.push(LaunchFileError::at(&attribute.location, message));
         }
     }
 }
 
 fn check_calls(template: &Template) -> Result<(), String> {
     for part in &template.parts {
-        let Part::Call(call) = part else { continue };
+        let TemplatePart::Call(call) = part else {
+            continue;
+        };
         let names = SUBSTITUTIONS.iter().map(|known| known.0);
         if !names.clone().any(|name| name == call.name) {
-            let way_out = format!(
+            let hint = format!(
                 "there are: {}",
                 names.clone().collect::<Vec<_>>().join(", ")
             );
-            let similar = did_you_mean(&call.name, names, &way_out);
+            let similar = did_you_mean(&call.name, names, &hint);
             return Err(format!(
                 "there is no substitution $({}){similar}",
                 call.name

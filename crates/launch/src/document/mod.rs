@@ -1,10 +1,9 @@
-//! A launch file as a tree, the same for XML and YAML: elements with attributes
-//! and children, each with its line and column.
+//! Launch file document: one tree for XML and YAML. It holds elements with
+//! attributes and children, each with line and column.
 //!
-//! In YAML a key whose value is a scalar or a list of scalars is an attribute, one
-//! whose value is a list of mappings is as many children of that name, and
-//! `children` (or a list in place of the mapping) holds actions, as in
-//! `launch_yaml/entity.py`.
+//! In YAML, a key with a scalar or a list of scalars is an attribute. A key with a
+//! list of mappings is that many children of this name. `children` (or a list in
+//! place of the mapping) holds actions, as in `launch_yaml/entity.py`.
 
 mod xml;
 mod yaml;
@@ -14,32 +13,32 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::fault::{Fault, Faults, Place};
+use crate::error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 
-/// The largest launch file, in bytes: far more than people write.
+/// Largest launch file in bytes.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
-/// How deep elements may lie in each other.
+/// Largest nesting depth of elements.
 pub const DEPTH_MAX: usize = 64;
 
-/// A file that has been read.
+/// A parsed launch file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The file, as it was named.
+    /// The file, as given by the user.
     pub file: Arc<Path>,
-    /// The element `launch`.
+    /// The root element `launch`.
     pub root: Element,
 }
 
-/// An action, or a part of one.
+/// An action or a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element {
     /// Its name: `node`, `param`.
     pub name: String,
-    /// Where it begins.
-    pub place: Place,
-    /// What it says, in the file's order.
+    /// Location of its start.
+    pub location: SourceLocation,
+    /// Its attributes, in file order.
     pub attributes: Vec<Attribute>,
-    /// What lies in it.
+    /// Its child elements.
     pub children: Vec<Element>,
 }
 
@@ -50,25 +49,25 @@ pub struct Attribute {
     pub name: String,
     /// Its value.
     pub value: Value,
-    /// Where its value begins, which is where one has to look.
-    pub place: Place,
+    /// Location of its value.
+    pub location: SourceLocation,
 }
 
-/// What an attribute says.
+/// An attribute value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// One text.
     Scalar(Scalar),
-    /// Several: a list in YAML, an attribute with `-sep` beside it in XML.
+    /// Several texts: a YAML list, or an XML attribute with `-sep`.
     List(Vec<Scalar>),
 }
 
-/// A text, substitutions still in it.
+/// A text with unevaluated substitutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scalar {
     /// The text.
     pub text: String,
-    /// Whether YAML's quotes made it a text whatever it looks like.
+    /// Whether YAML quotes make it a string.
     pub quoted: bool,
 }
 
@@ -80,36 +79,37 @@ impl Element {
 }
 
 impl Document {
-    /// Reads a file by the end of its name, `.xml`, `.yaml` or `.yml`; one of another
-    /// name by its first character.
+    /// Reads a file. The format follows from its extension, `.xml`, `.yaml` or
+    /// `.yml`, else from its first character.
     ///
     /// # Errors
-    /// What cannot be read, is larger than [`FILE_BYTES_MAX`], or is neither; with
-    /// place. A Python file is refused.
-    pub fn read(path: &Path) -> Result<Self, Faults> {
+    /// Unreadable files, files larger than [`FILE_BYTES_MAX`], and syntax errors
+    /// with their location. Python files are refused.
+    pub fn read(path: &Path) -> Result<Self, LaunchFileErrors> {
         let name = path.display();
         let unreadable = |reason: std::io::Error| {
-            Fault::nowhere(format!(
+            LaunchFileError::without_location(format!(
                 "cannot read launch file {name}: {reason}; check its path"
             ))
         };
         if path.extension().is_some_and(|end| end == "py") {
-            return Err(Fault::nowhere(format!(
-                "{name}: Python launch files cannot be run here; write XML or YAML (docs/launch.md shows how), or start it with ros2 launch"
+            return Err(LaunchFileError::without_location(format!(
+                "{name}: Python launch files cannot be run here; write XML or YAML (docs/reference/file_formats.md shows how), or start it with ros2 launch"
             ))
             .into());
         }
         let file = fs::File::open(path).map_err(unreadable)?;
         if file.metadata().map_err(unreadable)?.is_dir() {
-            return Err(
-                Fault::nowhere(format!("{name} is a folder; name the launch file in it")).into(),
-            );
+            return Err(LaunchFileError::without_location(format!(
+                "{name} is a folder; name the launch file in it"
+            ))
+            .into());
         }
         let mut bytes = Vec::new();
         let mut limited = file.take(FILE_BYTES_MAX + 1);
         limited.read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
-            return Err(Fault::nowhere(format!(
+            return Err(LaunchFileError::without_location(format!(
                 "launch file {name} is larger than {} MiB; split it with include",
                 FILE_BYTES_MAX >> 20
             ))
@@ -117,18 +117,18 @@ impl Document {
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            Fault::nowhere(format!(
-                "launch file {name} is no text: byte {at} is not UTF-8"
+            LaunchFileError::without_location(format!(
+                "launch file {name} is not text: byte {at} is not UTF-8"
             ))
         })?;
         Self::parse(path, &text)
     }
 
-    /// Reads the text of a file, which `path` names in errors.
+    /// Parses the text of a file; `path` names it in errors.
     ///
     /// # Errors
     /// As [`Document::read`].
-    pub fn parse(path: &Path, text: &str) -> Result<Self, Faults> {
+    pub fn parse(path: &Path, text: &str) -> Result<Self, LaunchFileErrors> {
         let file: Arc<Path> = path.into();
         let extension = path.extension().and_then(|end| end.to_str());
         let is_xml = match extension {
@@ -136,13 +136,14 @@ impl Document {
             Some("yaml" | "yml") => false,
             _ => text.trim_start().starts_with('<'),
         };
-        let root = match is_xml {
-            true => xml::read(&file, text)?,
-            false => yaml::read(&file, text)?,
+        let root = if is_xml {
+            xml::read(&file, text)?
+        } else {
+            yaml::read(&file, text)?
         };
         if root.name != "launch" {
-            return Err(Fault::at(
-                &root.place,
+            return Err(LaunchFileError::at(
+                &root.location,
                 format!(
                     "the outermost element is {:?}; a launch file has <launch>…</launch>, or launch: in YAML",
                     root.name
@@ -154,10 +155,10 @@ impl Document {
     }
 }
 
-/// The fault of a file whose elements lie too deep.
-fn too_deep(place: &Place) -> Fault {
-    Fault::at(
-        place,
-        format!("elements lie more than {DEPTH_MAX} deep; split the file with include"),
+/// The error for elements that are nested too deep.
+fn too_deep(location: &SourceLocation) -> LaunchFileError {
+    LaunchFileError::at(
+        location,
+        format!("elements are nested more than {DEPTH_MAX} deep; split the file with include"),
     )
 }

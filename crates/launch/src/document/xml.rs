@@ -1,5 +1,5 @@
-//! XML, by roxmltree, which knows the place of every attribute and refuses
-//! document types, so that no entity grows.
+//! XML launch files, parsed by roxmltree. It reports the location of every
+//! attribute and refuses document types, so entities cannot expand.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use roxmltree::{Node, NodeType, ParsingOptions};
 
 use super::{Attribute, DEPTH_MAX, Element, Scalar, Value, too_deep};
-use crate::fault::{Fault, Faults, Place};
+use crate::error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 
-/// The largest number of XML nodes in a file.
+/// Largest number of XML nodes in a file.
 const NODES_MAX: u32 = 200_000;
 
-/// Reads the tree.
-pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, Faults> {
+/// Parses the tree.
+pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, LaunchFileErrors> {
     let reader = Reader {
         file,
         text,
@@ -27,23 +27,24 @@ pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, Faults> {
     };
     let document = roxmltree::Document::parse_with_options(text, options).map_err(|error| {
         let at = error.pos();
-        let place = Place {
+        let location = SourceLocation {
             file: file.clone(),
             line: at.row,
             column: at.col,
         };
-        // The error ends with its place, which we have said.
-        let said = error.to_string();
-        let said = said
+        // The error ends with its location, which the caller adds.
+        let message = error.to_string();
+        let message = message
             .rsplit_once(" at ")
-            .map_or(said.as_str(), |(text, _)| text);
-        Fault::at(&place, format!("this is no XML: {said}"))
+            .map_or(message.as_str(), |(text, _)| text);
+        LaunchFileError::at(&location, format!("not valid XML: {message}"))
     })?;
-    let mut faults = Faults::default();
-    let root = reader.element(document.root_element(), 0, &mut faults);
-    match faults.is_empty() {
-        true => Ok(root),
-        false => Err(faults),
+    let mut errors = LaunchFileErrors::default();
+    let root = reader.element(document.root_element(), 0, &mut errors);
+    if errors.is_empty() {
+        Ok(root)
+    } else {
+        Err(errors)
     }
 }
 
@@ -61,10 +62,9 @@ fn line_starts(text: &str) -> Vec<usize> {
 }
 
 impl Reader<'_> {
-    /// The parser works through nested elements by recursion, so depth is looked at
-    /// before. Tags within comments count too: such a file is refused although it
-    /// need not be.
-    fn refuse_depth(&self) -> Result<(), Fault> {
+    /// Limits the nesting depth before parsing, since the parser is recursive. Tags
+    /// within comments count too, so a few valid files are refused.
+    fn refuse_depth(&self) -> Result<(), LaunchFileError> {
         let mut depth = 0usize;
         let bytes = self.text.as_bytes();
         for (at, byte) in bytes.iter().enumerate() {
@@ -76,58 +76,58 @@ impl Reader<'_> {
                 _ => {}
             }
             if depth > DEPTH_MAX * 4 {
-                return Err(too_deep(&self.place(at)));
+                return Err(too_deep(&self.location(at)));
             }
         }
         Ok(())
     }
 
-    fn place(&self, byte: usize) -> Place {
+    fn location(&self, byte: usize) -> SourceLocation {
         let line = self.line_starts.partition_point(|start| *start <= byte);
         let start = self.line_starts.get(line.saturating_sub(1)).copied();
         let before = self.text.get(start.unwrap_or(0)..byte).unwrap_or("");
-        Place {
+        SourceLocation {
             file: self.file.clone(),
             line: u32::try_from(line).unwrap_or(u32::MAX),
             column: u32::try_from(before.chars().count() + 1).unwrap_or(u32::MAX),
         }
     }
 
-    fn element(&self, node: Node<'_, '_>, depth: usize, faults: &mut Faults) -> Element {
-        let place = self.place(node.range().start);
+    fn element(&self, node: Node<'_, '_>, depth: usize, errors: &mut LaunchFileErrors) -> Element {
+        let location = self.location(node.range().start);
         let mut element = Element {
             name: node.tag_name().name().into(),
-            place: place.clone(),
+            location: location.clone(),
             attributes: self.attributes(node),
             children: Vec::new(),
         };
         if depth > DEPTH_MAX {
-            faults.push(too_deep(&place));
+            errors.push(too_deep(&location));
             return element;
         }
         for child in node.children() {
             match child.node_type() {
                 NodeType::Element => {
-                    let child = self.element(child, depth + 1, faults);
+                    let child = self.element(child, depth + 1, errors);
                     element.children.push(child);
                 }
-                NodeType::Text => self.refuse_text(child, faults),
+                NodeType::Text => self.refuse_text(child, errors),
                 _ => {}
             }
         }
         element
     }
 
-    /// Text between elements means nothing in a launch file, so it is a slip.
-    fn refuse_text(&self, node: Node<'_, '_>, faults: &mut Faults) {
+    /// Reports text between elements, which has no meaning in a launch file.
+    fn refuse_text(&self, node: Node<'_, '_>, errors: &mut LaunchFileErrors) {
         let text = node.text().unwrap_or("");
         let Some(blank) = text.find(|letter: char| !letter.is_whitespace()) else {
             return;
         };
         let found: String = text.trim().chars().take(40).collect();
-        faults.push(Fault::at(
-            &self.place(node.range().start + blank),
-            format!("the text {found:?} stands outside of any attribute; write it as name=\"value\", or as a comment <!-- … -->"),
+        errors.push(LaunchFileError::at(
+            &self.location(node.range().start + blank),
+            format!("the text {found:?} is outside of any attribute; write it as name=\"value\", or as a comment <!-- … -->"),
         ));
     }
 
@@ -152,7 +152,7 @@ impl Reader<'_> {
                     }
                     _ => Value::Scalar(scalar(one.value())),
                 },
-                place: self.place(one.range_value().start),
+                location: self.location(one.range_value().start),
             })
             .collect()
     }

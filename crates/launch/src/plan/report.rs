@@ -1,27 +1,30 @@
-//! A plan as JSON, for `--dry-run --json`.
+//! Launch plan as JSON, for `--dry-run --json`.
 
 use std::collections::BTreeMap;
 
 use pteros::parameter::ParameterValue;
 use serde_json::{Value, json};
 
-use super::{Argument, Component, Destinations, Level, NodeKind, Plan, Process, Step, TimerClock};
+use super::{
+    ComponentSpec, LaunchArgument, LaunchPlan, LogLevel, NodeKind, OutputDestinations, PlanStep,
+    ProcessSpec, TimerClock,
+};
 
-impl Plan {
-    /// The whole plan. Of each environment only what differs from `environment`,
-    /// the launcher's own, is told; a variable that is unset is null.
+impl LaunchPlan {
+    /// The whole plan. Each environment lists only the differences to
+    /// `environment`, the launcher's own; a null marks a variable that is unset.
     pub fn to_json(&self, environment: &BTreeMap<String, String>) -> Value {
         json!({
             "file": self.file.display().to_string(),
             "files": self.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
-            "arguments": self.arguments.iter().map(Argument::to_json).collect::<Vec<_>>(),
-            "remarks": self.remarks,
+            "arguments": self.arguments.iter().map(LaunchArgument::to_json).collect::<Vec<_>>(),
+            "remarks": self.notes,
             "steps": steps(&self.steps, environment),
         })
     }
 }
 
-impl Argument {
+impl LaunchArgument {
     /// The argument, for `--show-args --json`.
     pub fn to_json(&self) -> Value {
         json!({
@@ -30,13 +33,13 @@ impl Argument {
             "description": self.description,
             "choices": self.choices,
             "value": self.value,
-            "declared_at": self.place.to_string(),
+            "declared_at": self.location.to_string(),
         })
     }
 }
 
-impl Level {
-    /// As log lines have it.
+impl LogLevel {
+    /// The label in log lines.
     pub fn label(self) -> &'static str {
         match self {
             Self::Debug => "DEBUG",
@@ -47,20 +50,20 @@ impl Level {
     }
 }
 
-fn steps(list: &[Step], environment: &BTreeMap<String, String>) -> Vec<Value> {
+fn steps(list: &[PlanStep], environment: &BTreeMap<String, String>) -> Vec<Value> {
     list.iter().map(|step| one(step, environment)).collect()
 }
 
-fn one(step: &Step, environment: &BTreeMap<String, String>) -> Value {
+fn one(step: &PlanStep, environment: &BTreeMap<String, String>) -> Value {
     match step {
-        Step::Start(start) => process(start, environment),
-        Step::Load(load) => json!({
+        PlanStep::Start(start) => process(start, environment),
+        PlanStep::Load(load) => json!({
             "step": "load",
             "container": load.container,
             "components": load.components.iter().map(component).collect::<Vec<_>>(),
-            "at": load.place.to_string(),
+            "at": load.location.to_string(),
         }),
-        Step::Timer(timer) => json!({
+        PlanStep::Timer(timer) => json!({
             "step": "timer",
             "period_s": timer.period.as_secs_f64(),
             "clock": match timer.clock {
@@ -70,23 +73,23 @@ fn one(step: &Step, environment: &BTreeMap<String, String>) -> Value {
             },
             "cancel_on_shutdown": timer.cancel_on_shutdown,
             "steps": steps(&timer.steps, environment),
-            "at": timer.place.to_string(),
+            "at": timer.location.to_string(),
         }),
-        Step::Log(log) => json!({
+        PlanStep::Log(log) => json!({
             "step": "log",
             "level": log.level.label(),
             "message": log.text,
-            "at": log.place.to_string(),
+            "at": log.location.to_string(),
         }),
-        Step::Shutdown(shutdown) => json!({
+        PlanStep::Shutdown(shutdown) => json!({
             "step": "shutdown",
             "reason": shutdown.reason,
-            "at": shutdown.place.to_string(),
+            "at": shutdown.location.to_string(),
         }),
     }
 }
 
-fn process(process: &Process, environment: &BTreeMap<String, String>) -> Value {
+fn process(process: &ProcessSpec, environment: &BTreeMap<String, String>) -> Value {
     let unset = environment.keys();
     let unset = unset.filter(|name| !process.environment.contains_key(*name));
     let set = process.environment.iter();
@@ -109,7 +112,7 @@ fn process(process: &Process, environment: &BTreeMap<String, String>) -> Value {
             "full_name": node.full_name(),
             "kind": kind,
             "autostart": autostart,
-            "depends_on": node.needs,
+            "depends_on": node.depends_on,
         })
     });
     let respawn = process.respawn.map(|respawn| {
@@ -118,9 +121,9 @@ fn process(process: &Process, environment: &BTreeMap<String, String>) -> Value {
     json!({
         "step": "start",
         "process": process.name,
-        "command": process.words,
+        "command": process.command,
         "environment": changed,
-        "cwd": process.folder.as_ref().map(|folder| folder.display().to_string()),
+        "cwd": process.working_folder.as_ref().map(|folder| folder.display().to_string()),
         "output": { "stdout": destinations(process.output.stdout), "stderr": destinations(process.output.stderr) },
         "emulate_tty": process.emulate_tty,
         "respawn": respawn,
@@ -128,22 +131,22 @@ fn process(process: &Process, environment: &BTreeMap<String, String>) -> Value {
         "sigkill_timeout_s": process.sigkill_timeout.as_secs_f64(),
         "on_exit": steps(&process.on_exit, environment),
         "node": node,
-        "at": process.place.to_string(),
+        "at": process.location.to_string(),
     })
 }
 
-fn destinations(to: Destinations) -> Vec<&'static str> {
+fn destinations(to: OutputDestinations) -> Vec<&'static str> {
     let all = [
         (to.screen, "screen"),
         (to.log, "log"),
-        (to.own_log, "own_log"),
+        (to.own_files, "own_log"),
     ];
     all.into_iter()
         .filter_map(|(is_on, name)| is_on.then_some(name))
         .collect()
 }
 
-fn component(component: &Component) -> Value {
+fn component(component: &ComponentSpec) -> Value {
     json!({
         "package": component.package,
         "plugin": component.class,
@@ -152,7 +155,7 @@ fn component(component: &Component) -> Value {
         "parameters": named(&component.parameters),
         "remaps": component.remaps,
         "extra_arguments": named(&component.extra_arguments),
-        "at": component.place.to_string(),
+        "at": component.location.to_string(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! One process that has been started, with its output and its descriptor.
+//! Child process: a started process with its output streams and its pidfd.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
-use super::remnants::{MARK_VARIABLE, signal_of};
-use crate::conductor::{Exit, Stop};
-use crate::plan::Process;
+use super::orphan_cleanup::{LAUNCH_ID_VARIABLE, signal_of};
+use crate::launch_state_machine::{ProcessExit, StopSignal};
+use crate::plan::ProcessSpec;
 
-/// Which of its two streams.
+/// An output stream of a child process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -22,38 +22,41 @@ pub enum Stream {
     Err,
 }
 
-/// A process that was started.
+/// A started child process.
 pub struct Child {
     child: std::process::Child,
     pid: Pid,
     descriptor: OwnedFd,
-    /// Standard output and standard error, until nobody has them open any more.
+    /// Standard output and standard error, while a writer has them open.
     streams: [Option<File>; 2],
 }
 
 impl Child {
-    /// Starts a process in a group of its own, with `marks` in its environment.
+    /// Starts a process in its own process group. The environment gets the launch
+    /// ids.
     ///
     /// # Errors
-    /// The operating system's.
-    pub fn start(process: &Process, marks: &str) -> io::Result<Self> {
-        let (program, arguments) = process.words.split_first().ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidInput, "the command has no words")
-        })?;
+    /// Those of the operating system.
+    pub fn start(process: &ProcessSpec, launch_ids: &str) -> io::Result<Self> {
+        let (program, arguments) = process
+            .command
+            .split_first()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"))?;
         let mut command = Command::new(program);
         command
             .args(arguments)
             .env_clear()
             .envs(&process.environment)
-            .env(MARK_VARIABLE, marks)
+            .env(LAUNCH_ID_VARIABLE, launch_ids)
             .stdin(Stdio::null())
             .process_group(0);
-        if let Some(folder) = &process.folder {
+        if let Some(folder) = &process.working_folder {
             command.current_dir(folder);
         }
-        let terminals = match process.emulate_tty {
-            true => Some([terminal()?, terminal()?]),
-            false => None,
+        let terminals = if process.emulate_tty {
+            Some([open_terminal()?, open_terminal()?])
+        } else {
+            None
         };
         let (child, streams) = match terminals {
             Some([(out, out_end), (err, err_end)]) => {
@@ -67,7 +70,7 @@ impl Child {
                 (child, [OwnedFd::from(out), err.into()])
             }
         };
-        // The command has the far ends, and nobody is to have them but the child.
+        // The command holds the write ends. Only the child may keep them open.
         drop(command);
         let streams = streams.map(File::from);
         for stream in &streams {
@@ -82,27 +85,27 @@ impl Child {
         })
     }
 
-    /// Its number.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Readable when it has ended.
+    /// The pidfd, readable when the process has ended.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
-    /// A stream, until it has been closed.
+    /// The descriptor of a stream, until the stream is closed.
     pub fn stream(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
         self.streams[stream as usize].as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether nobody can write to its streams any more.
-    pub fn is_silent(&self) -> bool {
+    /// Whether no process can write to the streams any more.
+    pub fn is_closed(&self) -> bool {
         self.streams.iter().all(Option::is_none)
     }
 
-    /// Reads what is there, never waits: `None` when the stream is over.
+    /// Reads available bytes without blocking. `None` is the end of the stream.
     pub fn read(&mut self, stream: Stream, buffer: &mut [u8]) -> Option<usize> {
         let open = &mut self.streams[stream as usize];
         match open.as_mut()?.read(buffer) {
@@ -110,36 +113,36 @@ impl Child {
             Ok(count) => return Some(count),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(0),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(0),
-            // A terminal that nobody has open any more says EIO.
+            // A pseudo-terminal without writers returns EIO.
             Err(_) => {}
         }
         *open = None;
         None
     }
 
-    /// How it ended, if it has.
-    pub fn ended(&mut self) -> Option<Exit> {
+    /// Exit status of the process; `None` while it runs. Never blocks.
+    pub fn try_wait(&mut self) -> Option<ProcessExit> {
         let status = self.child.try_wait().ok().flatten()?;
         Some(match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+            (Some(code), _) => ProcessExit::Code(code),
+            (None, signal) => ProcessExit::Signal(signal.unwrap_or(0)),
         })
     }
 
-    /// Sends a signal to all of its group. It is our child and has not been waited
-    /// for, so the number is still its own.
-    pub fn signal(&self, stop: Stop) {
+    /// Sends a signal to the process group. The child has not been waited for, so
+    /// its process id cannot have been reused.
+    pub fn signal(&self, stop: StopSignal) {
         let signal = signal_of(stop);
         if rustix::process::kill_process_group(self.pid, signal).is_err() {
-            // It has left its group.
+            // The process has left its group.
             let _ = rustix::process::kill_process(self.pid, signal);
         }
     }
 }
 
-/// A terminal: what is read here, and the child's end. It controls no process, so
-/// whoever outlives the launcher gets no SIGHUP.
-fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
+/// Opens a pseudo-terminal: the end to read and the child's end. It is no
+/// controlling terminal, so a process that outlives the launcher gets no SIGHUP.
+fn open_terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let open = || {
         let near = openpt(flags)?;

@@ -1,7 +1,7 @@
-//! `launch.log`, and the log files of processes.
+//! Log files of a launch: `launch.log` and the files of each process.
 //!
-//! A file that cannot be written (a full disk) stops nothing: it is said once, and
-//! what would have been written is lost.
+//! A write error (a full disk) does not stop the launch. It is reported once, and
+//! the lines are lost.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -9,20 +9,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The most files held open; beyond it each line opens its file and closes it.
+/// Largest number of open files. Beyond it, each line opens and closes its file.
 const OPEN_MAX: usize = 256;
 
 /// The log files of one launch.
-pub struct Files {
+pub struct LogFiles {
     folder: PathBuf,
     open: BTreeMap<String, File>,
-    /// The first failure, until it has been told.
+    /// The first write error, until it is reported.
     failure: Option<String>,
     has_failed: bool,
 }
 
-impl Files {
-    /// In a folder that is there.
+impl LogFiles {
+    /// Log files in an existing folder.
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -32,7 +32,7 @@ impl Files {
         }
     }
 
-    /// A line of `launch.log`: `seconds [LEVEL] [name]: text`.
+    /// Writes a line of `launch.log`: `seconds [LEVEL] [name]: text`.
     pub fn launch_line(&mut self, level: &str, name: &str, text: &str) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_secs_f64();
@@ -42,7 +42,7 @@ impl Files {
         );
     }
 
-    /// A line of output in `launch.log`, as it is.
+    /// Writes a process's output line to `launch.log`, unchanged.
     pub fn output_line(&mut self, name: &str, text: &[u8]) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_secs_f64();
@@ -50,7 +50,7 @@ impl Files {
         self.line("launch.log", &format!("{now:.7} [{name}] {text}\n"));
     }
 
-    /// A line of output in the files of its process.
+    /// Writes a process's output line to the files of that process.
     pub fn own_line(&mut self, process: &str, stream: &str, text: &[u8]) {
         let text = format!("{}\n", String::from_utf8_lossy(text));
         self.line(&format!("{process}-{stream}.log"), &text);
@@ -83,7 +83,7 @@ impl Files {
         }
     }
 
-    /// The failure, once.
+    /// Takes the first write error; `None` after that.
     pub fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
     }

@@ -1,20 +1,20 @@
-//! Where log files go: `ROS_LOG_DIR`, else `ROS_HOME/log`, else `~/.ros/log`; in it a
-//! folder per launch, named by time, host and process as ROS 2's launch names it, and
-//! a link `latest`.
+//! Log folder of a launch: a folder in `ROS_LOG_DIR`, else `ROS_HOME/log`, else
+//! `~/.ros/log`. Its name has time, host and process id, as ROS 2's launch names
+//! it. The link `latest` points to it.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The folder of one launch, not made yet.
+/// The log folder of one launch. It is not created yet.
 #[derive(Clone, Debug)]
 pub struct LogFolder {
     path: PathBuf,
 }
 
 impl LogFolder {
-    /// Its path, by the environment, the time, the host's name and the process.
+    /// The path for this environment, the current time, host name and process id.
     pub fn new(environment: &BTreeMap<String, String>, host: &str, process: u32) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let stamp = stamp(now.unwrap_or_default().as_micros());
@@ -23,21 +23,21 @@ impl LogFolder {
         }
     }
 
-    /// A folder of that path.
+    /// A log folder with this path.
     pub fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Its path.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes it, and the link `latest` beside it, which only what is no link keeps
-    /// from being renewed.
+    /// Creates the folder and replaces the link `latest` beside it. A `latest` that
+    /// is not a link stays.
     ///
     /// # Errors
-    /// The operating system's, naming the folder.
+    /// Those of the operating system, with the folder's path.
     pub fn create(&self) -> io::Result<()> {
         std::fs::create_dir_all(&self.path).map_err(|error| {
             let said = format!(
@@ -50,7 +50,8 @@ impl LogFolder {
             let link = parent.join("latest");
             let is_link = link.symlink_metadata().map(|data| data.is_symlink());
             if is_link.unwrap_or(true) {
-                // Two launches at once may race for it; either is the latest.
+                // Two launches may do this at the same time. Either one is the
+                // latest.
                 let _ = std::fs::remove_file(&link);
                 let _ = std::os::unix::fs::symlink(&self.path, &link);
             }
@@ -59,7 +60,7 @@ impl LogFolder {
     }
 }
 
-/// The folder of all log files.
+/// The folder that holds all log folders.
 pub(crate) fn ros_log_folder(environment: &BTreeMap<String, String>) -> PathBuf {
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
     let home = || PathBuf::from(set("HOME").map_or("/", String::as_str));
@@ -74,7 +75,7 @@ pub(crate) fn ros_log_folder(environment: &BTreeMap<String, String>) -> PathBuf 
     }
 }
 
-/// `2026-01-31-23-59-59-000000`, in universal time.
+/// A time as `2026-01-31-23-59-59-000000`, UTC.
 fn stamp(micros: u128) -> String {
     let seconds = i64::try_from(micros / 1_000_000).unwrap_or(0);
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -88,7 +89,8 @@ fn stamp(micros: u128) -> String {
     )
 }
 
-/// The Gregorian date of a day since 1970, by Hinnant's days_from_civil, inverted.
+/// The Gregorian date of a day since 1970: the inverse of Hinnant's
+/// days_from_civil.
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -107,14 +109,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_named_by_the_moment() {
+    fn log_folders_are_named_by_time() {
         assert_eq!(stamp(0), "1970-01-01-00-00-00-000000");
         // date -u -d @1709210096 : a leap day.
         assert_eq!(stamp(1_709_210_096_000_123), "2024-02-29-12-34-56-000123");
     }
 
     #[test]
-    fn the_environment_says_where_the_folder_is() {
+    fn the_environment_determines_the_log_folder() {
         let folder = |variables: &[(&str, &str)]| {
             let variables = variables.iter();
             let variables = variables.map(|(name, value)| ((*name).into(), (*value).into()));

@@ -1,20 +1,20 @@
-//! A plan, run: the one place of this crate that starts processes, reads clocks and
-//! writes files.
+//! Execution of a launch plan. Only this module of the crate starts processes,
+//! reads clocks and writes files.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a launch runs in real time; what it decides is in `conductor`, on any time"
+    reason = "a launch runs in real time; its decisions are in `launch_state_machine`, which runs on any clock"
 )]
 
 mod child;
 mod files;
-mod guard;
+mod launch_node;
 pub(crate) mod log_folder;
-mod remnants;
-mod ros;
+mod orphan_cleanup;
 mod screen;
 mod supervisor;
+mod watchdog;
 
-pub use guard::{GUARD_WORD, guard};
 pub use log_folder::LogFolder;
 pub use screen::{Screen, ScreenOptions};
-pub use supervisor::{Outcome, RunError, RunOptions, Supervisor};
+pub use supervisor::{LaunchOutcome, RunError, RunOptions, Supervisor};
+pub use watchdog::{WATCHDOG_ARGUMENT, run_watchdog};

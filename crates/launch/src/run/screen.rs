@@ -1,44 +1,43 @@
-//! Lines on the launcher's own output: `[talker-1] Hello`, each process in a colour
-//! of its own, or as JSON.
+//! Console output of a launch: `[talker-1] Hello`, each process in its own colour,
+//! or JSON.
 //!
-//! A reader that goes away (`| head`) does not stop the robot: what would have been
-//! written is dropped.
+//! A closed pipe (`| head`) does not stop the launch. The lines are dropped.
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Reset, Style};
 use serde_json::{Value, json};
 
-use crate::plan::Level;
+use crate::plan::LogLevel;
 
-/// How lines are written.
+/// Format of the console output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScreenOptions {
-    /// In colours.
+    /// Colours.
     pub colour: bool,
-    /// A JSON object per line.
+    /// One JSON object per line.
     pub json: bool,
-    /// Lines for whoever looks for a fault, too.
+    /// Debug lines too.
     pub debug: bool,
-    /// A line at the bottom that says how all are; for terminals.
+    /// A status line at the bottom, for terminals.
     pub status: bool,
 }
 
-/// See the module.
+/// Console output of a launch; see the module.
 pub struct Screen {
     options: ScreenOptions,
     writer: Box<dyn Write>,
     is_broken: bool,
     buffer: Vec<u8>,
-    /// The line at the bottom, as it is to be and as it is.
+    /// The status line to show, and the one that is shown.
     status: String,
     shown: String,
 }
 
-/// The longest line at the bottom: it must not be broken, else it cannot be wiped.
-const STATUS_LETTERS_MAX: usize = 79;
+/// Largest length of the status line. A wrapped line could not be erased.
+const STATUS_CHARACTERS_MAX: usize = 79;
 
-/// Colours of processes, in turn; red and yellow mean something else.
+/// Colours of processes, used in rotation. Red and yellow mark errors and warnings.
 const COLOURS: [AnsiColor; 8] = [
     AnsiColor::Cyan,
     AnsiColor::Green,
@@ -51,7 +50,7 @@ const COLOURS: [AnsiColor; 8] = [
 ];
 
 impl Screen {
-    /// Onto `writer`, which is flushed after each turn of the launcher.
+    /// Output to `writer`, which is flushed after each round of the supervisor.
     pub fn new(options: ScreenOptions, writer: Box<dyn Write>) -> Self {
         Self {
             options,
@@ -63,12 +62,12 @@ impl Screen {
         }
     }
 
-    /// How lines are written.
+    /// The format.
     pub fn options(&self) -> ScreenOptions {
         self.options
     }
 
-    /// A line that a process has written.
+    /// Writes a line of process output.
     pub fn output(&mut self, task: usize, name: &str, stream: &str, text: &[u8]) {
         if self.options.json {
             let text = String::from_utf8_lossy(text);
@@ -86,9 +85,9 @@ impl Screen {
         self.buffer.push(b'\n');
     }
 
-    /// A line of the launcher's own; `name` is the process that it is about.
-    pub fn say(&mut self, level: Level, name: Option<&str>, text: &str) {
-        if level == Level::Debug && !self.options.debug {
+    /// Writes a log line of the launcher; `name` is the process that it is about.
+    pub fn log(&mut self, level: LogLevel, name: Option<&str>, text: &str) {
+        if level == LogLevel::Debug && !self.options.debug {
             return;
         }
         if self.options.json {
@@ -100,8 +99,8 @@ impl Screen {
             }));
         }
         let colour = match level {
-            Level::Error => self.colour(AnsiColor::Red),
-            Level::Warning => self.colour(AnsiColor::Yellow),
+            LogLevel::Error => self.colour(AnsiColor::Red),
+            LogLevel::Warning => self.colour(AnsiColor::Yellow),
             _ => None,
         };
         let name = name.unwrap_or("launch");
@@ -118,38 +117,39 @@ impl Screen {
     }
 
     fn start(&mut self, style: Option<Style>, text: &str) {
-        // Writing to memory cannot fail.
+        // A write to memory cannot fail.
         let _ = match style {
             Some(style) => write!(self.buffer, "{style}{text}{Reset}"),
             None => write!(self.buffer, "{text}"),
         };
     }
 
-    /// One object, as a line.
+    /// Writes one object as a line.
     pub fn json(&mut self, value: &Value) {
         self.buffer.extend_from_slice(value.to_string().as_bytes());
         self.buffer.push(b'\n');
     }
 
-    /// Text as it is.
+    /// Writes text unchanged.
     pub fn raw(&mut self, text: &str) {
         self.buffer.extend_from_slice(text.as_bytes());
     }
 
-    /// What the line at the bottom says from the next flush on; nothing takes it away.
+    /// Sets the status line, shown from the next flush on until it is replaced.
     pub fn status(&mut self, text: &str) {
         if self.options.status {
-            self.status = text.chars().take(STATUS_LETTERS_MAX).collect();
+            self.status = text.chars().take(STATUS_CHARACTERS_MAX).collect();
         }
     }
 
-    /// Hands everything on.
+    /// Writes the buffered lines and redraws the status line.
     pub fn flush(&mut self) {
         if self.buffer.is_empty() && self.status == self.shown {
             return;
         }
         if self.options.status {
-            // Wipe the line, write what is new, and the line again below it.
+            // Erase the status line, write the new lines, and draw the status line
+            // below them.
             self.buffer.splice(0..0, *b"\r\x1b[K");
             self.buffer.extend_from_slice(self.status.as_bytes());
             self.shown.clone_from(&self.status);
@@ -170,9 +170,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
-    struct Paper(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Paper {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -183,15 +183,15 @@ mod tests {
         }
     }
 
-    impl Paper {
+    impl SharedBuffer {
         fn take(&self) -> String {
             String::from_utf8(std::mem::take(&mut self.0.lock().unwrap())).unwrap()
         }
     }
 
     #[test]
-    fn the_line_at_the_bottom_stays_below_what_is_written() {
-        let paper = Paper::default();
+    fn the_status_line_stays_below_the_output() {
+        let paper = SharedBuffer::default();
         let options = ScreenOptions {
             status: true,
             ..ScreenOptions::default()
@@ -211,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn colours_name_the_process_and_json_has_a_line_each() {
-        let paper = Paper::default();
+    fn colours_mark_processes_and_json_has_one_object_per_line() {
+        let paper = SharedBuffer::default();
         let coloured = ScreenOptions {
             colour: true,
             ..ScreenOptions::default()
@@ -227,7 +227,7 @@ mod tests {
         };
         let mut screen = Screen::new(json, Box::new(paper.clone()));
         screen.output(1, "b-2", "stderr", b"say \"x\"");
-        screen.say(Level::Debug, None, "not without debug");
+        screen.log(LogLevel::Debug, None, "not without debug");
         screen.flush();
         let line: Value = serde_json::from_str(&paper.take()).unwrap();
         let expected =

@@ -1,5 +1,6 @@
-//! Does what the [`Conductor`] decides, on one thread that sleeps in one poll: ends
-//! of processes, their output, Ctrl-C and the next deadline.
+//! Process supervisor: executes the commands of the [`LaunchStateMachine`]. One
+//! thread waits in one poll for process exits, process output, Ctrl-C and the next
+//! deadline.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,41 +13,41 @@ use std::time::{Duration, Instant};
 use pteros_net::{Events, Poller, shutdown_signal};
 
 use super::child::{Child, Stream};
-use super::files::Files;
-use super::guard::Guard;
+use super::files::LogFiles;
+use super::launch_node::{self, LaunchNode, LaunchNodeEvent};
 use super::log_folder::LogFolder;
-use super::remnants::{self, MARK_VARIABLE};
-use super::ros::{self, News, Ros};
+use super::orphan_cleanup::{self, LAUNCH_ID_VARIABLE};
 use super::screen::Screen;
-use crate::conductor::{Command, Conductor};
-use crate::plan::{Level, NodeKind, Plan};
+use super::watchdog::Watchdog;
+use crate::launch_state_machine::{LaunchCommand, LaunchStateMachine};
+use crate::plan::{LaunchPlan, LogLevel, NodeKind};
 
-/// How a launch runs.
+/// Options of a launch.
 pub struct RunOptions {
-    /// The program that becomes the guard when its first word is
-    /// [`GUARD_WORD`](super::GUARD_WORD); without one, nothing ends the launch's
-    /// processes when the launcher is killed.
-    pub guard: Option<PathBuf>,
-    /// Where log files go.
+    /// The program to run as watchdog with the argument
+    /// [`WATCHDOG_ARGUMENT`](super::WATCHDOG_ARGUMENT). Without it, the processes
+    /// of the launch survive a launcher that is killed.
+    pub watchdog: Option<PathBuf>,
+    /// Folder of the log files.
     pub log_folder: LogFolder,
-    /// Where lines go.
+    /// Console output.
     pub screen: Screen,
 }
 
-/// What came of a launch.
+/// Result of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Whether a process has failed by itself, could not be started, or components
+pub struct LaunchOutcome {
+    /// Whether a process failed by itself or could not be started, or components
     /// could not be loaded.
     pub is_failed: bool,
-    /// How many processes of the launch could not be ended.
-    pub left: usize,
+    /// Number of processes that could not be ended.
+    pub orphans: usize,
 }
 
-/// Why a launch cannot run.
+/// Error of a launch that cannot run.
 #[derive(Debug)]
 pub enum RunError {
-    /// The operating system refuses something, which is named.
+    /// An operation of the operating system failed: its name and the error.
     System(&'static str, io::Error),
 }
 
@@ -59,123 +60,130 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-fn named(what: &'static str) -> impl Fn(io::Error) -> RunError {
+fn system_error(what: &'static str) -> impl Fn(io::Error) -> RunError {
     move |error| RunError::System(what, error)
 }
 
-/// A longer line is handed on in pieces.
+/// Largest line. A longer one is written in pieces.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// How much of one stream is read before others have their turn.
+/// Bytes read from one stream before other events are served.
 const READ_BYTES: usize = 64 << 10;
-/// The most that a pipe can hold (`fs.pipe-max-size`): what comes beyond is of somebody
-/// who still writes.
+/// Largest pipe capacity (`fs.pipe-max-size`). More bytes than that come from a
+/// process that still writes.
 const PIPE_BYTES_MAX: usize = 1 << 20;
-/// Tokens of the poll: Ctrl-C; then four for each start of a process.
-const SIGNAL: u64 = 0;
-/// The launch's own node.
-const ROS: u64 = 1;
-const PER_CHILD: u64 = 4;
+/// Poll tokens: Ctrl-C, the launch node, then four per started process.
+const SIGNAL_TOKEN: u64 = 0;
+/// The launch node.
+const LAUNCH_NODE_TOKEN: u64 = 1;
+const TOKENS_PER_CHILD: u64 = 4;
 
-/// Processes that have ended, whose output others still have open: so many are
-/// listened to. Beyond it the one that ended first is let go, which is said.
-const OUTLIVED_MAX: usize = 64;
+/// Largest number of ended processes whose output is still read because other
+/// processes have it open. Beyond it, the one that ended first is dropped with a
+/// warning.
+const OPEN_OUTPUTS_MAX: usize = 64;
 
-/// A process that runs, or one that has ended and left others that may write to its
-/// output: they would get SIGPIPE if nobody read that any more.
-struct Running {
+/// A running process, or an ended one whose output other processes still have open.
+/// Those would get SIGPIPE if the launcher closed it.
+struct RunningProcess {
     task: usize,
     child: Child,
-    /// The beginnings of lines.
+    /// Partial lines of both streams.
     lines: [Vec<u8>; 2],
     has_ended: bool,
 }
 
-/// Runs a plan.
+/// Runs a launch plan.
 pub struct Supervisor {
-    conductor: Conductor,
+    machine: LaunchStateMachine,
     options: RunOptions,
-    files: Files,
+    files: LogFiles,
     poller: Poller,
-    /// By the number of their start.
-    running: BTreeMap<u64, Running>,
-    starts: u64,
-    began: Instant,
-    mark: String,
-    marks: String,
-    left: usize,
+    /// By start number.
+    running: BTreeMap<u64, RunningProcess>,
+    start_count: u64,
+    start_time: Instant,
+    launch_id: String,
+    launch_ids: String,
+    orphan_count: usize,
     is_over: bool,
-    ros: Option<Ros>,
-    /// The processes' domain, where it is not the launcher's own.
+    launch_node: Option<LaunchNode>,
+    /// The domain of the processes, if it differs from the launcher's own.
     domain: Option<u32>,
-    /// Managed nodes to be brought up, and whom they need.
-    managed: Vec<(String, Vec<String>)>,
+    /// Managed nodes to bring up, each with the nodes that it depends on.
+    managed_nodes: Vec<(String, Vec<String>)>,
     lifecycle_waker: Option<OwnedFd>,
 }
 
 impl Supervisor {
-    /// Makes the log folder and the guard; starts nothing of the plan.
+    /// Creates the log folder; starts no process of the plan.
     ///
     /// # Errors
     /// See [`RunError`].
-    pub fn new(plan: &Plan, options: RunOptions) -> Result<Self, RunError> {
-        options.log_folder.create().map_err(named("log files"))?;
-        let files = Files::new(options.log_folder.path());
-        let poller = Poller::new().map_err(named("wait for processes"))?;
-        let signal = shutdown_signal().map_err(named("hear Ctrl-C"))?;
+    pub fn new(plan: &LaunchPlan, options: RunOptions) -> Result<Self, RunError> {
+        options
+            .log_folder
+            .create()
+            .map_err(system_error("log files"))?;
+        let files = LogFiles::new(options.log_folder.path());
+        let poller = Poller::new().map_err(system_error("wait for processes"))?;
+        let signal = shutdown_signal().map_err(system_error("receive Ctrl-C"))?;
         signal.clear();
-        poller.add(signal, SIGNAL).map_err(named("hear Ctrl-C"))?;
-        // The folder's name has moment, host and process: no other launch has it.
+        poller
+            .add(signal, SIGNAL_TOKEN)
+            .map_err(system_error("receive Ctrl-C"))?;
+        // The folder's name has time, host and process id, so it is a unique launch
+        // id.
         let name = options.log_folder.path().file_name().unwrap_or_default();
-        let mark = name.to_string_lossy().replace(':', "_");
-        let outer = std::env::var(MARK_VARIABLE).ok();
-        let marks = match outer.filter(|marks| !marks.is_empty()) {
-            Some(outer) => format!("{outer}:{mark}"),
-            None => mark.clone(),
+        let launch_id = name.to_string_lossy().replace(':', "_");
+        let outer = std::env::var(LAUNCH_ID_VARIABLE).ok();
+        let launch_ids = match outer.filter(|launch_ids| !launch_ids.is_empty()) {
+            Some(outer) => format!("{outer}:{launch_id}"),
+            None => launch_id.clone(),
         };
         Ok(Self {
-            conductor: Conductor::new(plan.steps.clone()),
+            machine: LaunchStateMachine::new(plan.steps.clone()),
             options,
             files,
             poller,
             running: BTreeMap::new(),
-            starts: 0,
-            began: Instant::now(),
-            mark,
-            marks,
-            left: 0,
+            start_count: 0,
+            start_time: Instant::now(),
+            launch_id,
+            launch_ids,
+            orphan_count: 0,
             is_over: false,
-            ros: None,
-            domain: domain(plan),
-            managed: managed(plan),
+            launch_node: None,
+            domain: plan_domain(plan),
+            managed_nodes: managed_nodes(plan),
             lifecycle_waker: None,
         })
     }
 
-    /// Runs until all processes have ended, or Ctrl-C has ended them.
+    /// Runs until all processes have ended. Blocks.
     ///
     /// # Errors
-    /// See [`RunError`]; what runs then is ended by the guard.
-    pub fn run(mut self) -> Result<Outcome, RunError> {
-        let program = self.options.guard.clone();
-        let guard = program.map(|program| Guard::start(&program, &self.mark));
-        let mut guard = guard
+    /// See [`RunError`]. The watchdog then ends the running processes.
+    pub fn run(mut self) -> Result<LaunchOutcome, RunError> {
+        let program = self.options.watchdog.clone();
+        let watchdog = program.map(|program| Watchdog::start(&program, &self.launch_id));
+        let mut watchdog = watchdog
             .transpose()
-            .map_err(named("start the launch's guard"))?;
+            .map_err(system_error("start the watchdog"))?;
         let mut events = Events::default();
         let folder = self.options.log_folder.path().display().to_string();
-        self.say(
-            Level::Info,
+        self.log(
+            LogLevel::Info,
             None,
             &format!("All log files can be found below {folder}"),
         );
         loop {
-            self.obey();
-            if self.conductor.is_stopping()
-                && let Some(ros) = &mut self.ros
+            self.run_commands();
+            if self.machine.is_stopping()
+                && let Some(ros) = &mut self.launch_node
             {
                 ros.stop_supervising();
             }
-            let status = self.conductor.status();
+            let status = self.machine.status();
             self.options
                 .screen
                 .status(if self.is_over { "" } else { &status });
@@ -183,159 +191,177 @@ impl Supervisor {
             if self.is_over {
                 break;
             }
-            let timeout = self.conductor.next_timeout();
-            let timeout = timeout.map(|due| due.saturating_sub(self.began.elapsed()));
-            let looks = self.ros.as_ref().is_some_and(Ros::needs_looks);
-            let timeout = match looks {
-                true => Some(timeout.unwrap_or(ros::LOOK).min(ros::LOOK)),
-                false => timeout,
+            let timeout = self.machine.next_timeout();
+            let timeout = timeout.map(|due| due.saturating_sub(self.start_time.elapsed()));
+            let looks = self
+                .launch_node
+                .as_ref()
+                .is_some_and(LaunchNode::needs_polling);
+            let timeout = if looks {
+                Some(
+                    timeout
+                        .unwrap_or(launch_node::CONTAINER_POLL_PERIOD)
+                        .min(launch_node::CONTAINER_POLL_PERIOD),
+                )
+            } else {
+                timeout
             };
             self.poller
                 .wait(&mut events, timeout)
-                .map_err(named("wait for processes"))?;
+                .map_err(system_error("wait for processes"))?;
             let tokens: Vec<u64> = events.iter().map(|event| event.token).collect();
             for token in tokens {
-                self.handle(token)?;
+                self.handle_event(token)?;
             }
             if looks {
-                self.take_news();
+                self.poll_launch_node();
             }
         }
-        if let Some(guard) = &mut guard {
-            guard.end();
+        if let Some(watchdog) = &mut watchdog {
+            watchdog.finish();
         }
-        Ok(Outcome {
-            is_failed: self.conductor.is_failed(),
-            left: self.left,
+        Ok(LaunchOutcome {
+            is_failed: self.machine.is_failed(),
+            orphans: self.orphan_count,
         })
     }
 
     fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.start_time.elapsed()
     }
 
-    /// Does all that is to be done now.
-    fn obey(&mut self) {
-        while let Some(command) = self.conductor.poll(self.now()) {
+    /// Executes all pending commands of the state machine.
+    fn run_commands(&mut self) {
+        while let Some(command) = self.machine.poll(self.now()) {
             match command {
-                Command::Start { task } => self.start(task),
-                Command::Signal { task, stop } => {
+                LaunchCommand::Start { task } => self.start(task),
+                LaunchCommand::Signal { task, stop } => {
                     let mut running = self.running.values();
                     let found = running.find(|one| one.task == task && !one.has_ended);
                     if let Some(running) = found {
                         running.child.signal(stop);
                     }
                 }
-                Command::Say { level, task, text } => self.say(level, task, &text),
-                Command::Sweep { stop } => {
-                    self.left = remnants::signal(&self.mark, stop);
-                    self.conductor.handle_swept(self.left);
+                LaunchCommand::Log { level, task, text } => self.log(level, task, &text),
+                LaunchCommand::CleanUpOrphans { stop } => {
+                    self.orphan_count = orphan_cleanup::signal_orphans(&self.launch_id, stop);
+                    self.machine.handle_orphans_counted(self.orphan_count);
                 }
-                Command::End => {
-                    self.hear_the_last();
+                LaunchCommand::Finish => {
+                    self.drain_all_outputs();
                     self.is_over = true;
                 }
-                Command::Load { load } => self.load(load),
-                Command::ForgetLoad { load } => {
-                    if let Some(ros) = &mut self.ros {
-                        ros.forget(load);
+                LaunchCommand::Load { load } => self.start_load(load),
+                LaunchCommand::CancelLoad { load } => {
+                    if let Some(ros) = &mut self.launch_node {
+                        ros.cancel_load(load);
                     }
                 }
-                Command::RosTimer {
+                LaunchCommand::RosTimer {
                     timer,
                     period,
                     simulated,
-                } => self.ros_timer(timer, period, simulated),
+                } => self.start_ros_timer(timer, period, simulated),
             }
         }
     }
 
-    fn say(&mut self, level: Level, task: Option<usize>, text: &str) {
-        let name = task.and_then(|task| self.conductor.tasks().get(task));
+    fn log(&mut self, level: LogLevel, task: Option<usize>, text: &str) {
+        let name = task.and_then(|task| self.machine.tasks().get(task));
         let name = name.map(|task| task.process.name.as_str());
         let label = level.label();
         self.files
             .launch_line(label, name.unwrap_or("launch"), text);
-        self.options.screen.say(level, name, text);
+        self.options.screen.log(level, name, text);
         if let Some(failure) = self.files.take_failure() {
-            self.options.screen.say(Level::Warning, None, &failure);
+            self.options.screen.log(LogLevel::Warning, None, &failure);
         }
     }
 
-    /// The launch's own node, made when it is first needed.
-    fn ros(&mut self) -> Result<&mut Ros, String> {
-        if self.ros.is_none() {
-            let ros = Ros::new(self.domain)?;
-            let watched = self.poller.add(ros.as_fd(), ROS);
+    /// The launch node, created when it is first needed.
+    fn launch_node(&mut self) -> Result<&mut LaunchNode, String> {
+        if self.launch_node.is_none() {
+            let ros = LaunchNode::new(self.domain)?;
+            let watched = self.poller.add(ros.as_fd(), LAUNCH_NODE_TOKEN);
             watched.map_err(|error| error.to_string())?;
-            self.ros = Some(ros);
+            self.launch_node = Some(ros);
         }
-        self.ros.as_mut().ok_or_else(|| "there is no node".into())
+        self.launch_node
+            .as_mut()
+            .ok_or_else(|| "there is no node".into())
     }
 
-    fn load(&mut self, number: usize) {
-        let Some(load) = self.conductor.load(number).cloned() else {
+    fn start_load(&mut self, number: usize) {
+        let Some(load) = self.machine.load(number).cloned() else {
             return;
         };
-        let begun = self.ros().and_then(|ros| ros.load(number, &load));
+        let begun = self.launch_node().and_then(|ros| ros.load(number, &load));
         if let Err(why) = begun {
-            let place = &load.place;
-            self.say(Level::Error, None, &format!("{place}: {why}"));
-            self.conductor.handle_loaded(number, load.components.len());
+            let location = &load.location;
+            self.log(LogLevel::Error, None, &format!("{location}: {why}"));
+            self.machine.handle_loaded(number, load.components.len());
         }
     }
 
-    fn ros_timer(&mut self, number: usize, period: Duration, simulated: bool) {
+    fn start_ros_timer(&mut self, number: usize, period: Duration, simulated: bool) {
         let begun = self
-            .ros()
+            .launch_node()
             .and_then(|ros| ros.timer(number, period, simulated));
         if let Err(why) = begun {
-            self.say(Level::Error, None, &format!("ros_timer: {why}"));
-            self.conductor.handle_failed();
+            self.log(LogLevel::Error, None, &format!("ros_timer: {why}"));
+            self.machine.handle_failed();
         }
     }
 
-    /// Managed nodes with `autostart`, from when the first of them starts.
-    fn supervise(&mut self) {
-        let nodes = std::mem::take(&mut self.managed);
+    /// Starts the supervision of managed nodes with `autostart`, when the first one
+    /// starts.
+    fn start_supervision(&mut self) {
+        let nodes = std::mem::take(&mut self.managed_nodes);
         if nodes.is_empty() {
             return;
         }
         let domain = self.domain;
-        let begun = self.ros().and_then(|ros| {
+        let begun = self.launch_node().and_then(|ros| {
             let waker = ros.supervise(domain, nodes)?;
             waker
                 .try_clone_to_owned()
                 .map_err(|error| error.to_string())
         });
         let begun = begun.and_then(|waker| {
-            let watched = self.poller.add(&waker, ROS);
+            let watched = self.poller.add(&waker, LAUNCH_NODE_TOKEN);
             self.lifecycle_waker = Some(waker);
             watched.map_err(|error| error.to_string())
         });
         if let Err(why) = begun {
-            self.say(Level::Error, None, &format!("lifecycle_node: {why}"));
-            self.conductor.handle_failed();
+            self.log(LogLevel::Error, None, &format!("lifecycle_node: {why}"));
+            self.machine.handle_failed();
         }
     }
 
-    /// What the launch's own node has to tell.
-    fn take_news(&mut self) {
-        let news = self.ros.as_mut().map(Ros::turn).unwrap_or_default();
-        for one in news {
+    /// Handles the events of the launch node.
+    fn poll_launch_node(&mut self) {
+        let events = self
+            .launch_node
+            .as_mut()
+            .map(LaunchNode::poll)
+            .unwrap_or_default();
+        for one in events {
             match one {
-                // Who goes now goes because it is told to.
-                News::Say(..) | News::GivenUp if self.conductor.is_stopping() => {}
-                News::Say(level, text) => self.say(level, None, &text),
-                News::GivenUp => self.conductor.handle_failed(),
-                News::Loaded(load, failed) => self.conductor.handle_loaded(load, failed),
-                News::Due(timer) => self.conductor.handle_ros_timer(self.now(), timer),
+                // During the shutdown, managed nodes end on request.
+                LaunchNodeEvent::Log(..) | LaunchNodeEvent::SupervisionGivenUp
+                    if self.machine.is_stopping() => {}
+                LaunchNodeEvent::Log(level, text) => self.log(level, None, &text),
+                LaunchNodeEvent::SupervisionGivenUp => self.machine.handle_failed(),
+                LaunchNodeEvent::Loaded(load, failed) => self.machine.handle_loaded(load, failed),
+                LaunchNodeEvent::TimerDue(timer) => {
+                    self.machine.handle_ros_timer(self.now(), timer)
+                }
             }
         }
     }
 
     fn start(&mut self, task: usize) {
-        let Some(process) = self.conductor.tasks().get(task).map(|one| &one.process) else {
+        let Some(process) = self.machine.tasks().get(task).map(|one| &one.process) else {
             return;
         };
         let written = process.files.iter().try_for_each(|(path, text)| {
@@ -343,21 +369,21 @@ impl Supervisor {
                 io::Error::new(error.kind(), format!("write {}: {error}", path.display()))
             })
         });
-        let started = written.and_then(|()| Child::start(process, &self.marks));
-        self.starts += 1;
-        let number = self.starts;
+        let started = written.and_then(|()| Child::start(process, &self.launch_ids));
+        self.start_count += 1;
+        let number = self.start_count;
         let started = started.and_then(|child| {
-            self.watch(number, &child)?;
+            self.watch_child(number, &child)?;
             Ok(child)
         });
         let now = self.now();
         let kind = process.node.as_ref().map(|node| node.kind);
         let is_managed = kind == Some(NodeKind::Lifecycle { autostart: true });
-        let program = process.words.first().cloned().unwrap_or_default();
+        let program = process.command.first().cloned().unwrap_or_default();
         match started {
             Ok(child) => {
-                self.conductor.handle_started(now, task, child.pid());
-                let running = Running {
+                self.machine.handle_started(now, task, child.pid());
+                let running = RunningProcess {
                     task,
                     child,
                     lines: [Vec::new(), Vec::new()],
@@ -365,19 +391,19 @@ impl Supervisor {
                 };
                 self.running.insert(number, running);
                 if is_managed {
-                    self.supervise();
+                    self.start_supervision();
                 }
             }
             Err(error) => {
                 let why = format!("{program}: {error}");
-                self.conductor.handle_not_started(now, task, &why);
+                self.machine.handle_not_started(now, task, &why);
             }
         }
     }
 
-    /// Has the poll tell of its end and its output.
-    fn watch(&self, number: u64, child: &Child) -> io::Result<()> {
-        let token = number * PER_CHILD;
+    /// Registers the end and the output of a process with the poll.
+    fn watch_child(&self, number: u64, child: &Child) -> io::Result<()> {
+        let token = number * TOKENS_PER_CHILD;
         self.poller.add(child.descriptor(), token)?;
         for (stream, offset) in [(Stream::Out, 1), (Stream::Err, 2)] {
             if let Some(descriptor) = child.stream(stream) {
@@ -387,32 +413,32 @@ impl Supervisor {
         Ok(())
     }
 
-    fn handle(&mut self, token: u64) -> Result<(), RunError> {
-        if token == SIGNAL {
-            let signal = shutdown_signal().map_err(named("hear Ctrl-C"))?;
-            // So that the next one is the first again, and kills nobody.
+    fn handle_event(&mut self, token: u64) -> Result<(), RunError> {
+        if token == SIGNAL_TOKEN {
+            let signal = shutdown_signal().map_err(system_error("receive Ctrl-C"))?;
+            // A later Ctrl-C counts as a new one.
             signal.clear();
-            self.conductor.handle_interrupt(self.now());
+            self.machine.handle_interrupt(self.now());
             return Ok(());
         }
-        if token == ROS {
-            self.take_news();
+        if token == LAUNCH_NODE_TOKEN {
+            self.poll_launch_node();
             return Ok(());
         }
-        let number = token / PER_CHILD;
-        match token % PER_CHILD {
+        let number = token / TOKENS_PER_CHILD;
+        match token % TOKENS_PER_CHILD {
             1 => drop(self.read(number, Stream::Out)),
             2 => drop(self.read(number, Stream::Err)),
-            _ => self.ended(number)?,
+            _ => self.handle_exit(number)?,
         }
         let running = self.running.get(&number);
-        if running.is_some_and(|one| one.has_ended && one.child.is_silent()) {
+        if running.is_some_and(|one| one.has_ended && one.child.is_closed()) {
             self.running.remove(&number);
         }
         Ok(())
     }
 
-    /// Reads once; what is left is reported again.
+    /// Reads once. The poll reports remaining bytes again.
     fn read(&mut self, number: u64, stream: Stream) -> Option<usize> {
         let mut buffer = vec![0; READ_BYTES];
         let running = self.running.get_mut(&number)?;
@@ -428,7 +454,7 @@ impl Supervisor {
             let line = pending.get(start..start + length).unwrap_or(&[]);
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            self.line(task, stream, line);
+            self.write_line(task, stream, line);
             start += length;
         }
         pending.drain(..start);
@@ -438,8 +464,8 @@ impl Supervisor {
         read
     }
 
-    fn line(&mut self, task: usize, stream: Stream, line: &[u8]) {
-        let Some(process) = self.conductor.tasks().get(task).map(|one| &one.process) else {
+    fn write_line(&mut self, task: usize, stream: Stream, line: &[u8]) {
+        let Some(process) = self.machine.tasks().get(task).map(|one| &one.process) else {
             return;
         };
         let (to, name) = match stream {
@@ -452,83 +478,82 @@ impl Supervisor {
         if to.log {
             self.files.output_line(&process.name, line);
         }
-        if to.own_log {
+        if to.own_files {
             self.files.own_line(&process.name, name, line);
         }
     }
 
-    fn ended(&mut self, number: u64) -> Result<(), RunError> {
+    fn handle_exit(&mut self, number: u64) -> Result<(), RunError> {
         let Some(running) = self.running.get_mut(&number) else {
             return Ok(());
         };
         let task = running.task;
-        let Some(exit) = running.child.ended() else {
+        let Some(exit) = running.child.try_wait() else {
             return Ok(());
         };
         running.has_ended = true;
         let removed = self.poller.remove(running.child.descriptor());
-        removed.map_err(named("wait for processes"))?;
-        self.hear_now(number);
-        self.conductor.handle_exited(self.now(), task, exit);
-        self.let_go();
+        removed.map_err(system_error("wait for processes"))?;
+        self.drain_output(number);
+        self.machine.handle_exited(self.now(), task, exit);
+        self.limit_open_outputs();
         Ok(())
     }
 
-    /// What a process that has ended wrote before. Others may have its output open and
-    /// write later: that is read when it comes.
-    fn hear_now(&mut self, number: u64) {
+    /// Reads what an ended process wrote before its end. Other processes may have
+    /// the output open, and their later lines are read when they arrive.
+    fn drain_output(&mut self, number: u64) {
         for stream in [Stream::Out, Stream::Err] {
-            // A terminal gives at most a page at a time.
-            let mut heard = 0;
-            while heard < PIPE_BYTES_MAX {
+            // A pseudo-terminal returns at most one page per read.
+            let mut byte_count = 0;
+            while byte_count < PIPE_BYTES_MAX {
                 match self.read(number, stream) {
                     None | Some(0) => break,
-                    Some(count) => heard += count,
+                    Some(count) => byte_count += count,
                 }
             }
-            self.rest(number, stream);
+            self.flush_partial_line(number, stream);
         }
     }
 
-    /// No more than [`OUTLIVED_MAX`] that have ended are listened to.
-    fn let_go(&mut self) {
+    /// Drops the oldest ended processes beyond [`OPEN_OUTPUTS_MAX`].
+    fn limit_open_outputs(&mut self) {
         let ended = self.running.iter();
-        let ended = ended.filter(|(_, one)| one.has_ended && !one.child.is_silent());
+        let ended = ended.filter(|(_, one)| one.has_ended && !one.child.is_closed());
         let ended: Vec<(u64, usize)> = ended.map(|(number, one)| (*number, one.task)).collect();
-        let many = ended.len().saturating_sub(OUTLIVED_MAX);
+        let many = ended.len().saturating_sub(OPEN_OUTPUTS_MAX);
         for (number, task) in ended.into_iter().take(many) {
             self.running.remove(&number);
             let text = format!(
-                "its output is no longer read, though what it has left behind has it open: {OUTLIVED_MAX} processes that ended later are listened to as well"
+                "its output is no longer read, although orphaned processes have it open: {OPEN_OUTPUTS_MAX} processes that ended later have open outputs too"
             );
-            self.say(Level::Warning, Some(task), &text);
+            self.log(LogLevel::Warning, Some(task), &text);
         }
     }
 
-    /// All have gone: what they have written until then.
-    fn hear_the_last(&mut self) {
+    /// Reads the remaining output after all processes have ended.
+    fn drain_all_outputs(&mut self) {
         let numbers: Vec<u64> = self.running.keys().copied().collect();
         for number in numbers {
-            self.hear_now(number);
+            self.drain_output(number);
         }
     }
 
-    /// The beginning of a line that will have no end.
-    fn rest(&mut self, number: u64, stream: Stream) {
+    /// Writes a partial line that will not be completed.
+    fn flush_partial_line(&mut self, number: u64, stream: Stream) {
         let Some(running) = self.running.get_mut(&number) else {
             return;
         };
         let task = running.task;
         let rest = std::mem::take(&mut running.lines[stream as usize]);
         if !rest.is_empty() {
-            self.line(task, stream, &rest);
+            self.write_line(task, stream, &rest);
         }
     }
 }
 
-/// The domain that all containers and managed nodes are in, where the launch file
-/// sets one.
-fn domain(plan: &Plan) -> Option<u32> {
+/// The domain of all containers and managed nodes, if the launch file sets one.
+fn plan_domain(plan: &LaunchPlan) -> Option<u32> {
     let with_ros = plan.processes().into_iter().filter(|process| {
         let kind = process.node.as_ref().map(|node| node.kind);
         kind.is_some_and(|kind| kind != NodeKind::Plain)
@@ -537,18 +562,18 @@ fn domain(plan: &Plan) -> Option<u32> {
     domains.next()?.trim().parse().ok()
 }
 
-/// The managed nodes that are to be brought up, and whom they need.
-fn managed(plan: &Plan) -> Vec<(String, Vec<String>)> {
+/// The managed nodes to bring up, each with the nodes that it depends on.
+fn managed_nodes(plan: &LaunchPlan) -> Vec<(String, Vec<String>)> {
     let nodes = plan.processes().into_iter().filter_map(|process| {
         let node = process.node.as_ref()?;
         let is_managed = node.kind == NodeKind::Lifecycle { autostart: true };
         let name = node.full_name().filter(|_| is_managed)?;
-        Some((name, node.needs.clone()))
+        Some((name, node.depends_on.clone()))
     });
     nodes.collect()
 }
 
-/// How long the first line is, its end included.
+/// Length of the first line with its line break.
 fn next_line(bytes: &[u8], is_over: bool) -> Option<usize> {
     if let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
         return Some((end + 1).min(LINE_BYTES_MAX));

@@ -1,5 +1,5 @@
-//! What each substitution gives. Semantics: `launch/launch/substitutions` and
-//! `launch_ros/launch_ros/substitutions`; errors say what is accepted.
+//! Evaluation of substitutions, with the semantics of `launch/launch/substitutions`
+//! and `launch_ros/launch_ros/substitutions`.
 
 use std::fs;
 use std::io::Read;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::expression;
-use super::template::{Call, Part, Template};
+use super::template::{SubstitutionCall, Template, TemplatePart};
 use crate::close_names::{did_you_mean, listed};
 use crate::packages::{Packages, is_program};
 use crate::scope::{GlobalParameter, Scope};
 
-/// Every substitution: its name, how many arguments it takes at least and at most,
-/// and their names.
+/// Every substitution: name, smallest and largest number of arguments, argument
+/// names.
 pub const SUBSTITUTIONS: &[(&str, usize, usize, &str)] = &[
     ("all", 1, MANY, "BOOL …"),
     ("and", 2, 2, "BOOL BOOL"),
@@ -45,43 +45,43 @@ pub const SUBSTITUTIONS: &[(&str, usize, usize, &str)] = &[
 ];
 
 const MANY: usize = usize::MAX;
-/// The longest text that a substitution may give.
+/// Longest text that a substitution may return.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// What substitutions may look at beside the scope.
-pub(crate) struct Surroundings {
-    /// Where packages are.
+/// Everything that substitutions read besides the scope.
+pub(crate) struct EvaluationContext {
+    /// Package lookup.
     pub packages: Packages,
     /// The folder of this launch's log files.
     pub log_folder: PathBuf,
-    /// This host's name and this process's number, of which `anon` makes names.
+    /// Host name; `anon` makes names of it and the process id.
     pub host: String,
-    /// See `host`.
+    /// Id of this process.
     pub process: u32,
-    /// Remarks for the user that are no faults.
-    pub remarks: Vec<String>,
-    /// How many names `anon` has made.
-    pub anonymous: u32,
+    /// Notes for the user that are not errors.
+    pub notes: Vec<String>,
+    /// Number of names that `anon` has generated.
+    pub anonymous_count: u32,
 }
 
-/// The text that a template gives.
+/// Evaluates a template to a text.
 ///
 /// # Errors
-/// What is wrong, the value and what is accepted, in one sentence.
+/// The problem, the value and the accepted values, in one sentence.
 pub(crate) fn text(
     template: &Template,
     scope: &mut Scope,
-    around: &mut Surroundings,
+    context: &mut EvaluationContext,
 ) -> Result<String, String> {
     let mut whole = String::new();
     for part in &template.parts {
         match part {
-            Part::Text(text) => whole += text,
-            Part::Call(call) => whole += &value(call, scope, around)?,
+            TemplatePart::Text(text) => whole += text,
+            TemplatePart::Call(call) => whole += &value(call, scope, context)?,
         }
         if whole.len() > TEXT_BYTES_MAX {
             return Err(format!(
-                "a text grows larger than {} MiB; put it into a file",
+                "a text is longer than {} MiB; put it into a file",
                 TEXT_BYTES_MAX >> 20
             ));
         }
@@ -89,7 +89,7 @@ pub(crate) fn text(
     Ok(whole)
 }
 
-/// A truth value, as conditions and `$(and …)` read it.
+/// Parses a boolean as conditions and `$(and …)` do.
 ///
 /// # Errors
 /// Any other text, with the accepted ones.
@@ -98,21 +98,25 @@ pub(crate) fn truth(text: &str) -> Result<bool, String> {
         "true" | "1" | "yes" | "on" => Ok(true),
         "false" | "0" | "no" | "off" => Ok(false),
         _ => Err(format!(
-            "{text:?} is no truth value; write true, 1, yes or on; false, 0, no or off"
+            "{text:?} is not a boolean; write true, 1, yes or on; false, 0, no or off"
         )),
     }
 }
 
-fn value(call: &Call, scope: &mut Scope, around: &mut Surroundings) -> Result<String, String> {
-    let Call { name, arguments } = call;
+fn value(
+    call: &SubstitutionCall,
+    scope: &mut Scope,
+    around: &mut EvaluationContext,
+) -> Result<String, String> {
+    let SubstitutionCall { name, arguments } = call;
     let known = SUBSTITUTIONS.iter().find(|known| known.0 == name);
     let Some((_, least, most, form)) = known else {
         let names = SUBSTITUTIONS.iter().map(|known| known.0);
-        let way_out = format!(
+        let hint = format!(
             "there are: {}",
             names.clone().collect::<Vec<_>>().join(", ")
         );
-        let similar = did_you_mean(name, names, &way_out);
+        let similar = did_you_mean(name, names, &hint);
         return Err(format!("there is no substitution $({name}){similar}"));
     };
     let count = arguments.len();
@@ -123,27 +127,29 @@ fn value(call: &Call, scope: &mut Scope, around: &mut Surroundings) -> Result<St
             form.trim_end()
         ));
     }
-    // `if` and defaults look only at what they need, so that a missing variable in
-    // the other branch is no fault.
-    let mut lazy = Lazy {
+    // `if` and defaults evaluate only the needed arguments. A missing variable in
+    // the other branch is no error.
+    let mut lazy = LazyArguments {
         arguments,
         scope,
         around,
     };
-    lazy.value(name)
-        .map_err(|message| match message.starts_with("$(") {
-            true => message,
-            false => format!("$({name}): {message}"),
-        })
+    lazy.value(name).map_err(|message| {
+        if message.starts_with("$(") {
+            message
+        } else {
+            format!("$({name}): {message}")
+        }
+    })
 }
 
-struct Lazy<'l> {
+struct LazyArguments<'l> {
     arguments: &'l [Template],
     scope: &'l mut Scope,
-    around: &'l mut Surroundings,
+    around: &'l mut EvaluationContext,
 }
 
-impl Lazy<'_> {
+impl LazyArguments<'_> {
     fn text(&mut self, index: usize) -> Result<String, String> {
         match self.arguments.get(index) {
             Some(template) => text(template, self.scope, self.around),
@@ -163,11 +169,11 @@ impl Lazy<'_> {
         (0..self.arguments.len()).map(|at| self.truth(at)).collect()
     }
 
-    /// The second argument where there is one, else the fault.
-    fn default_or(&mut self, fault: impl FnOnce(&Self) -> String) -> Result<String, String> {
+    /// The second argument if there is one, else the error.
+    fn default_or(&mut self, error: impl FnOnce(&Self) -> String) -> Result<String, String> {
         match self.arguments.len() {
             2.. => self.text(1),
-            _ => Err(fault(self)),
+            _ => Err(error(self)),
         }
     }
 
@@ -202,10 +208,13 @@ impl Lazy<'_> {
             "command" => self.command(),
             "anon" => self.anonymous(),
             "launch_log_dir" | "log_dir" => Ok(self.around.log_folder.display().to_string()),
-            "if" => match self.truth(0)? {
-                true => self.text(1),
-                false => self.text(2),
-            },
+            "if" => {
+                if self.truth(0)? {
+                    self.text(1)
+                } else {
+                    self.text(2)
+                }
+            }
             "not" => Ok((!self.truth(0)?).to_string()),
             "and" | "all" => Ok(self.truths()?.into_iter().all(|one| one).to_string()),
             "or" | "any" => Ok(self.truths()?.into_iter().any(|one| one).to_string()),
@@ -213,14 +222,14 @@ impl Lazy<'_> {
             "not-equals" => Ok((!are_equal(&self.text(0)?, &self.text(1)?)).to_string()),
             "string-join" => {
                 let texts = self.texts()?;
-                let (delimiter, parts) = texts.split_first().ok_or("there is no delimiter")?;
+                let (delimiter, parts) = texts.split_first().ok_or("the delimiter is missing")?;
                 Ok(parts.join(delimiter))
             }
             "path-join" => {
                 let path: PathBuf = self.texts()?.into_iter().collect();
                 Ok(path.display().to_string())
             }
-            // The table above has no other.
+            // The table above lists all of them.
             _ => Err(format!("there is no substitution $({name})")),
         }
     }
@@ -232,11 +241,11 @@ impl Lazy<'_> {
         }
         self.default_or(|this| {
             let known = this.scope.configurations.keys().map(String::as_str);
-            let way_out = format!(
+            let hint = format!(
                 "declare it with arg or let; known: {}",
                 listed(known.clone())
             );
-            let similar = did_you_mean(&name, known, &way_out);
+            let similar = did_you_mean(&name, known, &hint);
             format!("$(var {name}): there is no argument {name:?}{similar}")
         })
     }
@@ -264,7 +273,7 @@ impl Lazy<'_> {
         })
     }
 
-    /// What `set_parameter` has set in this scope.
+    /// A value that `set_parameter` has set in this scope.
     fn parameter(&mut self) -> Result<String, String> {
         let name = self.text(0)?;
         let set = self.scope.parameters.iter().rev();
@@ -289,7 +298,7 @@ impl Lazy<'_> {
         Ok(of(&package).display().to_string())
     }
 
-    /// On the PATH of the environment at this place.
+    /// A program on the PATH of the scope's environment.
     fn program(&mut self) -> Result<String, String> {
         let name = self.text(0)?;
         let path = self.scope.environment.get("PATH");
@@ -301,15 +310,15 @@ impl Lazy<'_> {
 
     fn anonymous(&mut self) -> Result<String, String> {
         let name = self.text(0)?;
-        // Under the name that ROS 2 keeps it under.
+        // ROS 2 stores the name under this key.
         let key = format!("anon{name}");
         if let Some(made) = self.scope.configurations.get(&key) {
             return Ok(made.clone());
         }
-        self.around.anonymous += 1;
+        self.around.anonymous_count += 1;
         let made = format!(
             "{name}_{}_{}_{}",
-            self.around.host, self.around.process, self.around.anonymous
+            self.around.host, self.around.process, self.around.anonymous_count
         );
         let made: String = made
             .chars()
@@ -325,7 +334,7 @@ impl Lazy<'_> {
         Ok(made)
     }
 
-    /// Runs a command now, while the file is read, and waits for its end.
+    /// Runs a command while the file is read, and waits for its end.
     fn command(&mut self) -> Result<String, String> {
         let line = self.text(0)?;
         let on_stderr = match self.arguments.len() {
@@ -338,7 +347,7 @@ impl Lazy<'_> {
             ));
         }
         let words = Template {
-            parts: vec![Part::Text(line.clone())],
+            parts: vec![TemplatePart::Text(line.clone())],
         };
         let words = words.words()?;
         let words: Vec<&str> = words.iter().filter_map(Template::as_text).collect();
@@ -352,23 +361,26 @@ impl Lazy<'_> {
             .stdin(Stdio::null())
             .output()
             .map_err(|error| format!("cannot run {line:?}: {error}"))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim();
+        let message = String::from_utf8_lossy(&output.stderr);
+        let message = message.trim();
         if !output.status.success() {
-            let colon = if said.is_empty() { "" } else { ": " };
-            return Err(format!("{line:?} failed ({}){colon}{said}", output.status));
+            let colon = if message.is_empty() { "" } else { ": " };
+            return Err(format!(
+                "{line:?} failed ({}){colon}{message}",
+                output.status
+            ));
         }
         let mut out = String::from_utf8_lossy(&output.stdout).into_owned();
         match on_stderr.as_str() {
             "capture" => out += &String::from_utf8_lossy(&output.stderr),
-            "fail" if !said.is_empty() => {
+            "fail" if !message.is_empty() => {
                 return Err(format!(
-                    "{line:?} wrote on standard error: {said}; write $(command '…' warn), ignore or capture if that is no failure"
+                    "{line:?} wrote on standard error: {message}; if that is not a failure, write $(command '…' warn), ignore or capture"
                 ));
             }
-            "warn" if !said.is_empty() => {
-                let remark = format!("$(command {line:?}) wrote on standard error: {said}");
-                self.around.remarks.push(remark);
+            "warn" if !message.is_empty() => {
+                let remark = format!("$(command {line:?}) wrote on standard error: {message}");
+                self.around.notes.push(remark);
             }
             _ => {}
         }
@@ -376,7 +388,7 @@ impl Lazy<'_> {
     }
 }
 
-/// The program of that name on a search path; a name with a slash is a path.
+/// Finds a program on a search path. A name with a slash is a path.
 pub(crate) fn find_program(name: &str, path: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| is_program(path));
@@ -400,11 +412,11 @@ fn file_content(path: &Path) -> Result<String, String> {
             TEXT_BYTES_MAX >> 20
         ));
     }
-    String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8 text"))
 }
 
-/// Truth values by meaning, numbers nearly, everything else letter by letter, as
-/// `equals_substitution.py`.
+/// Compares booleans by value, numbers with a tolerance, and other texts exactly,
+/// as `equals_substitution.py` does.
 fn are_equal(left: &str, right: &str) -> bool {
     let is_true = |text: &str| match text.to_ascii_lowercase().as_str() {
         "true" | "1" => Some(true),

@@ -1,18 +1,18 @@
-//! `$(eval …)`: the part of Python's expressions that launch files use.
+//! Expression evaluator of `$(eval …)`: the subset of Python expressions that
+//! launch files use.
 //!
-//! Numbers, texts, `True`, `False`, `None` and lists; `+ - * / // % **`, comparisons
-//! (also in chains), `in`, `and`, `or`, `not`, `a if b else c`, indexing; some
-//! functions and methods (docs/launch.md lists them). The result is printed as
-//! Python's `str()` prints it. Everything else is refused by name. Bounded in
-//! length and depth; has no loops.
+//! It has numbers, strings, `True`, `False`, `None` and lists; `+ - * / // % **`,
+//! comparisons (also chained), `in`, `and`, `or`, `not`, `a if b else c` and indexing.
+//! docs/reference/file_formats.md lists its functions and methods. The result is printed as Python's `str()` prints it. Everything else is refused by
+//! name. Length and nesting depth are limited, and there are no loops.
 
 use std::cmp::Ordering;
 
-/// The longest expression, in characters.
+/// Longest expression in characters.
 const LETTERS_MAX: usize = 10_000;
-/// How deep brackets may lie in each other.
+/// Largest nesting depth of brackets.
 const DEPTH_MAX: usize = 64;
-/// The longest text that `*` and `+` may make.
+/// Longest text that `*` and `+` may produce.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,10 +33,10 @@ enum Token {
     Sign(&'static str),
 }
 
-/// The text that an expression gives.
+/// Evaluates an expression to a text.
 ///
 /// # Errors
-/// What is not understood, or makes no sense, and what there is.
+/// The part that is invalid, with the accepted ones.
 pub fn evaluate(expression: &str) -> Result<String, String> {
     let found = || format!("in the expression {expression:?} ");
     if expression.chars().count() > LETTERS_MAX {
@@ -121,10 +121,10 @@ fn number_of(text: &str) -> Result<Value, String> {
     let double = plain.parse::<f64>();
     double
         .map(Value::Double)
-        .map_err(|_| format!("{text} is no number of 64 bits"))
+        .map_err(|_| format!("{text} is not a 64-bit number"))
 }
 
-/// A text in quotes that begins at `start`, and where it is over.
+/// Reads a quoted text at `start`. Returns it and the index after it.
 fn quoted(letters: &[char], start: usize) -> Result<(String, usize), String> {
     let quote = letters[start];
     let mut text = String::new();
@@ -147,7 +147,7 @@ fn quoted(letters: &[char], start: usize) -> Result<(String, usize), String> {
             other => text.extend(['\\', other]),
         }
     }
-    Err(format!("the quote {quote} is never closed"))
+    Err(format!("the quote {quote} is not closed"))
 }
 
 struct Parser {
@@ -161,7 +161,7 @@ impl Parser {
         let value = self.conditional()?;
         match self.tokens.get(self.at) {
             None => Ok(value),
-            Some(token) => Err(format!("{} stands where it should end", token.name())),
+            Some(token) => Err(format!("unexpected {} after the end", token.name())),
         }
     }
 
@@ -186,9 +186,10 @@ impl Parser {
     }
 
     fn expect(&mut self, sign: &str) -> Result<(), String> {
-        match self.take_sign(sign) {
-            true => Ok(()),
-            false => Err(format!("a {sign} is missing{}", self.before())),
+        if self.take_sign(sign) {
+            Ok(())
+        } else {
+            Err(format!("a {sign} is missing{}", self.before()))
         }
     }
 
@@ -199,11 +200,12 @@ impl Parser {
         }
     }
 
-    /// `a if b else c`. Both branches are evaluated, as neither has an effect.
+    /// `a if b else c`. Both branches are evaluated, since neither has side
+    /// effects.
     fn conditional(&mut self) -> Result<Value, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(format!("brackets lie more than {DEPTH_MAX} deep"));
+            return Err(format!("brackets are nested more than {DEPTH_MAX} deep"));
         }
         let value = self.either()?;
         let value = if self.take_word("if") {
@@ -250,7 +252,7 @@ impl Parser {
         }
     }
 
-    /// `a < b <= c`: every pair holds.
+    /// `a < b <= c`: every pair must hold.
     fn comparison(&mut self) -> Result<Value, String> {
         let mut left = self.sum()?;
         let mut holds = None;
@@ -321,25 +323,25 @@ impl Parser {
             }
         }
         let value = self.power()?;
-        match is_negative {
-            true => calculate(&Value::Integer(0), "-", &value),
-            false => Ok(value),
+        if is_negative {
+            calculate(&Value::Integer(0), "-", &value)
+        } else {
+            Ok(value)
         }
     }
 
     fn power(&mut self) -> Result<Value, String> {
         let value = self.postfix()?;
-        match self.take_sign("**") {
-            true => {
-                self.depth += 1;
-                if self.depth > DEPTH_MAX {
-                    return Err(format!("powers lie more than {DEPTH_MAX} deep"));
-                }
-                let exponent = self.signed()?;
-                self.depth -= 1;
-                calculate(&value, "**", &exponent)
+        if self.take_sign("**") {
+            self.depth += 1;
+            if self.depth > DEPTH_MAX {
+                return Err(format!("powers are nested more than {DEPTH_MAX} deep"));
             }
-            false => Ok(value),
+            let exponent = self.signed()?;
+            self.depth -= 1;
+            calculate(&value, "**", &exponent)
+        } else {
+            Ok(value)
         }
     }
 
@@ -372,7 +374,7 @@ impl Parser {
         match token {
             Token::Number(value) => Ok(value),
             Token::Text(mut text) => {
-                // Texts that follow each other are one.
+                // Adjacent string literals are concatenated.
                 while let Some(Token::Text(more)) = self.tokens.get(self.at) {
                     text += more;
                     self.at += 1;
@@ -385,7 +387,7 @@ impl Parser {
                 Ok(value)
             }
             Token::Sign("[") => Ok(Value::List(self.list("]")?)),
-            Token::Sign(sign) => Err(format!("{sign} stands where a value should be")),
+            Token::Sign(sign) => Err(format!("{sign} found where a value is expected")),
             Token::Word(word) => self.word(&word),
         }
     }
@@ -456,15 +458,15 @@ impl Value {
     fn kind(&self) -> &'static str {
         match self {
             Self::None => "None",
-            Self::Bool(_) => "a truth value",
+            Self::Bool(_) => "a boolean",
             Self::Integer(_) => "an integer",
             Self::Double(_) => "a number",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::List(_) => "a list",
         }
     }
 
-    /// Truth values count as 0 and 1, as in Python.
+    /// Booleans count as 0 and 1, as in Python.
     fn integer(&self) -> Option<i64> {
         match self {
             Self::Bool(value) => Some((*value).into()),
@@ -480,7 +482,7 @@ impl Value {
         }
     }
 
-    /// As `str()`, or within a list as `repr()`.
+    /// The text of `str()`, or of `repr()` within a list.
     fn printed(&self, quoted: bool) -> String {
         match self {
             Self::None => "None".into(),
@@ -500,7 +502,7 @@ impl Value {
     }
 }
 
-/// As Python prints: `1.0`, `1e+20`, `inf`.
+/// A double as Python prints it: `1.0`, `1e+20`, `inf`.
 fn double_text(value: f64) -> String {
     if value.is_nan() {
         return "nan".into();
@@ -526,7 +528,7 @@ fn compare(left: &Value, comparison: &str, right: &Value) -> Result<bool, String
             (_, Value::List(values)) => values.iter().any(|one| are_equal(left, one)),
             _ => {
                 return Err(format!(
-                    "{} cannot be looked for in {}",
+                    "{} cannot be searched in {}",
                     left.kind(),
                     right.kind()
                 ));
@@ -586,7 +588,7 @@ fn calculate(left: &Value, sign: &str, right: &Value) -> Result<Value, String> {
             let count = usize::try_from(*count).unwrap_or(0);
             return match text.len().checked_mul(count) {
                 Some(length) if length <= TEXT_BYTES_MAX => Ok(Value::Text(text.repeat(count))),
-                _ => Err("a text grows too long".into()),
+                _ => Err("a string is too long".into()),
             };
         }
         _ => {}
@@ -596,13 +598,13 @@ fn calculate(left: &Value, sign: &str, right: &Value) -> Result<Value, String> {
     }
     let (Some(a), Some(b)) = (left.double(), right.double()) else {
         return Err(format!(
-            "{} {sign} {} makes no sense; int(…), float(…) and str(…) change what something is",
+            "{} {sign} {} is not defined; int(…), float(…) and str(…) convert values",
             left.kind(),
             right.kind()
         ));
     };
     if b == 0.0 && matches!(sign, "/" | "//" | "%") {
-        return Err("something is divided by zero".into());
+        return Err("division by zero".into());
     }
     Ok(Value::Double(match sign {
         "+" => a + b,
@@ -617,7 +619,7 @@ fn calculate(left: &Value, sign: &str, right: &Value) -> Result<Value, String> {
 
 fn integers(left: i64, sign: &str, right: i64) -> Result<Value, String> {
     if right == 0 && matches!(sign, "/" | "//" | "%") {
-        return Err("something is divided by zero".into());
+        return Err("division by zero".into());
     }
     let quotient = || {
         let quotient = left.checked_div(right)?;
@@ -683,7 +685,7 @@ fn method(value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Strin
         ("replace", Some([from, to]), _) if !from.is_empty() => {
             let found = text.matches(from).count();
             if text.len() + found.saturating_mul(to.len()) > TEXT_BYTES_MAX {
-                return Err("a text grows too long".into());
+                return Err("a string is too long".into());
             }
             Value::Text(text.replace(from, to))
         }
@@ -721,18 +723,18 @@ fn function(name: &str, arguments: &[Value]) -> Result<Value, String> {
             let integer = text.trim().replace('_', "").parse();
             integer
                 .map(Value::Integer)
-                .map_err(|_| format!("{text:?} is no integer"))
+                .map_err(|_| format!("{text:?} is not an integer"))
         }
         ("int", [Value::Double(value)]) => whole(value.trunc()),
         ("int", [value]) => value
             .integer()
             .map(Value::Integer)
-            .ok_or_else(|| format!("{} is no integer", value.kind())),
+            .ok_or_else(|| format!("{} is not an integer", value.kind())),
         ("float", [Value::Text(text)]) => {
             let double = text.trim().parse();
             double
                 .map(Value::Double)
-                .map_err(|_| format!("{text:?} is no number"))
+                .map_err(|_| format!("{text:?} is not a number"))
         }
         ("float", [_]) => of_double(|value| value),
         ("str", [value]) => Ok(Value::Text(value.printed(false))),
@@ -754,7 +756,7 @@ fn function(name: &str, arguments: &[Value]) -> Result<Value, String> {
                 })
             })
         }
-        // Halves go to the even neighbour, as in Python.
+        // Halves round to even, as in Python.
         ("round", [_]) => whole(double(0)?.round_ties_even()),
         ("round", [_, digits]) => {
             let digits = digits
@@ -782,17 +784,18 @@ fn function(name: &str, arguments: &[Value]) -> Result<Value, String> {
         ("radians", [_]) => of_double(f64::to_radians),
         ("degrees", [_]) => of_double(f64::to_degrees),
         _ => Err(format!(
-            "the function {name} with {} arguments is not understood; there are {FUNCTIONS}. $(command …) runs what is more",
+            "the function {name} with {} arguments is not known; there are {FUNCTIONS}. $(command …) runs other programs",
             arguments.len()
         )),
     }
 }
 
 fn whole(value: f64) -> Result<Value, String> {
-    // 2^63 is the first that does not fit.
-    match value.abs() < 9_223_372_036_854_775_808.0 {
-        true => Ok(Value::Integer(value as i64)),
-        false => Err(format!("{value} does not fit into 64 bits")),
+    // 2^63 is the first value that does not fit.
+    if value.abs() < 9_223_372_036_854_775_808.0 {
+        Ok(Value::Integer(value as i64))
+    } else {
+        Err(format!("{value} does not fit into 64 bits"))
     }
 }
 
@@ -800,7 +803,7 @@ fn whole(value: f64) -> Result<Value, String> {
 mod tests {
     use super::*;
 
-    /// The right column is what Python 3 prints.
+    /// The expected results are those of Python 3.
     #[test]
     fn results_are_those_of_python() {
         for (expression, printed) in [
@@ -843,16 +846,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
-        for (expression, said) in [
+    fn unknown_syntax_is_reported_by_name() {
+        for (expression, message) in [
             ("", "a value is missing"),
             ("robot == 'a'", "the name robot is not known"),
             ("__import__('os')", "the function __import__"),
             ("[x for x in [1]]", "the name x is not known"),
             ("1 +", "a value is missing"),
-            ("1 2", "2 stands where it should end"),
-            ("'a", "never closed"),
-            ("1 / 0", "divided by zero"),
+            ("1 2", "unexpected 2 after the end"),
+            ("'a", "not closed"),
+            ("1 / 0", "division by zero"),
             ("9223372036854775807 + 1", "does not fit"),
             ("'a' < 1", "cannot be compared"),
             ("'a' * 10000000", "too long"),
@@ -861,7 +864,7 @@ mod tests {
             ("lambda: 1", "is not understood"),
         ] {
             let error = evaluate(expression).unwrap_err();
-            assert!(error.contains(said), "{expression}: {error}");
+            assert!(error.contains(message), "{expression}: {error}");
         }
         let deep = "(".repeat(1000) + "1";
         assert!(evaluate(&deep).unwrap_err().contains("deep"));

@@ -1,9 +1,8 @@
-//! `$(name argument …)` in texts.
+//! Substitutions: `$(name argument …)` in texts.
 //!
-//! [`Template`] is a text taken apart (the grammar of ROS 2's
-//! `launch/frontend/grammar.lark`); `evaluate` is what each substitution gives.
-//! `$(eval …)` is Python in ROS 2; here it is the part of it that launch files use,
-//! [`expression`].
+//! [`Template`] is the parsed form, with the grammar of ROS 2's
+//! `launch/frontend/grammar.lark`. `evaluate` computes the values. `$(eval …)`
+//! accepts the subset of Python in [`expression`].
 
 pub mod expression;
 pub mod template;
@@ -11,4 +10,4 @@ pub mod template;
 pub(crate) mod evaluate;
 
 pub use evaluate::SUBSTITUTIONS;
-pub use template::{Call, Part, Template};
+pub use template::{SubstitutionCall, Template, TemplatePart};

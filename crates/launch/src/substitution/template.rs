@@ -1,46 +1,46 @@
-//! A text with substitutions, taken apart.
+//! Parser of texts with substitutions.
 //!
 //! ```text
 //! template  = { text | "$(" name { " " argument } ")" }
 //! argument  = bare | "'" template "'" | '"' template '"'
 //! ```
-//! Bare arguments end at a blank or a bracket. A backslash makes the next
-//! character an ordinary one. As in ROS 2's `grammar.lark`, but for blanks, of
-//! which there may be several.
+//! Bare arguments end at a blank or a bracket. A backslash escapes the next
+//! character. The grammar is that of ROS 2's `grammar.lark`, except that several
+//! blanks are accepted.
 
-/// How deep substitutions may lie in each other.
+/// Largest nesting depth of substitutions.
 pub const DEPTH_MAX: usize = 32;
 
-/// A text, taken apart.
+/// A parsed text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
     /// Its parts, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TemplatePart>,
 }
 
-/// A part of a text.
+/// A part of a parsed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Text as it is.
+pub enum TemplatePart {
+    /// Literal text.
     Text(String),
     /// A substitution.
-    Call(Call),
+    Call(SubstitutionCall),
 }
 
 /// `$(name argument …)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct SubstitutionCall {
     /// Its name.
     pub name: String,
-    /// Its arguments, which may have substitutions themselves.
+    /// Its arguments, which may contain substitutions.
     pub arguments: Vec<Template>,
 }
 
 impl Template {
-    /// Takes a text apart.
+    /// Parses a text.
     ///
     /// # Errors
-    /// What is wrong and what to write, in one sentence.
+    /// The problem and the correct form, in one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser {
             letters: text.chars().collect(),
@@ -49,37 +49,38 @@ impl Template {
         parser.template(&[], 0)
     }
 
-    /// The text, where there is no substitution in it.
+    /// The text, if it contains no substitution.
     pub fn as_text(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
-            [Part::Text(text)] => Some(text),
+            [TemplatePart::Text(text)] => Some(text),
             _ => None,
         }
     }
 
-    /// Whether there is a substitution in it.
+    /// Whether it contains a substitution.
     pub fn has_calls(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Call(_)))
+        self.parts
+            .iter()
+            .any(|part| matches!(part, TemplatePart::Call(_)))
     }
 
-    /// The words of a command line, as a shell would see them: blanks in the text
-    /// part them, quotes hold them together; what a substitution gives is never
-    /// parted.
+    /// Splits a command line into words as a shell does: blanks separate words and
+    /// quotes join them. The result of a substitution is never split.
     ///
     /// # Errors
-    /// A quote that is never closed.
+    /// A quote that is not closed.
     pub fn words(&self) -> Result<Vec<Template>, String> {
-        let mut words = Words::default();
+        let mut words = WordSplitter::default();
         for part in &self.parts {
             match part {
-                Part::Call(_) => words.add(part.clone()),
-                Part::Text(text) => words.take(text)?,
+                TemplatePart::Call(_) => words.add(part.clone()),
+                TemplatePart::Text(text) => words.take(text)?,
             }
         }
         match words.quote {
             Some(quote) => Err(format!(
-                "the quote {quote} is never closed; close it, or write \\{quote} for the character"
+                "the quote {quote} is not closed; close it, or write \\{quote} for the character"
             )),
             None => {
                 words.end_word();
@@ -90,8 +91,8 @@ impl Template {
 
     fn push(&mut self, letter: char) {
         match self.parts.last_mut() {
-            Some(Part::Text(text)) => text.push(letter),
-            _ => self.parts.push(Part::Text(letter.into())),
+            Some(TemplatePart::Text(text)) => text.push(letter),
+            _ => self.parts.push(TemplatePart::Text(letter.into())),
         }
     }
 }
@@ -110,7 +111,7 @@ impl Parser {
         self.letters.get(self.at..self.at + 2) == Some(&['$', '('])
     }
 
-    /// Everything up to one of `ends`, or the end of the text.
+    /// Parses up to one of `ends` or the end of the text.
     fn template(&mut self, ends: &[char], depth: usize) -> Result<Template, String> {
         let mut template = Template::default();
         while let Some(letter) = self.peek() {
@@ -119,7 +120,7 @@ impl Parser {
             }
             if self.is_call() {
                 let call = self.call(ends, depth)?;
-                template.parts.push(Part::Call(call));
+                template.parts.push(TemplatePart::Call(call));
                 continue;
             }
             self.at += 1;
@@ -134,11 +135,11 @@ impl Parser {
         Ok(template)
     }
 
-    /// `$(name …)`; `ends` are the quotes that it stands in.
-    fn call(&mut self, ends: &[char], depth: usize) -> Result<Call, String> {
+    /// Parses `$(name …)`; `ends` are the enclosing quotes.
+    fn call(&mut self, ends: &[char], depth: usize) -> Result<SubstitutionCall, String> {
         if depth >= DEPTH_MAX {
             return Err(format!(
-                "substitutions lie more than {DEPTH_MAX} deep; take them apart with let"
+                "substitutions are nested more than {DEPTH_MAX} deep; split them with let"
             ));
         }
         self.at += 2;
@@ -149,7 +150,7 @@ impl Parser {
             match self.peek() {
                 Some(')') => {
                     self.at += 1;
-                    return Ok(Call { name, arguments });
+                    return Ok(SubstitutionCall { name, arguments });
                 }
                 Some(letter) if ends.contains(&letter) => return Err(unclosed(&name)),
                 None => return Err(unclosed(&name)),
@@ -164,7 +165,7 @@ impl Parser {
                     let argument = self.template(&ends_within, depth + 1)?;
                     if self.peek() != Some(quote) {
                         return Err(format!(
-                            "in $({name} …) the quote {quote} is never closed; close it, or write \\{quote} for the character"
+                            "in $({name} …) the quote {quote} is not closed; close it, or write \\{quote} for the character"
                         ));
                     }
                     self.at += 1;
@@ -172,7 +173,7 @@ impl Parser {
                 }
                 Some('(') => {
                     return Err(format!(
-                        "in $({name} …) stands a bracket; put the argument into quotes, or write \\("
+                        "in $({name} …) there is a bracket; put the argument into quotes, or write \\("
                     ));
                 }
                 Some(_) => arguments.push(self.bare(&name, ends, depth)?),
@@ -180,13 +181,13 @@ impl Parser {
         }
     }
 
-    /// An argument without quotes.
+    /// Parses an argument without quotes.
     fn bare(&mut self, name: &str, ends: &[char], depth: usize) -> Result<Template, String> {
         let mut template = Template::default();
         while let Some(letter) = self.peek() {
             if self.is_call() {
                 let call = self.call(ends, depth + 1)?;
-                template.parts.push(Part::Call(call));
+                template.parts.push(TemplatePart::Call(call));
                 continue;
             }
             if letter.is_whitespace() || letter == ')' || ends.contains(&letter) {
@@ -194,7 +195,7 @@ impl Parser {
             }
             if letter == '(' {
                 return Err(format!(
-                    "in $({name} …) stands a bracket; put the argument into quotes, or write \\("
+                    "in $({name} …) there is a bracket; put the argument into quotes, or write \\("
                 ));
             }
             self.at += 1;
@@ -218,11 +219,10 @@ impl Parser {
             self.at += 1;
         }
         let name: String = self.letters[start..self.at].iter().collect();
-        match name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
-            true => Ok(name),
-            false => {
-                Err("after $( stands no name; write $(var name), or \\$( for the characters".into())
-            }
+        if name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+            Ok(name)
+        } else {
+            Err("a name is missing after $(; write $(var name), or \\$( for the characters".into())
         }
     }
 
@@ -236,20 +236,20 @@ impl Parser {
 }
 
 fn unclosed(name: &str) -> String {
-    format!("$({name} is never closed; write $({name} …)")
+    format!("$({name} is not closed; write $({name} …)")
 }
 
-/// A shell's rules for words, as Python's `shlex.split` has them.
+/// Splits words by the rules of a shell, as Python's `shlex.split` does.
 #[derive(Default)]
-struct Words {
+struct WordSplitter {
     done: Vec<Template>,
     word: Template,
     is_open: bool,
     quote: Option<char>,
 }
 
-impl Words {
-    fn add(&mut self, part: Part) {
+impl WordSplitter {
+    fn add(&mut self, part: TemplatePart) {
         self.is_open = true;
         self.word.parts.push(part);
     }
@@ -289,25 +289,25 @@ impl Words {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Part {
-        Part::Text(text.into())
+    fn text(text: &str) -> TemplatePart {
+        TemplatePart::Text(text.into())
     }
 
-    fn call(name: &str, arguments: impl IntoIterator<Item = Template>) -> Part {
-        Part::Call(Call {
+    fn call(name: &str, arguments: impl IntoIterator<Item = Template>) -> TemplatePart {
+        TemplatePart::Call(SubstitutionCall {
             name: name.into(),
             arguments: arguments.into_iter().collect(),
         })
     }
 
-    fn of(parts: impl IntoIterator<Item = Part>) -> Template {
+    fn of(parts: impl IntoIterator<Item = TemplatePart>) -> Template {
         Template {
             parts: parts.into_iter().collect(),
         }
     }
 
     #[test]
-    fn texts_and_substitutions_follow_each_other_and_lie_in_each_other() {
+    fn texts_and_substitutions_follow_each_other_and_nest() {
         let template = Template::parse("a $(find-pkg-share $(var pkg))/b").unwrap();
         let inner = of([call("var", [of([text("pkg")])])]);
         assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_an_argument_together_and_may_hold_substitutions() {
+    fn quotes_join_an_argument_and_may_contain_substitutions() {
         let template = Template::parse(r#"$(eval "'$(var a)' == 'b c'")"#).unwrap();
         let argument = of([
             text("'"),
@@ -328,31 +328,31 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_makes_any_character_ordinary() {
+    fn a_backslash_escapes_any_character() {
         let template = Template::parse(r"\$(var a) costs \\ $5").unwrap();
         assert_eq!(template, of([text(r"$(var a) costs \ $5")]));
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_a_way_out() {
-        for (wrong, said) in [
-            ("$(var a", "never closed"),
-            ("$()", "no name"),
-            ("$(1 a)", "no name"),
-            ("$(eval 'a)", "quote ' is never closed"),
+    fn errors_name_the_problem_and_the_correct_form() {
+        for (wrong, message) in [
+            ("$(var a", "not closed"),
+            ("$()", "a name is missing"),
+            ("$(1 a)", "a name is missing"),
+            ("$(eval 'a)", "quote ' is not closed"),
             ("$(eval (1))", "put the argument into quotes"),
             ("$(eval \"a\"b)", "a blank is missing"),
-            ("$(env \"$(var a\")", "never closed"),
+            ("$(env \"$(var a\")", "not closed"),
         ] {
             let error = Template::parse(wrong).unwrap_err();
-            assert!(error.contains(said), "{wrong}: {error}");
+            assert!(error.contains(message), "{wrong}: {error}");
         }
         let deep = "$(not ".repeat(40) + "1" + &")".repeat(40);
         assert!(Template::parse(&deep).unwrap_err().contains("32 deep"));
     }
 
     #[test]
-    fn a_command_line_is_parted_as_a_shell_parts_it_but_never_within_a_substitution() {
+    fn a_command_line_is_split_as_by_a_shell_but_never_within_a_substitution() {
         let words = |text: &str| Template::parse(text).unwrap().words();
         let given = words("$(find-exec a)/b --x='1 2' c\"d e\"f  ''").unwrap();
         let expected = [
@@ -363,6 +363,6 @@ mod tests {
         ];
         assert_eq!(given, expected);
         assert_eq!(words("  ").unwrap(), []);
-        assert!(words("a 'b").unwrap_err().contains("never closed"));
+        assert!(words("a 'b").unwrap_err().contains("not closed"));
     }
 }

@@ -1,4 +1,5 @@
-//! A folder that is a prefix as well, and plans of the launch files in it.
+//! A folder that is also an installation prefix, and plans of the launch files in
+//! it.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -8,9 +9,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pteros_component::Index;
-use pteros_launch::plan::Argument;
-use pteros_launch::{Faults, Packages, Plan, Request};
+use pteros_container::ComponentIndex;
+use pteros_launch::plan::LaunchArgument;
+use pteros_launch::{LaunchFileErrors, LaunchPlan, LaunchRequest, Packages};
 
 /// Removed when dropped.
 pub struct Folder(PathBuf);
@@ -44,11 +45,11 @@ impl Folder {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    pub fn request(&self, name: &str, arguments: &[(&str, &str)]) -> Request {
-        let index = Index::new([], [self.0.clone()]);
+    pub fn request(&self, name: &str, arguments: &[(&str, &str)]) -> LaunchRequest {
+        let index = ComponentIndex::new([], [self.0.clone()]);
         let arguments = arguments.iter();
         let path = ("PATH".to_owned(), "/bin:/usr/bin".to_owned());
-        Request {
+        LaunchRequest {
             file: self.0.join(name),
             arguments: arguments.map(|(n, v)| ((*n).into(), (*v).into())).collect(),
             environment: BTreeMap::from([path]),
@@ -60,12 +61,16 @@ impl Folder {
         }
     }
 
-    pub fn plan(&self, name: &str, arguments: &[(&str, &str)]) -> Result<Plan, Faults> {
-        Plan::read(&self.request(name, arguments))
+    pub fn plan(
+        &self,
+        name: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<LaunchPlan, LaunchFileErrors> {
+        LaunchPlan::read(&self.request(name, arguments))
     }
 
-    pub fn arguments(&self, name: &str) -> Result<Vec<Argument>, Faults> {
-        Plan::arguments(&self.request(name, &[]))
+    pub fn arguments(&self, name: &str) -> Result<Vec<LaunchArgument>, LaunchFileErrors> {
+        LaunchPlan::arguments(&self.request(name, &[]))
     }
 }
 
@@ -75,12 +80,12 @@ impl Drop for Folder {
     }
 }
 
-/// The plans of a launch file in both forms.
-pub fn both(folder: &Folder, xml: &str, yaml: &str) -> [Plan; 2] {
+/// The plans of a launch file in both formats.
+pub fn both(folder: &Folder, xml: &str, yaml: &str) -> [LaunchPlan; 2] {
     folder.write("both.launch.xml", xml);
     folder.write("both.launch.yaml", yaml);
     ["both.launch.xml", "both.launch.yaml"].map(|name| {
         let plan = folder.plan(name, &[]);
-        plan.unwrap_or_else(|faults| panic!("{name}: {faults}"))
+        plan.unwrap_or_else(|errors| panic!("{name}: {errors}"))
     })
 }

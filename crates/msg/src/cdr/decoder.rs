@@ -1,10 +1,10 @@
-//! Reads CDR from bytes that a stranger may have sent.
+//! CDR decoder for untrusted bytes.
 //!
-//! Every length is compared with the bytes that are left before anything is
-//! allocated, so memory use stays within a small multiple of the payload. The
-//! reserve for sequences of messages is bounded in bytes, not elements. Never
-//! panics, never reads outside its slice, and consumes every XCDR2 collection
-//! by its size header.
+//! Every length is compared with the remaining bytes before anything is allocated,
+//! so memory use stays within a small multiple of the payload. The reserve for
+//! sequences of messages is bounded in bytes, not elements. The decoder never
+//! panics, never reads outside its slice, and skips every XCDR2 collection by its
+//! size header.
 
 use super::encapsulation::{Encapsulation, Endian, HEADER_BYTES, Representation};
 use super::error::DecodeError;
@@ -18,8 +18,8 @@ mod in_place;
 /// Structures may be nested this deep; ROS types in use reach about 8.
 pub const DEPTH_MAX: u8 = 64;
 
-/// The members that senders of older appendable types leave out take at most
-/// so much memory in the inner structures of one payload: 1 MiB.
+/// Limit of the memory for members that senders of older appendable types leave
+/// out, in the inner structures of one payload: 1 MiB.
 pub const MISSING_BYTES_MAX: usize = 1 << 20;
 
 /// For the `bound` of sequences and strings that have none.
@@ -33,7 +33,7 @@ pub struct Decoder<'a> {
     align_mask: usize,
     representation: Representation,
     swap: bool,
-    /// Which structures have their size before them.
+    /// Which structures have a size header.
     delimits: Delimits,
     /// The end of all data, and how many bytes before it are padding.
     end: usize,
@@ -50,17 +50,17 @@ pub struct Decoder<'a> {
 enum Delimits {
     /// None: XCDR1, and keys on their way into a hash.
     Nothing,
-    /// Those declared appendable; the header speaks for the outermost.
+    /// Appendable ones; the encapsulation header decides for the outermost.
     Appendable {
-        /// What the header says.
+        /// From the encapsulation header.
         outermost: bool,
     },
-    /// All: the sender takes for appendable what is final here, and so
-    /// presumably the types inside.
+    /// All: the sender has appendable types where ours are final, and so presumably
+    /// the types inside.
     Everything,
 }
 
-/// An open collection or structure; hand it to the method that closes it.
+/// An open collection or structure; pass it to the method that closes it.
 #[must_use]
 pub struct DecoderScope<'a> {
     /// The data of the scope outside, when this one has a size of its own.
@@ -68,7 +68,7 @@ pub struct DecoderScope<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Reads what follows the header of `payload`.
+    /// Decodes what follows the header of `payload`.
     #[inline]
     pub fn from_payload(payload: &'a [u8]) -> Result<Self, DecodeError> {
         let header = Encapsulation::read(payload)?;
@@ -76,7 +76,7 @@ impl<'a> Decoder<'a> {
         Ok(Self::new(body, header))
     }
 
-    /// Reads `data`, which has no header, as this header would say.
+    /// Decodes `data`, which has no header, as if it had this one.
     #[inline]
     pub fn new(data: &'a [u8], header: Encapsulation) -> Self {
         Self {
@@ -102,13 +102,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Reads what [`Encoder::undelimited`](super::Encoder::undelimited) wrote.
+    /// Decodes what [`Encoder::undelimited`](super::Encoder::undelimited) wrote.
     pub fn undelimited(mut self) -> Self {
         self.delimits = Delimits::Nothing;
         self
     }
 
-    /// Whether everything was read and nothing had to be filled in.
+    /// Whether everything was read and no default was filled in.
     pub(crate) fn is_exact(&self) -> bool {
         let left = self.remaining().saturating_sub(usize::from(self.padding));
         left == 0 && !self.filled_in
@@ -125,16 +125,16 @@ impl<'a> Decoder<'a> {
         self.data.len().saturating_sub(self.position)
     }
 
-    /// Which rules it follows.
+    /// The encoding version.
     pub fn representation(&self) -> Representation {
         self.representation
     }
 
     /// Enters a final structure: counts depth.
     ///
-    /// Where the header says that the outermost structure is appendable, its
-    /// sender knows another extensibility than we do: sizes are then expected
-    /// before all structures.
+    /// Where the header marks the outermost structure as appendable, its sender has
+    /// another extensibility than we have: sizes are then expected before all
+    /// structures.
     #[inline]
     pub fn begin_struct(&mut self) -> Result<DecoderScope<'a>, DecodeError> {
         let outermost = self.begin_any()?;
@@ -163,24 +163,25 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Whether more members follow in an appendable structure. If not, its
-    /// sender knows fewer than we do, and the rest keep their defaults, which
-    /// take `missing_bytes` of memory for the next one.
+    /// Whether more members follow in an appendable structure. If not, the sender's
+    /// type has fewer members, and the rest keep their defaults, which take
+    /// `missing_bytes` of memory for the next one.
     ///
     /// Without sizes, in XCDR1, only the outermost structure can end early.
     ///
     /// # Errors
-    /// The members missing inside take more than [`MISSING_BYTES_MAX`]: a
-    /// sequence of nothing but sizes would else fill the memory.
+    /// The members missing inside take more than [`MISSING_BYTES_MAX`]: a sequence
+    /// of nothing but sizes would otherwise fill the memory.
     #[inline]
     pub fn has_more(&mut self, missing_bytes: usize) -> Result<bool, DecodeError> {
         let is_outermost = self.depth <= 1;
         if self.delimits == Delimits::Nothing && !is_outermost {
             return Ok(true);
         }
-        let padding = match self.data.len() == self.end {
-            true => usize::from(self.padding),
-            false => 0,
+        let padding = if self.data.len() == self.end {
+            usize::from(self.padding)
+        } else {
+            0
         };
         if self.remaining() > padding {
             return Ok(true);
@@ -207,7 +208,7 @@ impl<'a> Decoder<'a> {
         Ok(self.depth == 1)
     }
 
-    /// Leaves it; members that only the sender knows are skipped.
+    /// Leaves it and skips members that only the sender's type has.
     #[inline]
     pub fn end_struct(&mut self, scope: DecoderScope<'a>) {
         self.depth = self.depth.saturating_sub(1);
@@ -223,7 +224,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Closes it and goes on behind it, whatever was left inside.
+    /// Closes it and continues after it, whatever was left inside.
     #[inline]
     pub fn end_collection(&mut self, scope: DecoderScope<'a>) {
         if let Some(outer) = scope.outer {
@@ -235,7 +236,7 @@ impl<'a> Decoder<'a> {
     fn begin_sized(&mut self) -> Result<DecoderScope<'a>, DecodeError> {
         let size = self.u32()? as usize;
         if size > self.remaining() {
-            return Err(self.ends_early(size));
+            return Err(self.truncated(size));
         }
         let outer = self.data;
         let end = self.position.saturating_add(size);
@@ -243,7 +244,8 @@ impl<'a> Decoder<'a> {
         Ok(DecoderScope { outer: Some(outer) })
     }
 
-    /// One `bool`; anything but 0 and 1 is refused, as Fast CDR and Cyclone do.
+    /// One `bool`; values other than 0 and 1 are rejected, as in Fast CDR and
+    /// Cyclone.
     #[inline]
     pub fn bool(&mut self) -> Result<bool, DecodeError> {
         let offset = self.position;
@@ -256,9 +258,9 @@ impl<'a> Decoder<'a> {
 
     /// A `string` of at most `bound` bytes, or [`UNBOUNDED`].
     ///
-    /// Bytes that are not UTF-8 become U+FFFD, as in rclpy: one bad byte does
-    /// not cost the message, unless that makes it longer than its bound. A
-    /// missing final NUL is forgiven.
+    /// Bytes that are not UTF-8 become U+FFFD, as in rclpy: one bad byte does not
+    /// lose the message, unless that makes it longer than its bound. A missing
+    /// final NUL is accepted.
     #[inline]
     pub fn string(&mut self, bound: usize) -> Result<String, DecodeError> {
         let begin = self.position;
@@ -269,8 +271,8 @@ impl<'a> Decoder<'a> {
             Ok(text) => return Ok(text),
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        // U+FFFD takes three bytes: a value that was read must keep to its
-        // bound, or it could not be written again.
+        // U+FFFD takes three bytes. A decoded value must keep its bound, or it
+        // could not be encoded again.
         if text.len() > bound {
             return Err(DecodeError::TooLong {
                 offset: begin.saturating_add(begin.wrapping_neg() & 3 & self.align_mask),
@@ -331,7 +333,7 @@ impl<'a> Decoder<'a> {
         }
         let needed = count.saturating_mul(element_bytes_min);
         if needed > self.remaining() {
-            return Err(self.ends_early(needed));
+            return Err(self.truncated(needed));
         }
         Ok(count)
     }
@@ -353,7 +355,7 @@ impl<'a> Decoder<'a> {
         self.align(size_of::<T>());
         let bytes = self.take(size_of_val(values))?;
         plain::bytes_of_mut(values).copy_from_slice(bytes);
-        self.fix_order(values);
+        self.swap_to_native(values);
         Ok(())
     }
 
@@ -376,7 +378,7 @@ impl<'a> Decoder<'a> {
         self.align(size_of::<T>());
         let bytes = self.take(count.saturating_mul(size_of::<T>()))?;
         let mut values = plain::to_vec(bytes);
-        self.fix_order(&mut values);
+        self.swap_to_native(&mut values);
         Ok(values)
     }
 
@@ -476,8 +478,8 @@ impl<'a> Decoder<'a> {
         count: usize,
         mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
-        // A count is only a promise, and elements may be larger in memory than
-        // on the wire: the reserve stays in proportion to the bytes present.
+        // A count is not trusted, and elements may be larger in memory than on the
+        // wire: the reserve stays in proportion to the bytes present.
         let reserve_max = self
             .remaining()
             .saturating_mul(4)
@@ -530,7 +532,7 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline]
-    fn fix_order<T: Primitive>(&self, values: &mut [T]) {
+    fn swap_to_native<T: Primitive>(&self, values: &mut [T]) {
         if self.swap {
             values.iter_mut().for_each(|value| *value = value.swapped());
         }
@@ -538,7 +540,7 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     fn align(&mut self, size: usize) {
-        // May step past the end; `take` finds out.
+        // May step past the end; `take` checks that.
         let skipped = self.position.wrapping_neg() & size.saturating_sub(1) & self.align_mask;
         self.position = self.position.saturating_add(skipped);
     }
@@ -547,7 +549,7 @@ impl<'a> Decoder<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let rest = self.data.get(self.position..).unwrap_or_default();
         let Some(bytes) = rest.get(..count) else {
-            return Err(self.ends_early(count));
+            return Err(self.truncated(count));
         };
         self.position = self.position.saturating_add(count);
         Ok(bytes)
@@ -557,14 +559,14 @@ impl<'a> Decoder<'a> {
     fn take_chunk<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let rest = self.data.get(self.position..).unwrap_or_default();
         let Some(bytes) = rest.first_chunk::<N>() else {
-            return Err(self.ends_early(N));
+            return Err(self.truncated(N));
         };
         self.position = self.position.saturating_add(N);
         Ok(*bytes)
     }
 
     #[cold]
-    fn ends_early(&self, needed: usize) -> DecodeError {
+    fn truncated(&self, needed: usize) -> DecodeError {
         DecodeError::UnexpectedEnd {
             offset: self.position,
             needed,

@@ -1,4 +1,5 @@
-//! The 4-byte header before every payload, and whole payloads.
+//! CDR encapsulation: the 4-byte header before every payload, and whole payloads
+//! (XCDR2 encapsulation included).
 //!
 //! ```text
 //!  byte 0..2  encoding, big endian     byte 2..4  options, big endian
@@ -6,19 +7,19 @@
 //!  0x0006 CDR2_BE  0x0007 CDR2_LE      at the end to reach a multiple of 4
 //!  0x0008 D_CDR2_BE 0x0009 D_CDR2_LE
 //! ```
-//! DDS-XTypes 1.3 §7.6.3.1.2, RTPS 2.5 §10.2.1.2. Parameter lists (0x0002,
-//! 0x0003, 0x000a, 0x000b) carry mutable types, which ROS 2 does not have.
+//! DDS-XTypes 1.3 §7.6.3.1.2, RTPS 2.5 §10.2.1.2. Parameter lists (0x0002, 0x0003,
+//! 0x000a, 0x000b) are for mutable types, which ROS 2 does not have.
 
-use super::room::Room;
-use super::{DecodeError, Decoder, Encoder, TooSmall};
+use super::reserved_sequence::ReservedSequence;
+use super::{BufferTooSmall, DecodeError, Decoder, Encoder};
 use crate::describe::Extensibility;
 use crate::message::{Decode, Encode};
 use alloc::vec::Vec;
 
-/// Which version of the CDR rules.
+/// Version of the CDR encoding rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Representation {
-    /// The classic encoding, alignment up to 8; what ROS 2 sends.
+    /// The classic encoding, alignment up to 8; ROS 2's default.
     #[default]
     Xcdr1,
     /// Alignment up to 4, size headers before collections of non-primitives.
@@ -87,7 +88,7 @@ impl Encapsulation {
         }
     }
 
-    /// Reads the header at the start of a payload.
+    /// Decodes the header at the start of a payload.
     pub fn read(payload: &[u8]) -> Result<Self, DecodeError> {
         let &[high, low, _, options, ..] = payload else {
             return Err(DecodeError::NoHeader);
@@ -125,20 +126,20 @@ impl Encapsulation {
     }
 }
 
-/// The size of [`to_payload`]'s result, without making it.
+/// The size of [`to_payload`]'s result, without encoding it.
 pub fn payload_len<M: Encode + ?Sized>(message: &M, representation: Representation) -> usize {
     count(message, representation, None)
 }
 
-/// As [`payload_len`], perhaps with room for a sequence.
+/// As [`payload_len`], optionally with a reserved sequence.
 #[inline]
 pub(super) fn count<M: Encode + ?Sized>(
     message: &M,
     representation: Representation,
-    room: Option<&mut Room>,
+    room: Option<&mut ReservedSequence>,
 ) -> usize {
     let counter = Encoder::to_slice(&mut [], representation, Endian::NATIVE);
-    let mut counter = counter.leaving(room);
+    let mut counter = counter.reserving(room);
     message.encode(&mut counter);
     padded(counter.len()).saturating_add(HEADER_BYTES)
 }
@@ -151,9 +152,9 @@ pub fn to_payload<M: Encode + ?Sized>(message: &M, representation: Representatio
     to_payload_in(message, representation, memory)
 }
 
-/// As [`to_payload`], in the memory of `payload`, whose content is forgotten.
+/// As [`to_payload`], in the memory of `payload`, whose content is replaced.
 ///
-/// Nothing is counted first: give it [`payload_len`] bytes of capacity, or it
+/// The size is not counted first: give it [`payload_len`] bytes of capacity, or it
 /// grows in steps.
 pub fn to_payload_in<M: Encode + ?Sized>(
     message: &M,
@@ -176,29 +177,29 @@ pub fn to_payload_in<M: Encode + ?Sized>(
     payload
 }
 
-/// As [`to_payload`], into memory that is already there (shared memory).
+/// As [`to_payload`], into existing memory (shared memory).
 ///
-/// Returns the payload's size; allocates nothing. When `memory` is too small
-/// its content is unspecified and the error tells the size needed.
+/// Returns the payload's size; allocates nothing. When `memory` is too small its
+/// content is unspecified and the error gives the size needed.
 pub fn to_payload_slice<M: Encode + ?Sized>(
     message: &M,
     representation: Representation,
     memory: &mut [u8],
-) -> Result<usize, TooSmall> {
+) -> Result<usize, BufferTooSmall> {
     write(message, representation, Endian::Little, memory, None)
 }
 
-/// As [`to_payload_slice`], perhaps with room for a sequence.
+/// As [`to_payload_slice`], optionally with a reserved sequence.
 #[inline]
 pub(super) fn write<M: Encode + ?Sized>(
     message: &M,
     representation: Representation,
     endian: Endian,
     memory: &mut [u8],
-    room: Option<&mut Room>,
-) -> Result<usize, TooSmall> {
+    room: Option<&mut ReservedSequence>,
+) -> Result<usize, BufferTooSmall> {
     let (start, rest) = memory.split_at_mut(HEADER_BYTES.min(memory.len()));
-    let mut encoder = Encoder::to_slice(rest, representation, endian).leaving(room);
+    let mut encoder = Encoder::to_slice(rest, representation, endian).reserving(room);
     message.encode(&mut encoder);
     let len = encoder.len();
     let needed = padded(len).saturating_add(HEADER_BYTES);
@@ -206,7 +207,7 @@ pub(super) fn write<M: Encode + ?Sized>(
         <&mut [u8; HEADER_BYTES]>::try_from(start),
         rest.get_mut(len..padded(len)),
     ) else {
-        return Err(TooSmall { needed });
+        return Err(BufferTooSmall { needed });
     };
     padding.fill(0);
     let mut header = Encapsulation::of(representation, message.extensibility(), endian);
@@ -220,7 +221,7 @@ pub fn from_payload<M: Decode>(payload: &[u8]) -> Result<M, DecodeError> {
     decode_payload(payload).map(|(message, _)| message)
 }
 
-/// As [`from_payload`], also telling where the value ended in the payload.
+/// As [`from_payload`], also returning the end of the value in the payload.
 pub fn decode_payload<M: Decode>(payload: &[u8]) -> Result<(M, usize), DecodeError> {
     let mut decoder = Decoder::from_payload(payload)?;
     let message = M::decode(&mut decoder)?;

@@ -1,13 +1,13 @@
-//! Writes CDR into a growing vector, a fixed slice, or nowhere (counting).
+//! CDR encoder into a growing vector, a fixed slice, or nowhere (counting).
 //!
-//! One type serves all three, so a message has one `encode`. A fixed slice
-//! that is too small never fails midway: the encoder counts on and tells the
-//! size needed at the end, and counting is the same with a slice of no bytes.
-//! Numbers are aligned to their own size, at most 8 (XCDR1) or 4 (XCDR2) bytes,
-//! from where the encoder began. Empty sequences are only a length: no
-//! alignment follows, as in Cyclone DDS and Fast CDR.
+//! One type serves all three, so a message has one `encode`. A fixed slice that is
+//! too small never fails midway: the encoder continues to count and returns the
+//! size needed at the end. Counting is the same with a slice of no bytes. Numbers
+//! are aligned to their own size, at most 8 (XCDR1) or 4 (XCDR2) bytes, from where
+//! the encoder began. Empty sequences are only a length: no alignment follows, as
+//! in Cyclone DDS and Fast CDR.
 
-use super::room::Room;
+use super::reserved_sequence::ReservedSequence;
 use super::{Endian, Representation};
 use crate::message::{Encode, Message, WString};
 use crate::plain::{self, Primitive};
@@ -18,15 +18,15 @@ use core::fmt;
 /// Appends values to its output; see the module.
 pub struct Encoder<'a> {
     output: Output<'a>,
-    /// Bytes since the origin of alignment, whether they fitted or not.
+    /// Bytes since the origin of alignment, including those that did not fit.
     len: usize,
     align_mask: usize,
     representation: Representation,
-    /// Whether appendable structures have their size before them.
+    /// Whether appendable structures have a size header.
     delimits: bool,
     swap: bool,
-    /// The sequence to leave room for.
-    room: Option<&'a mut Room>,
+    /// The reserved sequence, if any.
+    reserved: Option<&'a mut ReservedSequence>,
 }
 
 enum Output<'a> {
@@ -36,35 +36,35 @@ enum Output<'a> {
 
 /// A fixed slice cannot hold the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooSmall {
+pub struct BufferTooSmall {
     /// Bytes that it takes.
     pub needed: usize,
 }
 
-impl fmt::Display for TooSmall {
+impl fmt::Display for BufferTooSmall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the memory is too small: {} bytes needed", self.needed)
     }
 }
 
-impl core::error::Error for TooSmall {}
+impl core::error::Error for BufferTooSmall {}
 
-/// An open XCDR2 collection or appendable structure; hand it to the method
-/// that closes it.
+/// An open XCDR2 collection or appendable structure; pass it to the method that
+/// closes it.
 #[must_use]
 pub struct EncoderScope {
-    /// Where the size stands, counted as `Encoder::len`; none in XCDR1.
+    /// Offset of the size, as in `Encoder::len`; none in XCDR1.
     size_at: Option<usize>,
 }
 
 impl<'a> Encoder<'a> {
-    /// Appends to `buffer`; alignment counts from its present end.
+    /// Appends to `buffer`; alignment counts from its current end.
     #[inline]
     pub fn to_vec(buffer: &'a mut Vec<u8>, representation: Representation, endian: Endian) -> Self {
         Self::new(Output::Vec(buffer), representation, endian)
     }
 
-    /// Fills `buffer` from its start; [`Self::finish`] tells whether it fitted.
+    /// Fills `buffer` from its start; [`Self::finish`] returns whether it fitted.
     #[inline]
     pub fn to_slice(buffer: &'a mut [u8], representation: Representation, endian: Endian) -> Self {
         Self::new(Output::Slice(buffer), representation, endian)
@@ -87,18 +87,18 @@ impl<'a> Encoder<'a> {
             representation,
             delimits: representation == Representation::Xcdr2,
             swap: endian != Endian::NATIVE,
-            room: None,
+            reserved: None,
         }
     }
 
-    /// Leaves room for a sequence in place of writing it.
-    pub(super) fn leaving(mut self, room: Option<&'a mut Room>) -> Self {
-        self.room = room;
+    /// Reserves space for a sequence instead of writing it.
+    pub(super) fn reserving(mut self, reserved: Option<&'a mut ReservedSequence>) -> Self {
+        self.reserved = reserved;
         self
     }
 
-    /// Writes appendable structures as if they were final: no size before
-    /// them. That is how a key enters its hash (XTypes 1.3 §7.6.8.4).
+    /// Writes appendable structures as if they were final: without size headers.
+    /// Key hashes use this form (XTypes 1.3 §7.6.8.4).
     pub fn undelimited(mut self) -> Self {
         self.delimits = false;
         self
@@ -116,15 +116,17 @@ impl<'a> Encoder<'a> {
         self.len
     }
 
-    /// Which rules it follows.
+    /// The encoding version.
     pub fn representation(&self) -> Representation {
         self.representation
     }
 
     /// The number of bytes written, or the number needed when they did not fit.
-    pub fn finish(self) -> Result<usize, TooSmall> {
+    pub fn finish(self) -> Result<usize, BufferTooSmall> {
         match self.output {
-            Output::Slice(slice) if slice.len() < self.len => Err(TooSmall { needed: self.len }),
+            Output::Slice(slice) if slice.len() < self.len => {
+                Err(BufferTooSmall { needed: self.len })
+            }
             _ => Ok(self.len),
         }
     }
@@ -148,8 +150,8 @@ impl<'a> Encoder<'a> {
 
     /// A `wstring`: number of UTF-16 units, then each as a 32-bit number.
     ///
-    /// Not what XTypes says, but what both `rosidl_typesupport_fastrtps` and
-    /// `rmw_cyclonedds` (on Linux) write, for each other's sake.
+    /// This differs from XTypes, but it is what both `rosidl_typesupport_fastrtps`
+    /// and `rmw_cyclonedds` (on Linux) write, for compatibility with each other.
     ///
     /// # Panics
     /// As [`Self::sequence_len`].
@@ -188,7 +190,7 @@ impl<'a> Encoder<'a> {
     /// `T[]` of numbers: count, then as [`Self::primitive_array`].
     #[inline]
     pub fn primitive_sequence<T: Primitive>(&mut self, values: &[T]) {
-        if self.room.is_some() && self.leave_room(values) {
+        if self.reserved.is_some() && self.reserve_elements(values) {
             return;
         }
         self.sequence_len(values.len());
@@ -247,7 +249,7 @@ impl<'a> Encoder<'a> {
 
     /// `pkg/Message[]`.
     pub fn message_sequence<T: Encode>(&mut self, values: &[T]) {
-        if self.room.is_some() && self.leave_room(values) {
+        if self.reserved.is_some() && self.reserve_elements(values) {
             return;
         }
         let scope = self.begin_collection();
@@ -256,27 +258,28 @@ impl<'a> Encoder<'a> {
         self.end_collection(scope);
     }
 
-    /// Whether `values` is the sequence to leave room for: then its count is
-    /// written, and what follows behind its elements.
-    fn leave_room<T>(&mut self, values: &[T]) -> bool {
-        let Some(room) = self.room.take_if(|room| room.is_for(values)) else {
+    /// Whether `values` is the reserved sequence. Then its count is written, and
+    /// its elements are skipped.
+    fn reserve_elements<T>(&mut self, values: &[T]) -> bool {
+        let Some(reserved) = self.reserved.take_if(|reserved| reserved.is_for(values)) else {
             return false;
         };
-        let scope = match room.is_of_messages {
-            true => self.begin_collection(),
-            false => EncoderScope { size_at: None },
+        let scope = if reserved.is_of_messages {
+            self.begin_collection()
+        } else {
+            EncoderScope { size_at: None }
         };
-        self.sequence_len(room.count);
-        if room.count > 0 {
-            self.align(room.first_align);
+        self.sequence_len(reserved.count);
+        if reserved.count > 0 {
+            self.align(reserved.first_align);
         }
-        room.note(self.len, self.representation);
-        self.skip(room.bytes());
+        reserved.note(self.len, self.representation);
+        self.skip(reserved.bytes());
         self.end_collection(scope);
         true
     }
 
-    /// Leaves bytes of a slice as they are; a vector gets zeros.
+    /// Skips bytes of a slice without changing them; a vector gets zeros.
     fn skip(&mut self, bytes: usize) {
         self.len += bytes;
         if let Output::Vec(vec) = &mut self.output {
@@ -303,9 +306,10 @@ impl<'a> Encoder<'a> {
     /// XTypes 1.3 §7.4.3.4.2).
     #[inline]
     pub fn begin_appendable(&mut self) -> EncoderScope {
-        match self.delimits {
-            true => self.begin_collection(),
-            false => EncoderScope { size_at: None },
+        if self.delimits {
+            self.begin_collection()
+        } else {
+            EncoderScope { size_at: None }
         }
     }
 

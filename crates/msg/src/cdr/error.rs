@@ -1,8 +1,8 @@
-//! What can be wrong with a payload; a peer's mistake, never ours.
+//! Errors of decoding a payload: a peer's error, never ours.
 
 use core::fmt;
 
-/// Why a payload is not the value it should be.
+/// Why a payload is not a value of its type.
 ///
 /// Offsets count from the end of the encapsulation header. The sample is to be
 /// dropped and counted; nothing was allocated beyond a small multiple of the
@@ -17,16 +17,16 @@ pub enum DecodeError {
         /// The header's first two bytes.
         id: u16,
     },
-    /// The value goes on where the payload ends.
+    /// The payload ends before the value.
     UnexpectedEnd {
-        /// Where the missing part should begin.
+        /// Offset of the missing part.
         offset: usize,
-        /// Bytes it needs; for lists the least that all elements can take.
+        /// Bytes it needs; for lists the minimum for all elements.
         needed: usize,
     },
     /// A sequence or string exceeds the bound of its type.
     TooLong {
-        /// Where its length stands.
+        /// Offset of its length.
         offset: usize,
         /// The length on the wire.
         len: usize,
@@ -35,25 +35,25 @@ pub enum DecodeError {
     },
     /// A boolean is neither 0 nor 1.
     InvalidBool {
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
-        /// What stands there.
+        /// Its value.
         value: u8,
     },
     /// A wide string holds a unit above 0xFFFF.
     InvalidWideChar {
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
     },
     /// Structures are nested deeper than [`super::DEPTH_MAX`].
     TooDeep {
-        /// Where the innermost begins.
+        /// Offset of the innermost structure.
         offset: usize,
     },
     /// Members that the sender left out would take more memory than
     /// [`super::MISSING_BYTES_MAX`].
     TooMuchMissing {
-        /// Where the structure ends that lacks them.
+        /// Offset of the end of the structure that lacks them.
         offset: usize,
     },
 }
@@ -66,7 +66,7 @@ impl fmt::Display for DecodeError {
                 id: id @ (2 | 3 | 10 | 11),
             } => write!(
                 f,
-                "payload encoding {id:#06x} is a parameter list, for mutable types; final and appendable ones are spoken"
+                "payload encoding {id:#06x} is a parameter list, for mutable types; only final and appendable types are supported"
             ),
             Self::UnsupportedEncoding { id } => write!(
                 f,

@@ -199,7 +199,7 @@ fn a_payload_is_one_exact_allocation_and_the_same_in_given_memory() {
         for short in [0, 3, 4, payload.len() - 1] {
             assert_eq!(
                 to_payload_slice(&mixed(), representation, &mut memory[..short]),
-                Err(TooSmall { needed: written })
+                Err(BufferTooSmall { needed: written })
             );
         }
     }
@@ -221,7 +221,7 @@ fn every_truncation_is_an_error_and_trailing_bytes_are_none() {
 }
 
 #[test]
-fn lengths_beyond_the_payload_are_refused_before_memory_is_asked_for() {
+fn lengths_beyond_the_payload_are_rejected_before_allocation() {
     let hostile = [0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4];
     let decoder = || Decoder::from_payload(&hostile).unwrap();
     let ends = |needed| DecodeError::UnexpectedEnd { offset: 4, needed };
@@ -372,7 +372,7 @@ fn nesting_ends_at_the_limit() {
 }
 
 #[test]
-fn noise_never_panics_nor_allocates_beyond_measure() {
+fn random_bytes_never_panic_nor_allocate_much() {
     let mut random = fastrand::Rng::with_seed(7);
     for round in 0..20_000 {
         let mut payload = vec![0u8; random.usize(0..96)];

@@ -1,4 +1,4 @@
-//! Dynamic messages as CDR: the same bytes as the typed ones.
+//! Dynamic messages in CDR: the same bytes as typed messages.
 
 use super::message::DynamicMessage;
 use super::types::{DynamicField, DynamicType, Element, Shape};
@@ -17,15 +17,16 @@ impl DynamicMessage {
         Self::decode(ty, &mut Decoder::from_payload(payload)?)
     }
 
-    /// Reads one value where the decoder stands.
+    /// Decodes one value at the decoder's position.
     pub fn decode(ty: &DynamicType, input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let scope = ty.enter(input)?;
         let may_lack = ty.extensibility() == Extensibility::Appendable;
         let mut values = Vec::with_capacity(ty.fields().len());
         for field in ty.fields() {
-            values.push(match may_lack && !input.has_more(field.default_bytes())? {
-                true => field.default_value(),
-                false => decode_field(field, input)?,
+            values.push(if may_lack && !input.has_more(field.default_bytes())? {
+                field.default_value()
+            } else {
+                decode_field(field, input)?
             });
         }
         if ty.fields().is_empty() && !may_lack {
@@ -35,9 +36,9 @@ impl DynamicMessage {
         Ok(Self::from_parts(ty.clone(), values))
     }
 
-    /// A typed message as a dynamic one, by way of its bytes.
+    /// Converts a typed message to a dynamic one, through its CDR bytes.
     ///
-    /// `ty` is `DynamicType::new(M::type_description())`, made once and kept.
+    /// `ty` is `DynamicType::new(M::type_description())`, created once and kept.
     /// Fails when the message exceeds a bound of its type.
     pub fn from_message<M: Message>(ty: &DynamicType, message: &M) -> Result<Self, DecodeError> {
         let mut bytes = Vec::new();
@@ -50,8 +51,8 @@ impl DynamicMessage {
         Self::decode(ty, &mut Decoder::new(&bytes, header))
     }
 
-    /// As a typed message, by way of its bytes. `M` must be the same type: those
-    /// of another are refused only where they do not fit.
+    /// Converts to a typed message, through its CDR bytes. `M` must be the same
+    /// type; another one is rejected only if the bytes do not fit.
     pub fn to_message<M: Message>(&self) -> Result<M, DecodeError> {
         from_payload(&self.to_payload(Representation::Xcdr1))
     }
@@ -154,9 +155,10 @@ pub(super) fn decode_field(
         Element::String { .. } | Element::WString { .. } | Element::Message(_)
     );
     // XCDR2 puts a size before collections, except those of primitives.
-    let scope = match is_primitive {
-        true => None,
-        false => Some(input.begin_collection()?),
+    let scope = if is_primitive {
+        None
+    } else {
+        Some(input.begin_collection()?)
     };
     let count = match field.shape {
         Shape::Array(count) => count,

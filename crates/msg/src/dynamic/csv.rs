@@ -1,8 +1,8 @@
 //! One line of comma-separated values, as `ros2 topic echo --csv` prints.
 //!
-//! All values in the order of their fields, lists and nested messages spread
-//! out, strings as they are: a comma inside a string is not marked, as there.
-//! Every value has its column, also an empty string at the start of the line.
+//! All values in the order of their fields, lists and nested messages flattened,
+//! strings verbatim: a comma inside a string is not escaped, as in ROS 2. Every
+//! value has its column, also an empty string at the start of the line.
 
 use super::message::DynamicMessage;
 use super::number::python_float;

@@ -1,7 +1,7 @@
-//! Default values, which type descriptions carry as text.
+//! Default values, which type descriptions have as text.
 //!
-//! Single values stand as they are (`42`, `True`, `Hello`), lists in brackets:
-//! `(1, 2)`, also `[1, 2]`, with quoted strings inside.
+//! Single values are verbatim (`42`, `True`, `Hello`), lists in brackets: `(1, 2)`,
+//! also `[1, 2]`, with quoted strings inside.
 
 use super::literal::{read_bool, read_f32, read_f64, read_integer};
 use super::types::{DynamicField, Element, Shape};
@@ -10,7 +10,7 @@ use crate::message::WString;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The value that `text` stands for; `None` when it does not fit the field.
+/// The value of `text`; `None` when it does not fit the field.
 pub(super) fn read_default(field: &DynamicField, text: &str) -> Option<Value> {
     let element = &field.element;
     let value = if field.shape == Shape::Single {
@@ -42,7 +42,7 @@ fn read_one(element: &Element, text: &str) -> Option<Value> {
     })
 }
 
-/// The items between the outer brackets, quotes and escapes taken off.
+/// The items between the outer brackets, unquoted and unescaped.
 fn split_list(text: &str) -> Option<Vec<String>> {
     let inner = text
         .strip_prefix('(')

@@ -1,5 +1,5 @@
-//! From a resolved type back to its description, so that a type's hash can be
-//! announced whatever it was made from.
+//! Converts a resolved type back to its description, so that a type's hash can be
+//! announced whatever the type was made from.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -11,8 +11,8 @@ use crate::describe::{Field, FieldType, IndividualTypeDescription, TypeDescripti
 use crate::hash::{TypeHash, rihs01};
 
 impl DynamicType {
-    /// The type's description; default values, which are no part of a type's
-    /// identity, are left out.
+    /// The type's description, without default values, which are not part of a
+    /// type's identity.
     pub fn description(&self) -> TypeDescription {
         let mut referenced = BTreeMap::new();
         for field in self.fields() {
@@ -25,8 +25,7 @@ impl DynamicType {
         }
     }
 
-    /// The RIHS01 hash that ROS 2 announces for the type. Computed anew at
-    /// each call.
+    /// The RIHS01 type hash that ROS 2 announces. Computed at each call.
     pub fn hash(&self) -> TypeHash {
         rihs01(&self.description())
     }

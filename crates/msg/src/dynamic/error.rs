@@ -1,15 +1,15 @@
-//! What can be wrong with a value that a user gives: the caller's mistake.
+//! Errors of a value that a user gives.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A value does not fit its place, or there is no such place.
+/// A value does not fit its field, or the field does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
     /// For example `points[3].x`; empty for the message itself.
     pub path: String,
-    /// What is wrong there.
+    /// The problem.
     pub problem: ValueProblem,
 }
 
@@ -48,7 +48,7 @@ pub enum ValueProblem {
         /// Elements present.
         len: usize,
     },
-    /// The path is malformed or leads into a number or string.
+    /// The path is malformed or continues after a number or string.
     BadPath {
         /// Why.
         reason: &'static str,
@@ -59,7 +59,7 @@ pub enum ValueProblem {
         line: usize,
         /// From 1.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
 }

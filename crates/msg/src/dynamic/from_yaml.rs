@@ -1,9 +1,9 @@
-//! Messages from YAML: what `ros2 topic pub` takes, JSON included.
+//! Messages from YAML: the input of `ros2 topic pub`, JSON included.
 //!
-//! The field decides the type, not YAML: `1` is a fine float, `5` a fine
-//! string. Fields that are left out, or null, keep their defaults. Numbers out
-//! of range, unknown fields and wrong lengths are errors that name the field,
-//! the value and what was expected; nothing is wrapped or rounded to fit.
+//! The field's type decides, not YAML's: `1` is a valid float, `5` a valid string.
+//! Missing or null fields keep their defaults. Numbers out of range, unknown fields
+//! and wrong lengths are errors that name the field, the value and what was
+//! expected; nothing is wrapped or rounded to fit.
 
 use super::error::{ValueError, ValueProblem};
 use super::literal::{read_bool, read_f32, read_f64, read_integer};
@@ -12,7 +12,7 @@ use super::path::{field_at, join, unknown_field};
 use super::types::{DynamicField, DynamicType, Element, Shape};
 use super::value::{Value, check_length, expected_text};
 use crate::message::WString;
-use crate::yaml::{Content, Node, YamlError};
+use crate::yaml::{YamlContent, YamlError, YamlNode};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -43,7 +43,7 @@ impl DynamicMessage {
         Ok((message, reader.stamps.unwrap_or_default()))
     }
 
-    /// Replaces the value at a path by what the YAML text says for its type.
+    /// Replaces the value at a path by YAML text, parsed as its type.
     pub fn set_yaml(&mut self, path: &str, text: &str) -> Result<(), ValueError> {
         let field = field_at(self.ty(), path)?;
         let mut reader = Reader { stamps: None };
@@ -61,7 +61,7 @@ impl DynamicMessage {
 }
 
 struct Reader {
-    /// Paths of times to be filled later; `None` when nobody will.
+    /// Paths of times to be filled later; `None` if that is not supported.
     stamps: Option<Vec<String>>,
 }
 
@@ -69,12 +69,12 @@ impl Reader {
     fn message(
         &mut self,
         message: &mut DynamicMessage,
-        node: &Node,
+        node: &YamlNode,
         path: &str,
     ) -> Result<(), ValueError> {
         let ty = message.ty().clone();
         let entries = match &node.content {
-            Content::Mapping(entries) => entries,
+            YamlContent::Mapping(entries) => entries,
             _ if node.is_null() || self.is_stamp(&ty, node, path) => return Ok(()),
             _ => {
                 return Err(wrong_type(
@@ -107,9 +107,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the node asks for a time to be filled in; notes its path.
-    fn is_stamp(&mut self, ty: &DynamicType, node: &Node, path: &str) -> bool {
-        let (Some(stamps), Content::Scalar { text, .. }) = (&mut self.stamps, &node.content) else {
+    /// Whether the node is a placeholder for a time; records its path.
+    fn is_stamp(&mut self, ty: &DynamicType, node: &YamlNode, path: &str) -> bool {
+        let (Some(stamps), YamlContent::Scalar { text, .. }) = (&mut self.stamps, &node.content)
+        else {
             return false;
         };
         match (ty.name(), text.as_str()) {
@@ -123,7 +124,7 @@ impl Reader {
     fn value(
         &mut self,
         field: &DynamicField,
-        node: &Node,
+        node: &YamlNode,
         path: &str,
     ) -> Result<Value, ValueError> {
         let element = &field.element;
@@ -131,7 +132,7 @@ impl Reader {
             return self.one(element, node, path);
         }
         let items = match &node.content {
-            Content::List(items) => items,
+            YamlContent::List(items) => items,
             _ if node.is_null() => return Ok(field.default_value()),
             _ => return Err(wrong_type(expected_text(element, field.shape), node, path)),
         };
@@ -144,14 +145,14 @@ impl Reader {
             .ok_or_else(|| wrong_type(expected_text(element, field.shape), node, path))
     }
 
-    fn one(&mut self, element: &Element, node: &Node, path: &str) -> Result<Value, ValueError> {
+    fn one(&mut self, element: &Element, node: &YamlNode, path: &str) -> Result<Value, ValueError> {
         if let Element::Message(ty) = element {
             let mut message = DynamicMessage::new(ty);
             self.message(&mut message, node, path)?;
             return Ok(Value::Message(message));
         }
         let value = match &node.content {
-            Content::Scalar { text, quoted } => read_scalar(element, text, *quoted),
+            YamlContent::Scalar { text, quoted } => read_scalar(element, text, *quoted),
             _ => None,
         };
         let value =
@@ -161,8 +162,8 @@ impl Reader {
     }
 }
 
-fn read(text: &str) -> Result<Node, ValueError> {
-    Node::read(text).map_err(|YamlError { place, message }| ValueError {
+fn read(text: &str) -> Result<YamlNode, ValueError> {
+    YamlNode::read(text).map_err(|YamlError { place, message }| ValueError {
         path: String::new(),
         problem: ValueProblem::Syntax {
             line: place.line as usize,
@@ -205,7 +206,7 @@ fn read_byte(text: &str, quoted: bool) -> Option<u8> {
     }
 }
 
-fn wrong_type(expected: String, node: &Node, path: &str) -> ValueError {
+fn wrong_type(expected: String, node: &YamlNode, path: &str) -> ValueError {
     ValueError {
         path: path.into(),
         problem: ValueProblem::WrongType {

@@ -1,9 +1,9 @@
-//! JSON, exact: what is printed reads back to the same message.
+//! Exact JSON: printed messages parse back to the same message.
 //!
 //! Integers are written in full (a `uint64` may exceed what JavaScript keeps),
-//! floats with the shortest digits of their width, `byte` as a number. JSON has
-//! no infinities and no NaN: they are the strings `"inf"`, `"-inf"`, `"nan"`,
-//! which `from_yaml` takes for floats. One line, no spaces.
+//! floats with the shortest digits of their width, `byte` as a number. JSON has no
+//! infinities and no NaN: they are the strings `"inf"`, `"-inf"`, `"nan"`, which
+//! `from_yaml` accepts for floats. One line, no spaces.
 
 use super::message::DynamicMessage;
 use super::value::{Value, with_numbers};
@@ -96,7 +96,7 @@ fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Unpaired surrogates stay what they are, as escapes.
+/// Unpaired surrogates are written as escapes.
 fn write_wide(out: &mut String, text: &WString) {
     out.push('"');
     for unit in char::decode_utf16(text.0.iter().copied()) {
@@ -117,7 +117,7 @@ fn write_char(out: &mut String, c: char) {
         '\n' => out.push_str("\\n"),
         '\r' => out.push_str("\\r"),
         '\t' => out.push_str("\\t"),
-        // Beyond JSON's own needs: YAML readers balk at the rest.
+        // More than JSON requires: YAML readers reject the rest.
         '\0'..='\u{1f}'
         | '\u{7f}'..='\u{9f}'
         | '\u{2028}'

@@ -1,4 +1,4 @@
-//! Keys of dynamic messages: the same bytes and hashes as the typed ones.
+//! Instance keys of dynamic messages: the same bytes and hashes as typed messages.
 
 use super::codec::{decode_field, encode_value};
 use super::message::DynamicMessage;
@@ -17,7 +17,7 @@ impl DynamicType {
 
     /// The reader of this type's keys; `None` for a type without.
     pub fn key_reader(&self) -> Option<Arc<dyn KeyReader>> {
-        let reader = || Arc::new(DynamicKey(self.clone())) as Arc<dyn KeyReader>;
+        let reader = || Arc::new(DynamicKeyReader(self.clone())) as Arc<dyn KeyReader>;
         self.is_keyed().then(reader)
     }
 
@@ -51,8 +51,8 @@ impl DynamicMessage {
         key.payload(representation)
     }
 
-    /// Reads a key that travels alone: a message with its key fields filled in
-    /// and defaults elsewhere.
+    /// Decodes a key payload: a message with its key fields set and defaults
+    /// elsewhere.
     pub fn from_key_payload(ty: &DynamicType, payload: &[u8]) -> Result<Self, DecodeError> {
         if !ty.is_keyed() {
             return Ok(Self::new(ty));
@@ -79,9 +79,10 @@ impl DynamicMessage {
         let is_member = ty.is_key_member();
         let mut values = Vec::with_capacity(ty.fields().len());
         for field in ty.fields() {
-            values.push(match is_member(field) {
-                true => decode_key_field(field, input)?,
-                false => field.default_value(),
+            values.push(if is_member(field) {
+                decode_key_field(field, input)?
+            } else {
+                field.default_value()
             });
         }
         if ty.fields().is_empty() {
@@ -125,9 +126,9 @@ fn decode_key_field(field: &DynamicField, input: &mut Decoder<'_>) -> Result<Val
     Ok(Value::Messages(values))
 }
 
-struct DynamicKey(DynamicType);
+struct DynamicKeyReader(DynamicType);
 
-impl KeyReader for DynamicKey {
+impl KeyReader for DynamicKeyReader {
     fn of_sample(&self, payload: &[u8]) -> Result<KeyHash, DecodeError> {
         Ok(DynamicMessage::from_payload(&self.0, payload)?.key_hash())
     }

@@ -82,11 +82,11 @@ impl DynamicMessage {
     ///
     /// [`Self::set`] and the readers keep them; decoding does, too.
     pub fn check_bounds(&self) -> Result<(), ValueError> {
-        match self.is_within_bounds() {
-            true => Ok(()),
-            // Only who is told of a mistake needs the path to it.
-            false => self.check_within(""),
+        if self.is_within_bounds() {
+            return Ok(());
         }
+        // Only an error needs the path.
+        self.check_within("")
     }
 
     /// Allocates nothing.

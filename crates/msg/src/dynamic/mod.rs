@@ -1,10 +1,10 @@
-//! Messages whose type is known at run time only.
+//! Dynamic messages: messages whose type is known at run time only.
 //!
-//! A [`DynamicType`] is made from a type description, whoever sent it, and a
-//! [`DynamicMessage`] is a value of it: read from and written to CDR, YAML, JSON
-//! and CSV, looked into and changed by path (`points[3].x`). Sequences of
-//! numbers stay vectors of numbers. A typed message becomes a dynamic one, and
-//! back, by way of its bytes.
+//! A [`DynamicType`] is made from a type description of any origin, and a
+//! [`DynamicMessage`] is a value of it: decoded from and encoded to CDR, YAML, JSON
+//! and CSV, read and changed by path (`points[3].x`). Sequences of numbers stay
+//! vectors of numbers. Typed messages convert to dynamic ones and back through
+//! their CDR bytes.
 
 mod codec;
 mod csv;

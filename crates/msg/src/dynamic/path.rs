@@ -1,7 +1,7 @@
 //! Paths into messages: `a.b[3].c`.
 //!
-//! Names are fields, numbers in brackets elements. Errors carry the part of
-//! the path that was walked, so that the user sees where it went wrong.
+//! Names are fields, numbers in brackets elements. Errors have the part of the path
+//! up to the problem.
 
 use super::error::{ValueError, ValueProblem};
 use super::message::DynamicMessage;
@@ -43,21 +43,21 @@ pub(super) fn get<'a>(
 ) -> Result<Cow<'a, Value>, ValueError> {
     let (steps, last) = split(path)?;
     let mut message = message;
-    for step in &steps {
-        let value = field_value(message, step)?;
-        message = match (value, step.index) {
+    for segment in &steps {
+        let value = field_value(message, segment)?;
+        message = match (value, segment.index) {
             (Value::Message(inner), None) => inner,
             (Value::Messages(inner), Some(index)) => inner
                 .get(index)
-                .ok_or_else(|| out_of_range(step, index, inner.len()))?,
-            _ => return Err(leads_nowhere(step)),
+                .ok_or_else(|| out_of_range(segment, index, inner.len()))?,
+            _ => return Err(no_such_path(segment)),
         };
     }
     let value = field_value(message, &last)?;
     let Some(index) = last.index else {
         return Ok(Cow::Borrowed(value));
     };
-    let len = value.len().ok_or_else(|| leads_nowhere(&last))?;
+    let len = value.len().ok_or_else(|| no_such_path(&last))?;
     value
         .element(index)
         .map(Cow::Owned)
@@ -71,30 +71,30 @@ pub(super) fn set(
 ) -> Result<(), ValueError> {
     let (steps, last) = split(path)?;
     let mut message = message;
-    for step in &steps {
-        let place = field_index(message.ty(), step)?;
-        message = match (message.value_mut(place), step.index) {
+    for segment in &steps {
+        let place = field_index(message.ty(), segment)?;
+        message = match (message.value_mut(place), segment.index) {
             (Some(Value::Message(inner)), None) => inner,
             (Some(Value::Messages(inner)), Some(index)) => {
                 let len = inner.len();
                 inner
                     .get_mut(index)
-                    .ok_or_else(|| out_of_range(step, index, len))?
+                    .ok_or_else(|| out_of_range(segment, index, len))?
             }
-            _ => return Err(leads_nowhere(step)),
+            _ => return Err(no_such_path(segment)),
         };
     }
     let ty = message.ty().clone();
     let place = field_index(&ty, &last)?;
     let (Some(field), Some(target)) = (ty.fields().get(place), message.value_mut(place)) else {
-        return Err(leads_nowhere(&last));
+        return Err(no_such_path(&last));
     };
     let Some(index) = last.index else {
         *target = value.fit(field, &last.walked)?;
         return Ok(());
     };
     if field.shape == Shape::Single {
-        return Err(leads_nowhere(&last));
+        return Err(no_such_path(&last));
     }
     let element = value.fit_element(field, &last.walked)?;
     let len = target.len().unwrap_or(0);
@@ -104,17 +104,20 @@ pub(super) fn set(
     Ok(())
 }
 
-/// What stands at a path; for one element of a list, as a single field.
+/// The field at a path; an element of a list is a single field.
 pub(super) fn field_at(ty: &DynamicType, path: &str) -> Result<DynamicField, ValueError> {
     let (steps, last) = split(path)?;
     let mut ty = ty.clone();
-    for step in &steps {
-        let place = field_index(&ty, step)?;
-        let field = ty.fields().get(place).ok_or_else(|| leads_nowhere(step))?;
-        let indexed = step.index.is_some();
+    for segment in &steps {
+        let place = field_index(&ty, segment)?;
+        let field = ty
+            .fields()
+            .get(place)
+            .ok_or_else(|| no_such_path(segment))?;
+        let indexed = segment.index.is_some();
         ty = match &field.element {
             Element::Message(inner) if indexed == (field.shape != Shape::Single) => inner.clone(),
-            _ => return Err(leads_nowhere(step)),
+            _ => return Err(no_such_path(segment)),
         };
     }
     let place = field_index(&ty, &last)?;
@@ -122,23 +125,23 @@ pub(super) fn field_at(ty: &DynamicType, path: &str) -> Result<DynamicField, Val
         .fields()
         .get(place)
         .cloned()
-        .ok_or_else(|| leads_nowhere(&last))?;
+        .ok_or_else(|| no_such_path(&last))?;
     if last.index.is_some() {
         field.shape = Shape::Single;
     }
     Ok(field)
 }
 
-struct Step<'a> {
+struct PathSegment<'a> {
     name: &'a str,
     index: Option<usize>,
-    /// The path up to this step, without and with it.
+    /// The path up to this segment, without and with it.
     outer: String,
     walked: String,
 }
 
-/// Splits a path into the steps to the last message, and the last step.
-fn split(path: &str) -> Result<(Vec<Step<'_>>, Step<'_>), ValueError> {
+/// Splits a path into the segments to the last message, and the last segment.
+fn split(path: &str) -> Result<(Vec<PathSegment<'_>>, PathSegment<'_>), ValueError> {
     let bad = |reason| ValueError {
         path: path.into(),
         problem: ValueProblem::BadPath { reason },
@@ -164,7 +167,7 @@ fn split(path: &str) -> Result<(Vec<Step<'_>>, Step<'_>), ValueError> {
             ));
         }
         let walked = join(&outer, part);
-        steps.push(Step {
+        steps.push(PathSegment {
             name,
             index,
             outer,
@@ -176,36 +179,39 @@ fn split(path: &str) -> Result<(Vec<Step<'_>>, Step<'_>), ValueError> {
     Ok((steps, last))
 }
 
-fn field_index(ty: &DynamicType, step: &Step<'_>) -> Result<usize, ValueError> {
-    match ty.field(step.name) {
+fn field_index(ty: &DynamicType, segment: &PathSegment<'_>) -> Result<usize, ValueError> {
+    match ty.field(segment.name) {
         Some((index, _)) => Ok(index),
-        None => Err(unknown_field(ty, &step.outer, step.name)),
+        None => Err(unknown_field(ty, &segment.outer, segment.name)),
     }
 }
 
-fn field_value<'a>(message: &'a DynamicMessage, step: &Step<'_>) -> Result<&'a Value, ValueError> {
-    let index = field_index(message.ty(), step)?;
+fn field_value<'a>(
+    message: &'a DynamicMessage,
+    segment: &PathSegment<'_>,
+) -> Result<&'a Value, ValueError> {
+    let index = field_index(message.ty(), segment)?;
     message
         .values()
         .get(index)
-        .ok_or_else(|| leads_nowhere(step))
+        .ok_or_else(|| no_such_path(segment))
 }
 
-fn out_of_range(step: &Step<'_>, index: usize, len: usize) -> ValueError {
+fn out_of_range(segment: &PathSegment<'_>, index: usize, len: usize) -> ValueError {
     ValueError {
-        path: step.walked.clone(),
+        path: segment.walked.clone(),
         problem: ValueProblem::OutOfRange { index, len },
     }
 }
 
-fn leads_nowhere(step: &Step<'_>) -> ValueError {
-    let reason = if step.index.is_some() {
+fn no_such_path(segment: &PathSegment<'_>) -> ValueError {
+    let reason = if segment.index.is_some() {
         "it is not a list, so it takes no index"
     } else {
         "it is not a message with fields; lists need an index, as in points[3].x"
     };
     ValueError {
-        path: step.walked.clone(),
+        path: segment.walked.clone(),
         problem: ValueProblem::BadPath { reason },
     }
 }

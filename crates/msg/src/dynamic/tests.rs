@@ -202,7 +202,7 @@ fn any_message_survives_cdr_of_both_versions_and_byte_orders() {
 }
 
 #[test]
-fn noise_is_an_error_or_a_message_that_round_trips() {
+fn random_bytes_are_an_error_or_a_message_that_round_trips() {
     let ty = ty("my_msgs/msg/Lists");
     let mut random = fastrand::Rng::with_seed(2);
     for round in 0..5_000 {
@@ -370,7 +370,7 @@ fn fields_print_alone_and_lines_as_csv() {
 }
 
 #[test]
-fn paths_say_where_they_fail() {
+fn path_errors_name_the_position() {
     let mut cloud = DynamicMessage::new(&ty("sensor_msgs/msg/PointCloud2"));
     cloud.set("data", vec![1u8]).unwrap();
     let said = |error: ValueError| error.to_string();
@@ -431,7 +431,7 @@ fn partial_yaml_keeps_defaults() {
 
 #[cfg(feature = "std")]
 #[test]
-fn yaml_mistakes_name_field_value_and_way_out() {
+fn yaml_errors_name_field_value_and_remedy() {
     let everything = ty("my_msgs/msg/Everything");
     let lists = ty("my_msgs/msg/Lists");
     for (ty, text, said) in [
@@ -543,7 +543,7 @@ fn yaml_mistakes_name_field_value_and_way_out() {
 
 #[cfg(feature = "std")]
 #[test]
-fn what_people_type_for_ros2_topic_pub_is_understood() {
+fn ros2_topic_pub_input_is_accepted() {
     let string = ty("std_msgs/msg/String");
     for (text, data) in [
         ("data: hello", "hello"),

@@ -1,8 +1,7 @@
 //! Types at run time, resolved once from a type description.
 //!
-//! Descriptions may come from the network: missing, recursive or oversized
-//! types are refused here, so that everything that uses a [`DynamicType`] can
-//! rely on it being finite and complete.
+//! Descriptions may come from the network: missing, recursive or oversized types
+//! are rejected here, so that a [`DynamicType`] is always finite and complete.
 
 use super::default::read_default;
 use super::value::Value;
@@ -23,7 +22,7 @@ use core::fmt;
 /// keeps a hostile description from filling the memory.
 pub const ELEMENTS_MAX: usize = 1 << 25;
 
-/// ROS 2 gives an empty type this member, so that C has something to hold.
+/// ROS 2 gives an empty type this member, because C has no empty structs.
 pub(super) const PLACEHOLDER: &str = "structure_needs_at_least_one_member";
 
 /// A message type; cloning shares it.
@@ -36,7 +35,7 @@ struct Struct {
     extensibility: Extensibility,
     dds_name: Option<String>,
     key_bytes_max: usize,
-    /// The least that a value takes on the wire, without padding.
+    /// Minimal size of a value on the wire, without padding.
     wire_bytes_min: usize,
     /// Numbers, strings and bools in a default value, without sequences.
     elements: usize,
@@ -47,17 +46,18 @@ struct Struct {
 pub struct DynamicField {
     /// Its name.
     pub name: String,
-    /// What it holds, or each of its elements.
+    /// The type of the field, or of each of its elements.
     pub element: Element,
     /// One, a fixed number, or a sequence of them.
     pub shape: Shape,
-    /// What a new message holds, when the type says so.
+    /// The value in a new message, if the type has one.
+    /// #8bb50
     pub default: Option<Value>,
     /// Whether it is part of the key.
     pub is_key: bool,
 }
 
-/// What a field holds, or each of its elements.
+/// The type of a field, or of each of its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
     /// `bool`
@@ -239,7 +239,7 @@ impl DynamicType {
         self.0.key_bytes_max
     }
 
-    /// Opens such a structure; [`Self::end`] closes it.
+    /// Opens a structure of this extensibility; [`Self::end`] closes it.
     pub(super) fn begin(&self, out: &mut Encoder<'_>) -> Option<EncoderScope> {
         (self.extensibility() == Extensibility::Appendable).then(|| out.begin_appendable())
     }
@@ -250,7 +250,8 @@ impl DynamicType {
         }
     }
 
-    /// Opens such a structure for reading; `end_struct` closes it.
+    /// Opens a structure of this extensibility for decoding; `end_struct` closes
+    /// it.
     pub(crate) fn enter<'a>(
         &self,
         input: &mut Decoder<'a>,
@@ -335,7 +336,7 @@ impl DynamicField {
         elements.saturating_mul(size_of::<Value>())
     }
 
-    /// What a new message holds here.
+    /// The value of the field in a new message.
     pub(crate) fn default_value(&self) -> Value {
         match &self.default {
             Some(value) => value.clone(),

@@ -1,9 +1,8 @@
-//! One field's value at run time.
+//! A field's value at run time.
 //!
-//! A sequence of numbers is a vector of just that number, so an image costs
-//! its bytes and no more. Which variant belongs to which field is decided by
-//! [`Value::zero`] and checked by [`Value::fit`]; inside a `DynamicMessage`
-//! they always agree.
+//! A sequence of numbers is a vector of that number type, so an image takes its
+//! bytes and no more. [`Value::zero`] decides which variant belongs to which field,
+//! and [`Value::fit`] checks it; inside a `DynamicMessage` they always agree.
 
 use super::error::{ValueError, ValueProblem};
 use super::message::DynamicMessage;
@@ -324,7 +323,7 @@ impl Value {
         })
     }
 
-    /// What it is, for error messages: numbers with their value.
+    /// A description for error messages: numbers with their value.
     fn kind_text(&self) -> String {
         match self {
             Self::F32(value) => format!("{value:?}"),

@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Write;
 
-/// What of a message is printed, and how.
+/// Selection and format of printed fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct YamlOptions {
     /// Lists on one line: `[1, 2, 3]`, `[{x: 1}, {x: 2}]`. Fields keep theirs,

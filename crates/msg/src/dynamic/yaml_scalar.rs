@@ -1,13 +1,12 @@
-//! How a string looks in YAML: plain, 'single' or "double" quoted.
+//! YAML string style: plain, 'single' or "double" quoted.
 //!
-//! The same choice, and the same escapes, as PyYAML's `dump` with
-//! `allow_unicode` and no line width, since that is what ROS 2's tools print
-//! with: scripts that compare their output keep working. Plain when nothing in
-//! the text could be taken for YAML's own marks and it would not read back as
-//! a number, bool, null or date; else single quotes; double ones for what
-//! single quotes cannot carry. One difference: the line breaks that YAML 1.1
-//! knows and 1.2 does not (U+0085, U+2028, U+2029) are always escaped, so that
-//! readers of both versions agree.
+//! The same choice, and the same escapes, as PyYAML's `dump` with `allow_unicode`
+//! and no line width, because ROS 2's tools print with it: scripts that compare
+//! their output keep working. Plain when nothing in the text looks like YAML markup
+//! and it would not parse as a number, bool, null or date; else single quotes;
+//! double quotes for what single quotes cannot represent. One difference: the line
+//! breaks that YAML 1.1 has and 1.2 does not (U+0085, U+2028, U+2029) are always
+//! escaped, so that parsers of both versions agree.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -164,7 +163,7 @@ fn write_double_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether YAML 1.1 takes the plain text for something else than a string.
+/// Whether YAML 1.1 parses the plain text as something other than a string.
 fn reads_as_other_type(text: &str) -> bool {
     let Some(first) = text.bytes().next() else {
         return true;

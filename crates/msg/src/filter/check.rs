@@ -1,12 +1,12 @@
-//! A parsed expression against a type: fields become places in a plan for
-//! reading, constants take the form in which they are compared.
+//! Semantic check of a content filter against a type: fields become slots in a read
+//! plan, constants are converted to the compared type.
 
 use super::FilterError;
-use super::judge::{Condition, Operand, Test};
-use super::lex::{Literal, Mistake, Relation, Step, in_expression};
-use super::parse::{Expression, Term, What};
+use super::evaluate::{Condition, Operand, Predicate};
+use super::field_reader::{PathStep, ReadPlan};
+use super::lex::{Literal, NamedStep, Relation, SyntaxError, in_expression};
+use super::parse::{Expression, Term, TermKind};
 use super::scalar::Scalar;
-use super::walk::{PathStep, Plan};
 use crate::cdr::UNBOUNDED;
 use crate::dynamic::{DynamicField, DynamicType, Element, Shape};
 use alloc::borrow::Cow;
@@ -15,15 +15,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What a filter is made of.
-pub(super) struct Checked {
+/// A checked filter.
+pub(super) struct CheckedFilter {
     pub condition: Condition,
-    pub plan: Plan,
+    pub plan: ReadPlan,
     /// Different fields; each has a slot.
     pub slots: usize,
 }
 
-/// What can be compared with what.
+/// Kinds of comparable values.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Bool,
@@ -40,18 +40,18 @@ pub(super) fn check(
     text: &str,
     expression: &Expression,
     parameters: &[Literal],
-) -> Result<Checked, FilterError> {
+) -> Result<CheckedFilter, FilterError> {
     let mut checker = Checker {
         ty,
         parameters,
         paths: Vec::new(),
     };
     let condition = checker.condition(expression).map_err(in_expression(text))?;
-    let mut plan = Plan::default();
+    let mut plan = ReadPlan::default();
     for (slot, path) in checker.paths.iter().enumerate() {
         plan.insert(path, slot);
     }
-    Ok(Checked {
+    Ok(CheckedFilter {
         condition,
         plan,
         slots: checker.paths.len(),
@@ -65,8 +65,8 @@ struct Checker<'a> {
     paths: Vec<Vec<PathStep>>,
 }
 
-/// One side of a comparison, before it is known what with.
-enum Side {
+/// One side of a comparison, before the other side's type is known.
+enum ComparisonSide {
     Field {
         slot: usize,
         kind: Kind,
@@ -77,7 +77,7 @@ enum Side {
 }
 
 impl Checker<'_> {
-    fn condition(&mut self, expression: &Expression) -> Result<Condition, Mistake> {
+    fn condition(&mut self, expression: &Expression) -> Result<Condition, SyntaxError> {
         Ok(match expression {
             Expression::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
             Expression::All(parts) => Condition::All(self.conditions(parts)?),
@@ -97,15 +97,16 @@ impl Checker<'_> {
                 let least = self.compare(field, Relation::GreaterOrEqual, low.at, low)?;
                 let most = self.compare(field, Relation::LessOrEqual, high.at, high)?;
                 let within = Condition::All([least, most].into());
-                match negated {
-                    true => Condition::Not(Box::new(within)),
-                    false => within,
+                if *negated {
+                    Condition::Not(Box::new(within))
+                } else {
+                    within
                 }
             }
         })
     }
 
-    fn conditions(&mut self, parts: &[Expression]) -> Result<Vec<Condition>, Mistake> {
+    fn conditions(&mut self, parts: &[Expression]) -> Result<Vec<Condition>, SyntaxError> {
         parts.iter().map(|part| self.condition(part)).collect()
     }
 
@@ -115,52 +116,53 @@ impl Checker<'_> {
         relation: Relation,
         at: usize,
         right: &Term,
-    ) -> Result<Condition, Mistake> {
-        let sides = (self.side(left)?, self.side(right)?);
+    ) -> Result<Condition, SyntaxError> {
+        let left_side = self.side(left)?;
+        let right_side = self.side(right)?;
         if relation == Relation::Like {
-            return like(left, sides, right);
+            return like(left, left_side, right, right_side);
         }
-        let (a, b) = match sides {
-            (Side::Constant(_), Side::Constant(_)) => {
+        let (a, b) = match (left_side, right_side) {
+            (ComparisonSide::Constant(_), ComparisonSide::Constant(_)) => {
                 let message = "two values are compared; one side must be a field";
-                return Err((at, message.into()));
+                return Err(SyntaxError::new(at, message));
             }
-            (Side::Constant(value), Side::Field { slot, kind, name }) => (
+            (ComparisonSide::Constant(value), ComparisonSide::Field { slot, kind, name }) => (
                 constant(&kind, &name, value, left.at)?,
                 Operand::Field(slot),
             ),
-            (Side::Field { slot, kind, name }, Side::Constant(value)) => (
+            (ComparisonSide::Field { slot, kind, name }, ComparisonSide::Constant(value)) => (
                 Operand::Field(slot),
                 constant(&kind, &name, value, right.at)?,
             ),
             (
-                Side::Field { slot, kind, name },
-                Side::Field {
+                ComparisonSide::Field { slot, kind, name },
+                ComparisonSide::Field {
                     slot: other,
                     kind: with,
                     name: what,
                 },
             ) => {
                 if (kind == Kind::Text) != (with == Kind::Text) {
-                    let words = (kind.words(), with.words());
+                    let words = (kind.describe(), with.describe());
                     let message = format!(
                         "field {name} is {}, field {what} is {}; they do not compare",
                         words.0, words.1
                     );
-                    return Err((at, message));
+                    return Err(SyntaxError::new(at, message));
                 }
                 (Operand::Field(slot), Operand::Field(other))
             }
         };
-        Ok(Condition::Test(Test::Order(a, relation, b)))
+        Ok(Condition::Predicate(Predicate::Order(a, relation, b)))
     }
 
-    fn side(&mut self, term: &Term) -> Result<Side, Mistake> {
+    fn side(&mut self, term: &Term) -> Result<ComparisonSide, SyntaxError> {
         match &term.what {
-            What::Literal(literal) => Ok(Side::Constant(literal.clone())),
-            What::Parameter(number) => match self.parameters.get(*number) {
-                Some(literal) => Ok(Side::Constant(literal.clone())),
-                None => Err((
+            TermKind::Literal(literal) => Ok(ComparisonSide::Constant(literal.clone())),
+            TermKind::Parameter(number) => match self.parameters.get(*number) {
+                Some(literal) => Ok(ComparisonSide::Constant(literal.clone())),
+                None => Err(SyntaxError::new(
                     term.at,
                     match self.parameters.len() {
                         0 => format!("parameter %{number} has no value; none are given"),
@@ -171,18 +173,18 @@ impl Checker<'_> {
                     },
                 )),
             },
-            What::Field(steps) => self.field(steps),
+            TermKind::Field(steps) => self.field(steps),
         }
     }
 
-    fn field(&mut self, steps: &[Step]) -> Result<Side, Mistake> {
+    fn field(&mut self, steps: &[NamedStep]) -> Result<ComparisonSide, SyntaxError> {
         let mut ty = self.ty;
         let mut path = Vec::with_capacity(steps.len());
         let mut name = String::new();
         let mut rest = steps.iter();
         while let Some(step) = rest.next() {
             let Some((place, field)) = find(ty, &step.name) else {
-                return Err((step.at, unknown(ty, &step.name)));
+                return Err(SyntaxError::new(step.at, unknown(ty, &step.name)));
             };
             if !name.is_empty() {
                 name.push('.');
@@ -203,33 +205,33 @@ impl Checker<'_> {
                         inner.name(),
                         inner.user_fields().first().map_or("…", |f| f.name.as_str())
                     );
-                    return Err((step.at, message));
+                    return Err(SyntaxError::new(step.at, message));
                 }
                 (Element::Message(inner), _) => ty = inner,
                 (element, []) => {
                     let slot = self.slot(path, step.at)?;
                     let kind = Kind::of(element);
-                    return Ok(Side::Field { slot, kind, name });
+                    return Ok(ComparisonSide::Field { slot, kind, name });
                 }
                 (element, [next, ..]) => {
                     let message = format!(
                         "field {name} is a {}; it has no fields",
                         element.type_text()
                     );
-                    return Err((next.at, message));
+                    return Err(SyntaxError::new(next.at, message));
                 }
             }
         }
-        Err((0, "expected a field".into()))
+        Err(SyntaxError::new(0, "expected a field"))
     }
 
-    fn slot(&mut self, path: Vec<PathStep>, at: usize) -> Result<usize, Mistake> {
+    fn slot(&mut self, path: Vec<PathStep>, at: usize) -> Result<usize, SyntaxError> {
         if let Some(slot) = self.paths.iter().position(|known| *known == path) {
             return Ok(slot);
         }
         if self.paths.len() >= super::FIELDS_MAX {
             let message = format!("more than {} different fields are named", super::FIELDS_MAX);
-            return Err((at, message));
+            return Err(SyntaxError::new(at, message));
         }
         self.paths.push(path);
         Ok(self.paths.len().saturating_sub(1))
@@ -259,7 +261,7 @@ fn unknown(ty: &DynamicType, name: &str) -> String {
     }
 }
 
-fn check_index(field: &DynamicField, name: &str, step: &Step) -> Result<(), Mistake> {
+fn check_index(field: &DynamicField, name: &str, step: &NamedStep) -> Result<(), SyntaxError> {
     let (at, kind) = (step.at, field.type_text());
     let elements_max = match field.shape {
         Shape::Single => 0,
@@ -268,51 +270,59 @@ fn check_index(field: &DynamicField, name: &str, step: &Step) -> Result<(), Mist
     };
     match (field.shape, step.index) {
         (Shape::Single, None) => Ok(()),
-        (Shape::Single, Some(_)) => {
-            Err((at, format!("field {name} is a {kind}; it has no elements")))
-        }
-        (_, None) => Err((
+        (Shape::Single, Some(_)) => Err(SyntaxError::new(
+            at,
+            format!("field {name} is a {kind}; it has no elements"),
+        )),
+        (_, None) => Err(SyntaxError::new(
             at,
             format!("field {name} is {kind}; name one element of it, such as {name}[0]"),
         )),
-        (_, Some(index)) if elements_max != UNBOUNDED && index >= elements_max => Err((
-            at,
-            format!("field {name} is {kind}; it has no element {index}"),
-        )),
+        (_, Some(index)) if elements_max != UNBOUNDED && index >= elements_max => {
+            Err(SyntaxError::new(
+                at,
+                format!("field {name} is {kind}; it has no element {index}"),
+            ))
+        }
         (_, Some(_)) => Ok(()),
     }
 }
 
 /// `LIKE` takes a field of text and a constant pattern.
-fn like(left: &Term, sides: (Side, Side), right: &Term) -> Result<Condition, Mistake> {
-    let slot = match sides.0 {
-        Side::Field {
+fn like(
+    left: &Term,
+    left_side: ComparisonSide,
+    right: &Term,
+    right_side: ComparisonSide,
+) -> Result<Condition, SyntaxError> {
+    let slot = match left_side {
+        ComparisonSide::Field {
             slot,
             kind: Kind::Text,
             ..
         } => slot,
-        Side::Field { kind, name, .. } => {
-            let message = format!("LIKE looks at strings; field {name} is {}", kind.words());
-            return Err((left.at, message));
+        ComparisonSide::Field { kind, name, .. } => {
+            let message = format!("LIKE looks at strings; field {name} is {}", kind.describe());
+            return Err(SyntaxError::new(left.at, message));
         }
-        Side::Constant(_) => {
-            return Err((left.at, "LIKE has a field on its left".into()));
+        ComparisonSide::Constant(_) => {
+            return Err(SyntaxError::new(left.at, "LIKE has a field on its left"));
         }
     };
-    match sides.1 {
-        Side::Constant(Literal::Text(pattern)) => {
+    match right_side {
+        ComparisonSide::Constant(Literal::Text(pattern)) => {
             let pattern = pattern.into_bytes();
-            Ok(Condition::Test(Test::Like(slot, pattern)))
+            Ok(Condition::Predicate(Predicate::Like(slot, pattern)))
         }
-        _ => Err((
+        _ => Err(SyntaxError::new(
             right.at,
-            "expected a pattern in quotes, such as 'left%', or a parameter with one".into(),
+            "expected a pattern in quotes, such as 'left%', or a parameter with one",
         )),
     }
 }
 
 /// A constant in the form in which it is compared with a field.
-fn constant(kind: &Kind, name: &str, value: Literal, at: usize) -> Result<Operand, Mistake> {
+fn constant(kind: &Kind, name: &str, value: Literal, at: usize) -> Result<Operand, SyntaxError> {
     let scalar = match (kind, value) {
         (Kind::Text, Literal::Text(text)) => Scalar::Text(Cow::Owned(text.into_bytes())),
         (Kind::Byte, Literal::Text(text)) if text.is_ascii() && text.len() == 1 => {
@@ -325,7 +335,7 @@ fn constant(kind: &Kind, name: &str, value: Literal, at: usize) -> Result<Operan
             Scalar::Integer(value)
         }
         (Kind::Byte | Kind::Integer | Kind::Float64, Literal::Float(value)) => Scalar::Float(value),
-        // 0.1 means the float32 that comes nearest: no other can equal it.
+        // 0.1 means the nearest float32: no other one can equal it.
         (Kind::Float32, Literal::Float(value)) => Scalar::Float(f64::from(value as f32)),
         (kind, value) => {
             let found = match value {
@@ -333,9 +343,9 @@ fn constant(kind: &Kind, name: &str, value: Literal, at: usize) -> Result<Operan
                 Literal::Text(_) => "a string",
                 Literal::Integer(_) | Literal::Float(_) => "a number",
             };
-            let words = kind.words();
+            let words = kind.describe();
             let message = format!("field {name} is {words}; it does not compare with {found}");
-            return Err((at, message));
+            return Err(SyntaxError::new(at, message));
         }
     };
     Ok(Operand::Constant(scalar))
@@ -359,7 +369,7 @@ impl Kind {
         }
     }
 
-    fn words(&self) -> &'static str {
+    fn describe(&self) -> &'static str {
         match self {
             Self::Bool => "a bool",
             Self::Byte | Self::Integer => "an integer",

@@ -1,4 +1,4 @@
-//! What can be wrong with a filter: the caller's mistake, shown where it is.
+//! Errors of a content filter: the caller's error, with its position.
 
 use crate::cdr::DecodeError;
 use alloc::string::String;
@@ -8,12 +8,12 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
     /// In the expression, or in which parameter.
-    pub place: FilterPlace,
+    pub place: FilterErrorLocation,
     /// From 1.
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// What was expected, what stands there, what to do.
+    /// The expected and the found token, and the remedy.
     pub message: String,
     /// The line of the text.
     pub text: String,
@@ -21,7 +21,7 @@ pub struct FilterError {
 
 /// Which text a [`FilterError`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilterPlace {
+pub enum FilterErrorLocation {
     /// The expression.
     Expression,
     /// The value of `%N`.
@@ -30,7 +30,7 @@ pub enum FilterPlace {
 
 impl FilterError {
     /// An error at byte `at` of `text`.
-    pub(super) fn at(place: FilterPlace, text: &str, at: usize, message: String) -> Self {
+    pub(super) fn at(place: FilterErrorLocation, text: &str, at: usize, message: String) -> Self {
         let before = text.get(..at).unwrap_or(text);
         let start = before
             .rfind('\n')
@@ -48,7 +48,7 @@ impl FilterError {
 
     /// An error in the expression.
     pub(super) fn in_expression(text: &str, at: usize, message: String) -> Self {
-        Self::at(FilterPlace::Expression, text, at, message)
+        Self::at(FilterErrorLocation::Expression, text, at, message)
     }
 }
 
@@ -59,8 +59,8 @@ const SHOWN_MAX: usize = 60;
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            FilterPlace::Expression => f.write_str("filter, ")?,
-            FilterPlace::Parameter(number) => write!(f, "filter parameter %{number}, ")?,
+            FilterErrorLocation::Expression => f.write_str("filter, ")?,
+            FilterErrorLocation::Parameter(number) => write!(f, "filter parameter %{number}, ")?,
         }
         let (line, column) = (self.line, self.column);
         writeln!(f, "line {line}, column {column}: {}", self.message)?;
@@ -76,20 +76,20 @@ impl core::error::Error for FilterError {}
 
 /// Why a filter has no answer for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JudgeError {
+pub enum FilterEvaluationError {
     /// The payload is not of the filter's type, as far as it was read.
     Payload(DecodeError),
     /// Its patterns take more than [`super::LIKE_STEPS_MAX`] on this message.
     TooCostly,
 }
 
-impl From<DecodeError> for JudgeError {
+impl From<DecodeError> for FilterEvaluationError {
     fn from(error: DecodeError) -> Self {
         Self::Payload(error)
     }
 }
 
-impl fmt::Display for JudgeError {
+impl fmt::Display for FilterEvaluationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Payload(error) => error.fmt(f),
@@ -100,4 +100,4 @@ impl fmt::Display for JudgeError {
     }
 }
 
-impl core::error::Error for JudgeError {}
+impl core::error::Error for FilterEvaluationError {}

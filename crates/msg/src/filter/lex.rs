@@ -1,4 +1,4 @@
-//! A filter's text as tokens, each with its place.
+//! Lexer of the content filter: tokens with their positions.
 
 use super::{FilterError, TEXT_BYTES_MAX};
 use alloc::format;
@@ -36,7 +36,7 @@ pub(super) enum Keyword {
 
 /// One name of a field's path, with its element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct NamedStep {
     pub name: String,
     pub index: Option<usize>,
     /// Where it begins.
@@ -48,7 +48,7 @@ pub(super) enum Token {
     Keyword(Keyword),
     Relation(Relation),
     Literal(Literal),
-    Field(Vec<Step>),
+    Field(Vec<NamedStep>),
     Parameter(usize),
     Open,
     Close,
@@ -57,7 +57,7 @@ pub(super) enum Token {
 
 /// A token and where it begins and ends, in bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct PositionedToken {
     pub token: Token,
     pub at: usize,
     pub end: usize,
@@ -69,8 +69,19 @@ pub(super) struct Lexer<'a> {
     at: usize,
 }
 
-/// A mistake and its place.
-pub(super) type Mistake = (usize, String);
+/// A syntax or type error at a byte of the text.
+#[derive(Debug)]
+pub(super) struct SyntaxError {
+    pub at: usize,
+    pub message: String,
+}
+
+impl SyntaxError {
+    pub fn new(at: usize, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { at, message }
+    }
+}
 
 impl<'a> Lexer<'a> {
     pub fn new(text: &'a str) -> Self {
@@ -100,18 +111,18 @@ impl<'a> Lexer<'a> {
         found
     }
 
-    pub fn next(&mut self) -> Result<Placed, Mistake> {
+    pub fn next(&mut self) -> Result<PositionedToken, SyntaxError> {
         self.take_while(|c| c.is_ascii_whitespace());
         let at = self.at;
         let token = self.token(at)?;
-        Ok(Placed {
+        Ok(PositionedToken {
             token,
             at,
             end: self.at,
         })
     }
 
-    fn token(&mut self, at: usize) -> Result<Token, Mistake> {
+    fn token(&mut self, at: usize) -> Result<Token, SyntaxError> {
         const SIGNS: [(&str, Token); 9] = [
             ("(", Token::Open),
             (")", Token::Close),
@@ -136,8 +147,11 @@ impl<'a> Lexer<'a> {
             '%' => self.parameter(at),
             '0'..='9' | '+' | '-' | '.' => self.number(at).map(Token::Literal),
             'a'..='z' | 'A'..='Z' | '_' => self.word(),
-            '"' => Err((at, "strings stand in single quotes: 'text'".into())),
-            other => Err((
+            '"' => Err(SyntaxError::new(
+                at,
+                "strings stand in single quotes: 'text'",
+            )),
+            other => Err(SyntaxError::new(
                 at,
                 format!("expected a field, a value or an operator, found {other:?}"),
             )),
@@ -145,7 +159,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A string; a left quote may open it (DDS 1.4 Annex B).
-    fn text(&mut self) -> Result<String, Mistake> {
+    fn text(&mut self) -> Result<String, SyntaxError> {
         let open = self.at;
         self.at = self.at.saturating_add(1);
         let mut text = String::new();
@@ -153,7 +167,7 @@ impl<'a> Lexer<'a> {
             text.push_str(self.take_while(|c| c != '\'' && c != '\n'));
             if !self.take("'") {
                 let message = "the string that begins here has no closing ' on its line";
-                return Err((open, message.into()));
+                return Err(SyntaxError::new(open, message));
             }
             if !self.take("'") {
                 break;
@@ -162,26 +176,26 @@ impl<'a> Lexer<'a> {
         }
         match text.len() {
             0..=TEXT_BYTES_MAX => Ok(text),
-            bytes => Err((
+            bytes => Err(SyntaxError::new(
                 open,
                 format!("the string has {bytes} bytes, at most {TEXT_BYTES_MAX} are taken"),
             )),
         }
     }
 
-    fn parameter(&mut self, at: usize) -> Result<Token, Mistake> {
+    fn parameter(&mut self, at: usize) -> Result<Token, SyntaxError> {
         self.at = self.at.saturating_add(1);
         let digits = self.take_while(|c| c.is_ascii_digit());
         match digits.parse() {
             Ok(number) if digits.len() <= 2 => Ok(Token::Parameter(number)),
-            _ => Err((
+            _ => Err(SyntaxError::new(
                 at,
                 format!("expected a parameter %0 to %99, found \"%{digits}\""),
             )),
         }
     }
 
-    fn number(&mut self, at: usize) -> Result<Literal, Mistake> {
+    fn number(&mut self, at: usize) -> Result<Literal, SyntaxError> {
         self.take_while(|c| matches!(c, '+' | '-'));
         self.take_while(|c| c.is_ascii_alphanumeric() || c == '.');
         let upto_sign = self.text.get(at..self.at).unwrap_or_default();
@@ -201,9 +215,12 @@ impl<'a> Lexer<'a> {
             Some(hex) => u64::from_str_radix(hex, 16).map(i128::from),
             None => digits.parse::<u64>().map(i128::from),
         };
-        let signed = integer.map(|value| match is_negative {
-            true => value.saturating_neg(),
-            false => value,
+        let signed = integer.map(|value| {
+            if is_negative {
+                value.saturating_neg()
+            } else {
+                value
+            }
         });
         if let Ok(value) = signed
             && is_number
@@ -219,28 +236,32 @@ impl<'a> Lexer<'a> {
         {
             return Ok(Literal::Float(value));
         }
-        let message = match is_number && is_whole && hex != Some("") {
-            true => format!("{text} is no number of 64 bits"),
-            false => format!("expected a number such as 5, -0.5, 1e-3 or 0xff, found \"{text}\""),
+        let message = if is_number && is_whole && hex != Some("") {
+            format!("{text} is no number of 64 bits")
+        } else {
+            format!("expected a number such as 5, -0.5, 1e-3 or 0xff, found \"{text}\"")
         };
-        Err((at, message))
+        Err(SyntaxError::new(at, message))
     }
 
     /// A keyword, or the path of a field.
-    fn word(&mut self) -> Result<Token, Mistake> {
+    fn word(&mut self) -> Result<Token, SyntaxError> {
         let mut steps = Vec::new();
         loop {
             let at = self.at;
             let name = self.take_while(is_name);
             if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-                return Err((at, "expected the name of a field behind the dot".into()));
+                return Err(SyntaxError::new(
+                    at,
+                    "expected the name of a field behind the dot",
+                ));
             }
             let index = self.index()?;
             let is_alone = steps.is_empty() && index.is_none() && self.peek() != Some('.');
             if is_alone && let Some(token) = keyword(name) {
                 return Ok(token);
             }
-            steps.push(Step {
+            steps.push(NamedStep {
                 name: name.into(),
                 index,
                 at,
@@ -251,7 +272,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn index(&mut self) -> Result<Option<usize>, Mistake> {
+    fn index(&mut self) -> Result<Option<usize>, SyntaxError> {
         if !self.take("[") {
             return Ok(None);
         }
@@ -259,7 +280,10 @@ impl<'a> Lexer<'a> {
         let digits = self.take_while(|c| c.is_ascii_digit());
         match digits.parse::<u32>() {
             Ok(index) if self.take("]") => Ok(Some(usize::try_from(index).unwrap_or(usize::MAX))),
-            _ => Err((at, "expected the number of an element and ]".into())),
+            _ => Err(SyntaxError::new(
+                at,
+                "expected the number of an element and ]",
+            )),
         }
     }
 }
@@ -285,7 +309,7 @@ fn keyword(name: &str) -> Option<Token> {
 }
 
 /// The text of a token, for messages.
-pub(super) fn quoted(text: &str, placed: &Placed) -> String {
+pub(super) fn quoted(text: &str, placed: &PositionedToken) -> String {
     match text.get(placed.at..placed.end) {
         None | Some("") => "the end".into(),
         Some(found) => format!("{found:?}"),
@@ -293,6 +317,6 @@ pub(super) fn quoted(text: &str, placed: &Placed) -> String {
 }
 
 /// An error in an expression.
-pub(super) fn in_expression(text: &str) -> impl Fn(Mistake) -> FilterError + '_ {
-    move |(at, message)| FilterError::in_expression(text, at, message)
+pub(super) fn in_expression(text: &str) -> impl Fn(SyntaxError) -> FilterError + '_ {
+    move |error| FilterError::in_expression(text, error.at, error.message)
 }

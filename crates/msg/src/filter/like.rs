@@ -1,4 +1,4 @@
-//! `LIKE`: `%` stands for any text, `_` for one character.
+//! `LIKE`: `%` matches any text, `_` one character.
 
 use core::cell::Cell;
 
@@ -7,7 +7,7 @@ use core::cell::Cell;
 /// Each step is taken from `steps_left`; at zero the answer means nothing.
 pub(super) fn is_like(text: &[u8], pattern: &[u8], steps_left: &Cell<usize>) -> bool {
     let (mut at, mut want) = (0_usize, 0_usize);
-    // Where to go on when what follows the last `%` does not fit.
+    // Where to continue if the part after the last `%` does not match.
     let mut again: Option<(usize, usize)> = None;
     while let Some(byte) = text.get(at) {
         let Some(left) = steps_left.get().checked_sub(1) else {

@@ -1,25 +1,25 @@
-//! Content filters: which messages of a topic a reader wants to see.
+//! Content filter: selects the messages of a topic that a reader receives.
 //!
-//! The expression language is the filter part of DDS 1.4 Annex B: comparisons
-//! `=` `<>` `<` `<=` `>` `>=`, `LIKE`, `[NOT] BETWEEN … AND …`, joined by `AND`,
-//! `OR`, `NOT` and parentheses, keywords in any case. A term is a field
+//! The expression language is the filter part of DDS 1.4 Annex B: comparisons `=`
+//! `<>` `<` `<=` `>` `>=`, `LIKE`, `[NOT] BETWEEN … AND …`, joined by `AND`, `OR`,
+//! `NOT` and parentheses, keywords in any case. A term is a field
 //! (`pose.position.x`, `ranges[3]`), a literal or a parameter `%0` … `%99`, whose
 //! value is a literal given beside the expression. `!=` and a doubled quote
-//! (`'it''s'`) are understood too; `MATCH` is not, it is no part of the standard.
+//! (`'it''s'`) are accepted too. `MATCH` is not, because it is not in the standard.
 //!
-//! A filter is checked once against its message type and then judges payloads
-//! as they are: of the message only the fields it names are read, and nothing
-//! behind the last of them. An element that a sequence does not have is
-//! unknown, as SQL's NULL: no comparison with it holds, and no `NOT` of one.
+//! A filter is checked once against its message type and then evaluated on
+//! serialized payloads. It reads only the fields it names, and nothing after the
+//! last of them. A missing element of a sequence is unknown, like SQL's NULL: no
+//! comparison with it is true, and no `NOT` of one.
 
 mod check;
 mod error;
-mod judge;
+mod evaluate;
+mod field_reader;
 mod lex;
 mod like;
 mod parse;
 mod scalar;
-mod walk;
 
 use crate::cdr::Decoder;
 use crate::dynamic::DynamicType;
@@ -27,33 +27,33 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
-use judge::{Condition, Look};
+use evaluate::{Condition, Evaluation};
+use field_reader::ReadPlan;
 use scalar::Scalar;
-use walk::Plan;
 
-pub use error::{FilterError, FilterPlace, JudgeError};
+pub use error::{FilterError, FilterErrorLocation, FilterEvaluationError};
 
 /// The name of this language on the wire (DDS 1.4 Annex B; RTPS 2.5 §9.6.3.1).
 pub const FILTER_CLASS: &str = "DDSSQL";
 /// The longest expression, bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 4096;
-/// Parentheses and `NOT`s inside one another: a parser that goes deeper as its
-/// input asks is a way to overflow its stack (CVE-2026-22591).
+/// Limit of nested parentheses and `NOT`s. A parser without a limit can overflow
+/// its stack (CVE-2026-22591).
 pub const NESTING_MAX: usize = 32;
 /// `%0` to `%99`.
 pub const PARAMETERS_MAX: usize = 100;
-/// The longest parameter and the longest string in an expression, bytes; what
-/// Fast DDS keeps of one.
+/// Limit of a parameter and of a string in an expression, bytes; the limit of Fast
+/// DDS.
 pub const TEXT_BYTES_MAX: usize = 255;
 /// Different fields that one expression may name.
 pub const FIELDS_MAX: usize = 64;
-/// What the `LIKE`s of one expression may cost per message, in characters looked
-/// at: some milliseconds. A peer's filter runs in its publisher's thread, where
-/// all peers' filters share this.
+/// Limit of the cost of all `LIKE`s in one expression per message, in compared
+/// characters: some milliseconds. A peer's filter runs in its publisher's thread,
+/// where all peers' filters share this budget.
 pub const LIKE_STEPS_MAX: usize = 1 << 21;
 
-/// A filter, checked against a message type. Cheap to judge by, any number of
-/// threads at a time; another value of a parameter is another filter.
+/// A content filter, checked against a message type. Thread-safe and cheap to
+/// evaluate. Another parameter value needs another filter.
 ///
 /// ```
 /// use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
@@ -77,7 +77,7 @@ pub struct Filter {
     expression: String,
     parameters: Vec<String>,
     condition: Condition,
-    plan: Plan,
+    plan: ReadPlan,
     slots: usize,
     ty: DynamicType,
 }
@@ -136,14 +136,14 @@ impl Filter {
     /// fields, unless one is a `wstring`.
     ///
     /// # Errors
-    /// There is no answer: see [`JudgeError`]. A message that cannot be judged
+    /// There is no answer: see [`FilterEvaluationError`]. A message that cannot be judged
     /// should be treated as one that passes.
-    pub fn passes(&self, payload: &[u8]) -> Result<bool, JudgeError> {
+    pub fn passes(&self, payload: &[u8]) -> Result<bool, FilterEvaluationError> {
         self.passes_within(payload, &mut { LIKE_STEPS_MAX })
     }
 
-    /// As [`Filter::passes`], where several filters share what their `LIKE`s may
-    /// cost: what this one costs is taken from `steps_left`, see
+    /// As [`Filter::passes`], with a cost budget that several filters share: the
+    /// cost of this filter's `LIKE`s is taken from `steps_left`, see
     /// [`LIKE_STEPS_MAX`].
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Filter {
         &self,
         payload: &[u8],
         steps_left: &mut usize,
-    ) -> Result<bool, JudgeError> {
+    ) -> Result<bool, FilterEvaluationError> {
         let mut few = [const { Scalar::Absent }; 8];
         let mut many;
         let slots = match few.get_mut(..self.slots) {
@@ -163,21 +163,21 @@ impl Filter {
             }
         };
         let mut input = Decoder::from_payload(payload)?;
-        walk::read(&self.ty, &self.plan, &mut input, slots)?;
-        let look = Look {
+        field_reader::read(&self.ty, &self.plan, &mut input, slots)?;
+        let evaluation = Evaluation {
             slots,
             steps_left: Cell::new(*steps_left),
         };
-        let holds = self.condition.holds(&look).unwrap_or(false);
-        *steps_left = look.steps_left.get();
+        let passes = self.condition.evaluate(&evaluation).unwrap_or(false);
+        *steps_left = evaluation.steps_left.get();
         match *steps_left {
-            0 => Err(JudgeError::TooCostly),
-            _ => Ok(holds),
+            0 => Err(FilterEvaluationError::TooCostly),
+            _ => Ok(passes),
         }
     }
 }
 
-/// Equal when they judge alike because they are written alike.
+/// Equal when expression and parameters have the same text.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
         self.expression == other.expression

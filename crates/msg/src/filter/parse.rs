@@ -1,10 +1,14 @@
-//! Tokens to a tree. `OR` binds least, then `AND`, then `NOT`; chains of one
-//! operator are lists, so depth is what parentheses and `NOT`s make of it.
+//! Parser of the content filter: tokens to a tree. `OR` binds least, then `AND`,
+//! then `NOT`. Chains of one operator are lists, so only parentheses and `NOT`s add
+//! depth.
 
 use super::lex::{
-    Keyword, Lexer, Literal, Mistake, Placed, Relation, Step, Token, in_expression, quoted,
+    Keyword, Lexer, Literal, NamedStep, PositionedToken, Relation, SyntaxError, Token,
+    in_expression, quoted,
 };
-use super::{EXPRESSION_BYTES_MAX, FilterError, FilterPlace, PARAMETERS_MAX, TEXT_BYTES_MAX};
+use super::{
+    EXPRESSION_BYTES_MAX, FilterError, FilterErrorLocation, PARAMETERS_MAX, TEXT_BYTES_MAX,
+};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -15,12 +19,12 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub at: usize,
-    pub what: What,
+    pub what: TermKind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum What {
-    Field(Vec<Step>),
+pub(super) enum TermKind {
+    Field(Vec<NamedStep>),
     Literal(Literal),
     Parameter(usize),
 }
@@ -30,7 +34,7 @@ pub(super) enum Expression {
     Compare {
         left: Term,
         relation: Relation,
-        /// Where the relation stands.
+        /// Position of the relation.
         at: usize,
         right: Term,
     },
@@ -53,7 +57,7 @@ pub(super) fn parse(text: &str, nesting_max: usize) -> Result<Expression, Filter
             "the expression has {} bytes, at most {EXPRESSION_BYTES_MAX} are taken",
             text.len()
         );
-        return Err(mistake((0, message)));
+        return Err(mistake(SyntaxError::new(0, message)));
     }
     let mut lexer = Lexer::new(text);
     let next = lexer.next().map_err(&mistake)?;
@@ -66,9 +70,9 @@ pub(super) fn parse(text: &str, nesting_max: usize) -> Result<Expression, Filter
     let whole = parser.any(0).map_err(&mistake)?;
     match parser.next.token {
         Token::End => Ok(whole),
-        Token::Close => Err(mistake((
+        Token::Close => Err(mistake(SyntaxError::new(
             parser.next.at,
-            "this ) closes nothing; remove it or open a parenthesis before".into(),
+            "this ) closes nothing; remove it or open a parenthesis before",
         ))),
         _ => Err(mistake(parser.expected("AND, OR or the end"))),
     }
@@ -81,35 +85,39 @@ pub(super) fn parameters(texts: &[String]) -> Result<Vec<Literal>, FilterError> 
             "{} parameters are given, at most {PARAMETERS_MAX} can be named",
             texts.len()
         );
-        let place = FilterPlace::Parameter(PARAMETERS_MAX);
+        let place = FilterErrorLocation::Parameter(PARAMETERS_MAX);
         return Err(FilterError::at(place, "", 0, message));
     }
     let read = |(number, text): (usize, &String)| {
-        parameter(text).map_err(|(at, message)| {
-            FilterError::at(FilterPlace::Parameter(number), text, at, message)
+        parameter(text).map_err(|error| {
+            let location = FilterErrorLocation::Parameter(number);
+            FilterError::at(location, text, error.at, error.message)
         })
     };
     texts.iter().enumerate().map(read).collect()
 }
 
-fn parameter(text: &str) -> Result<Literal, Mistake> {
+fn parameter(text: &str) -> Result<Literal, SyntaxError> {
     // Room for the quotes, and for some blanks.
     if text.len() > TEXT_BYTES_MAX + 8 {
         let message = format!(
             "the value has {} bytes, at most {TEXT_BYTES_MAX} are taken",
             text.len()
         );
-        return Err((0, message));
+        return Err(SyntaxError::new(0, message));
     }
     let mut lexer = Lexer::new(text);
     let value = lexer.next()?;
     let rest = lexer.next()?;
     match (value.token, rest.token) {
         (Token::Literal(literal), Token::End) => Ok(literal),
-        (Token::Literal(_), _) => Err((rest.at, "expected nothing behind the value".into())),
-        _ => Err((
+        (Token::Literal(_), _) => Err(SyntaxError::new(
+            rest.at,
+            "expected nothing behind the value",
+        )),
+        _ => Err(SyntaxError::new(
             value.at,
-            "expected one number, TRUE, FALSE or a string in quotes: 'text'".into(),
+            "expected one number, TRUE, FALSE or a string in quotes: 'text'",
         )),
     }
 }
@@ -117,18 +125,18 @@ fn parameter(text: &str) -> Result<Literal, Mistake> {
 struct Parser<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
-    next: Placed,
+    next: PositionedToken,
     nesting_max: usize,
 }
 
 impl Parser<'_> {
     /// Takes the next token.
-    fn take(&mut self) -> Result<Placed, Mistake> {
+    fn take(&mut self) -> Result<PositionedToken, SyntaxError> {
         let next = self.lexer.next()?;
         Ok(core::mem::replace(&mut self.next, next))
     }
 
-    fn take_if(&mut self, token: &Token) -> Result<bool, Mistake> {
+    fn take_if(&mut self, token: &Token) -> Result<bool, SyntaxError> {
         let found = self.next.token == *token;
         if found {
             self.take()?;
@@ -136,16 +144,16 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    fn take_keyword(&mut self, keyword: Keyword) -> Result<bool, Mistake> {
+    fn take_keyword(&mut self, keyword: Keyword) -> Result<bool, SyntaxError> {
         self.take_if(&Token::Keyword(keyword))
     }
 
-    fn expected(&self, what: &str) -> Mistake {
+    fn expected(&self, what: &str) -> SyntaxError {
         let found = quoted(self.text, &self.next);
-        (self.next.at, format!("expected {what}, found {found}"))
+        SyntaxError::new(self.next.at, format!("expected {what}, found {found}"))
     }
 
-    fn any(&mut self, depth: usize) -> Result<Expression, Mistake> {
+    fn any(&mut self, depth: usize) -> Result<Expression, SyntaxError> {
         let first = self.all(depth)?;
         if self.next.token != Token::Keyword(Keyword::Or) {
             return Ok(first);
@@ -157,7 +165,7 @@ impl Parser<'_> {
         Ok(Expression::Any(parts))
     }
 
-    fn all(&mut self, depth: usize) -> Result<Expression, Mistake> {
+    fn all(&mut self, depth: usize) -> Result<Expression, SyntaxError> {
         let first = self.one(depth)?;
         if self.next.token != Token::Keyword(Keyword::And) {
             return Ok(first);
@@ -169,15 +177,16 @@ impl Parser<'_> {
         Ok(Expression::All(parts))
     }
 
-    fn one(&mut self, depth: usize) -> Result<Expression, Mistake> {
-        let deeper = || match depth < self.nesting_max {
-            true => Ok(depth.saturating_add(1)),
-            false => {
+    fn one(&mut self, depth: usize) -> Result<Expression, SyntaxError> {
+        let deeper = || {
+            if depth < self.nesting_max {
+                Ok(depth.saturating_add(1))
+            } else {
                 let message = format!(
                     "parentheses and NOTs are nested deeper than {}",
                     self.nesting_max
                 );
-                Err((self.next.at, message))
+                Err(SyntaxError::new(self.next.at, message))
             }
         };
         match self.next.token {
@@ -190,18 +199,19 @@ impl Parser<'_> {
                 let depth = deeper()?;
                 self.take()?;
                 let inner = self.any(depth)?;
-                match self.take_if(&Token::Close)? {
-                    true => Ok(inner),
-                    false => Err(self.expected("AND, OR or )")),
+                if self.take_if(&Token::Close)? {
+                    Ok(inner)
+                } else {
+                    Err(self.expected("AND, OR or )"))
                 }
             }
             _ => self.predicate(),
         }
     }
 
-    fn predicate(&mut self) -> Result<Expression, Mistake> {
+    fn predicate(&mut self) -> Result<Expression, SyntaxError> {
         let left = self.term("a field, a value, NOT or (")?;
-        let is_field = matches!(left.what, What::Field(_));
+        let is_field = matches!(left.what, TermKind::Field(_));
         let at = self.next.at;
         match self.next.token {
             Token::Relation(relation) => {
@@ -227,7 +237,7 @@ impl Parser<'_> {
         }
     }
 
-    fn between(&mut self, field: Term, negated: bool) -> Result<Expression, Mistake> {
+    fn between(&mut self, field: Term, negated: bool) -> Result<Expression, SyntaxError> {
         self.take()?;
         let low = self.term("the lower bound")?;
         if !self.take_keyword(Keyword::And)? {
@@ -235,9 +245,9 @@ impl Parser<'_> {
         }
         let high = self.term("the upper bound")?;
         for bound in [&low, &high] {
-            if matches!(bound.what, What::Field(_)) {
+            if matches!(bound.what, TermKind::Field(_)) {
                 let message = "a bound of BETWEEN is a value or a parameter, not a field";
-                return Err((bound.at, message.into()));
+                return Err(SyntaxError::new(bound.at, message));
             }
         }
         Ok(Expression::Between {
@@ -248,12 +258,12 @@ impl Parser<'_> {
         })
     }
 
-    fn term(&mut self, expected: &str) -> Result<Term, Mistake> {
+    fn term(&mut self, expected: &str) -> Result<Term, SyntaxError> {
         let at = self.next.at;
         let what = match &self.next.token {
-            Token::Field(steps) => What::Field(steps.clone()),
-            Token::Literal(literal) => What::Literal(literal.clone()),
-            Token::Parameter(number) => What::Parameter(*number),
+            Token::Field(steps) => TermKind::Field(steps.clone()),
+            Token::Literal(literal) => TermKind::Literal(literal.clone()),
+            Token::Parameter(number) => TermKind::Parameter(*number),
             _ => return Err(self.expected(expected)),
         };
         self.take()?;

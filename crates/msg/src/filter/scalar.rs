@@ -1,4 +1,4 @@
-//! Single values and how they compare.
+//! Scalar values and their order.
 
 use alloc::borrow::Cow;
 use core::cmp::Ordering;
@@ -15,8 +15,7 @@ pub(super) enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// How `self` stands to `other`; `None` where that has no answer: one is
-    /// absent or not a number.
+    /// Order of `self` and `other`; `None` if one is absent or not a number.
     pub fn order(&self, other: &Scalar<'_>) -> Option<Ordering> {
         match (self, other) {
             (Self::Text(a), Scalar::Text(b)) => Some(a.cmp(b)),
@@ -45,7 +44,7 @@ fn order(integer: i128, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         return None;
     }
-    // Saturates far outside of what 64 bits hold, and cuts the fraction off.
+    // Saturates far outside of 64 bits, and truncates the fraction.
     let whole = float as i128;
     let by_fraction = || 0.0_f64.partial_cmp(&(float - whole as f64));
     match integer.cmp(&whole) {

@@ -1,4 +1,4 @@
-//! Tables of expressions, and random ones against an oracle.
+//! Tables of expressions, and random expressions against an oracle.
 
 use super::*;
 use crate::cdr::{Encapsulation, Encoder, Endian, HEADER_BYTES, Representation};
@@ -96,7 +96,7 @@ fn passes(message: &DynamicMessage, expression: &str, parameters: &[&str]) -> bo
 }
 
 #[test]
-fn what_holds_and_what_does_not() {
+fn expressions_that_pass_and_that_do_not() {
     let zoo = zoo();
     for holds in [
         "tame = TRUE",
@@ -342,21 +342,21 @@ const MISTAKES: &[Mistaken] = &[
 ];
 
 #[test]
-fn a_mistake_is_told_with_its_place() {
+fn a_filter_error_has_its_position() {
     let zoo = ty("Zoo");
     for (expression, parameters, place, expected) in MISTAKES.iter().copied() {
         let parameters: Vec<String> = parameters.iter().map(ToString::to_string).collect();
         let error = Filter::new(&zoo, expression, &parameters).unwrap_err();
         assert!(error.message.contains(expected), "{expression}: {error}");
         assert_eq!((error.line, error.column), (1, place), "{error}");
-        assert_eq!(error.place, FilterPlace::Expression);
+        assert_eq!(error.place, FilterErrorLocation::Expression);
     }
     let nothing = Filter::new(&ty("Nothing"), "a = 1", &[]).unwrap_err();
     assert!(nothing.message.contains("no fields at all"), "{nothing}");
 }
 
 #[test]
-fn a_mistake_is_shown_under_a_caret() {
+fn a_filter_error_is_shown_with_a_caret() {
     let error = Filter::new(&ty("Zoo"), "last = 9 AND\n  kind = 'ü' AND\ti8 ! 1", &[]);
     assert_eq!(
         error.unwrap_err().to_string(),
@@ -377,7 +377,7 @@ fn a_mistake_is_shown_under_a_caret() {
 }
 
 #[test]
-fn what_is_too_much_is_refused() {
+fn filters_beyond_the_limits_are_rejected() {
     let zoo = ty("Zoo");
     let refused = |expression: &str, parameters: &[String]| {
         let error = Filter::new(&zoo, expression, parameters).unwrap_err();
@@ -424,7 +424,7 @@ fn a_payload_that_ends_early_is_an_error_only_where_it_is_read() {
     }
 }
 
-/// What an expression means, without plans, slots and orders of evaluation.
+/// Evaluates an expression directly, without plans, slots and short circuits.
 fn oracle(message: &DynamicMessage, tree: &Tree) -> Option<bool> {
     match tree {
         Tree::Compare(path, sign, literal) => {
@@ -590,7 +590,7 @@ fn random_zoo(ty: &DynamicType, random: &mut fastrand::Rng) -> DynamicMessage {
 }
 
 #[test]
-fn filters_judge_bytes_as_the_oracle_judges_values() {
+fn filters_on_bytes_agree_with_the_oracle_on_values() {
     let mut random = fastrand::Rng::with_seed(1);
     let ty = ty("Zoo");
     let (mut held, mut judged) = (0, 0);
@@ -615,18 +615,21 @@ fn filters_judge_bytes_as_the_oracle_judges_values() {
 }
 
 #[test]
-fn patterns_made_to_be_slow_are_given_up() {
+fn slow_patterns_exhaust_the_cost_budget() {
     let mut zoo = zoo();
     zoo.set("kind", "a".repeat(1 << 16)).unwrap();
     let payload = zoo.to_payload(Representation::Xcdr1);
     let slow = format!("kind LIKE '%{}b%'", "a".repeat(200));
     let filter = Filter::new(zoo.ty(), &slow, &[]).unwrap();
-    assert_eq!(filter.passes(&payload), Err(JudgeError::TooCostly));
+    assert_eq!(
+        filter.passes(&payload),
+        Err(FilterEvaluationError::TooCostly)
+    );
     assert!(passes(&zoo, "kind LIKE '%a%a%a' AND kind LIKE '%'", &[]));
 }
 
 #[test]
-fn members_that_the_sender_does_not_know_have_their_defaults() {
+fn members_missing_at_the_sender_have_their_defaults() {
     let described = |text: &'static str| {
         let mut library = InterfaceLibrary::new();
         library.insert_text("zoo", InterfaceKind::Message, "Grown", text, "test");

@@ -1,5 +1,5 @@
-//! The text of an action's type: names of its parts, and how its messages are put
-//! together and taken apart.
+//! Generated text of an action: names of its parts, and conversions of its
+//! messages.
 
 use alloc::format;
 use alloc::string::String;
@@ -55,7 +55,7 @@ fn action_parts(name: &str) -> String {
             (request.goal_id.uuid, &request.goal)
         }}
 
-        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> {name}_SendGoal_Response {{
+        fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> {name}_SendGoal_Response {{
             let mut response = {name}_SendGoal_Response {{ accepted, ..Default::default() }};
             response.stamp.sec = sec;
             response.stamp.nanosec = nanosec;

@@ -1,4 +1,4 @@
-//! `Encode`, `Decode` and `check_bounds`: one plain call per field.
+//! Generated `Encode`, `Decode` and `check_bounds`: one plain call per field.
 
 use super::Generator;
 use super::names::escaped;
@@ -17,7 +17,7 @@ pub(super) fn text(generator: &Generator<'_>, name: &str, spec: &StructSpec) -> 
         encode.push_str(&format!("            {};\n", encode_call(msg, field)));
     }
     if spec.fields.is_empty() {
-        // The octet that stands for an empty structure (rosidl_parser).
+        // The octet of an empty structure (rosidl_parser).
         encode.push_str("            out.u8(0);\n");
     }
     let decode = match spec.extensibility {
@@ -69,7 +69,7 @@ fn decode_final(msg: &str, spec: &StructSpec) -> String {
     format!("            let scope = input.begin_struct()?;\n{value}")
 }
 
-/// What the sender does not know keeps its default.
+/// Members that the sender's type lacks keep their default.
 fn decode_appendable(msg: &str, spec: &StructSpec) -> String {
     let mut text = "            let scope = input.begin_appendable()?;\n".to_string();
     if spec.fields.is_empty() {
@@ -89,7 +89,7 @@ fn decode_appendable(msg: &str, spec: &StructSpec) -> String {
     text
 }
 
-/// What stands around the members' calls of the encoder.
+/// The encoder calls around the members' calls.
 pub(super) fn begin_text(extensibility: Extensibility) -> (&'static str, &'static str) {
     match extensibility {
         Extensibility::Final => ("", ""),
@@ -237,9 +237,9 @@ fn push_checks(out: &mut String, generator: &Generator<'_>, field: &FieldSpec) {
     });
 }
 
-/// What an element of a field is checked for.
+/// Bound checks of an element.
 enum Check {
-    /// A string's length: how to ask for it, and the bound.
+    /// A string's length: how to get it, and the bound.
     Length(&'static str, u32),
     /// Bounds inside a message.
     Nested,

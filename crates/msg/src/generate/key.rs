@@ -1,4 +1,4 @@
-//! The key of a type: `encode_key`, `decode_key` and what is known of them.
+//! Generated key of a type: `encode_key`, `decode_key` and its constants.
 
 use super::Generator;
 use super::codec::{begin_text, decode_call, encode_call};
@@ -26,10 +26,10 @@ pub(super) fn constants_text(spec: &StructSpec, description: &TypeDescription) -
     )
 }
 
-/// The methods of `Message`; empty where nothing is marked, at any depth.
+/// The key methods of `Message`; empty where nothing is marked, at any depth.
 ///
-/// A type without key whose members have one gets them too: inside another
-/// type's key it stands for its members' keys.
+/// A type without key whose members have one gets them too: inside another type's
+/// key it contributes its members' keys.
 pub(super) fn methods_text(generator: &Generator<'_>, spec: &StructSpec) -> String {
     if !holds_keys(generator, spec) {
         return String::new();
@@ -40,17 +40,19 @@ pub(super) fn methods_text(generator: &Generator<'_>, spec: &StructSpec) -> Stri
         let by_key = nested_holds_keys(generator, &field.ty.base);
         encode.push_str(&format!(
             "            {};\n",
-            match by_key {
-                true => encode_key_call(msg, field),
-                false => encode_call(msg, field),
+            if by_key {
+                encode_key_call(msg, field)
+            } else {
+                encode_call(msg, field)
             }
         ));
         decode.push_str(&format!(
             "            value.{} = {}?;\n",
             escaped(&field.name),
-            match by_key {
-                true => decode_key_call(msg, field),
-                false => decode_call(msg, &field.ty),
+            if by_key {
+                decode_key_call(msg, field)
+            } else {
+                decode_call(msg, &field.ty)
             }
         ));
     }
@@ -73,7 +75,7 @@ pub(super) fn methods_text(generator: &Generator<'_>, spec: &StructSpec) -> Stri
     )
 }
 
-/// The members that make up the key: those marked, or all where none is.
+/// The key members: those marked, or all where none is.
 fn members(spec: &StructSpec) -> Vec<&FieldSpec> {
     let all = !has_key(spec);
     let fields = spec.fields.iter();

@@ -1,10 +1,11 @@
-//! Interface definitions to Rust source text. Text to text: no files here.
+//! Code generator: interface definitions to Rust source text. Text to text: no
+//! files here.
 //!
-//! A package becomes one module with the inner modules `msg`, `srv` and
-//! `action`, as far as it has such definitions. Types keep their ROS names,
-//! derived ones too (`AddTwoInts_Request`). Modules find each other by relative
-//! paths, so the text works wherever it is included. What is written is meant
-//! to be read: plain structs, direct calls to the CDR encoder and decoder.
+//! A package becomes one module with the inner modules `msg`, `srv` and `action`,
+//! as far as it has such definitions. Types keep their ROS names, derived ones too
+//! (`AddTwoInts_Request`). Modules refer to each other by relative paths, so the
+//! text works wherever it is included. The generated code is readable: plain
+//! structs, direct calls to the CDR encoder and decoder.
 
 mod action;
 mod codec;
@@ -20,7 +21,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Where generated code finds what it does not contain.
+/// Paths that generated code refers to.
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
     /// Rust path of this crate: `::pteros_msg`, or `::pteros::msg`.
@@ -110,7 +111,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Rust path of a nested message, as seen from inside a kind's module.
-    fn nested_path(&self, base: &BaseType, here: &Here<'_>) -> String {
+    fn nested_path(&self, base: &BaseType, context: &ModuleContext<'_>) -> String {
         let BaseType::Nested { package, name } = base else {
             return String::new();
         };
@@ -119,10 +120,10 @@ impl<'a> Generator<'a> {
             None => (package.as_str(), "msg"),
         };
         let name = names::type_name(name);
-        if package == here.package && kind == here.kind {
+        if package == context.package && kind == context.kind {
             return name;
         }
-        let package_path = if package == here.package {
+        let package_path = if package == context.package {
             "super".to_string()
         } else {
             match self.options.external.get(package) {
@@ -165,16 +166,17 @@ impl<'a> Generator<'a> {
         let BaseType::Nested { package, name } = base else {
             return None;
         };
-        let full = match package.contains('/') {
-            true => alloc::format!("{package}/{name}"),
-            false => alloc::format!("{package}/msg/{name}"),
+        let full = if package.contains('/') {
+            alloc::format!("{package}/{name}")
+        } else {
+            alloc::format!("{package}/msg/{name}")
         };
         self.library.structure(&full).ok()
     }
 }
 
 /// The module that is being written.
-struct Here<'a> {
+struct ModuleContext<'a> {
     package: &'a str,
     kind: &'a str,
 }

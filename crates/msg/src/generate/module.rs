@@ -1,7 +1,8 @@
-//! Modules and trait implementations around the structs, and the catalogue.
+//! Generated modules and trait implementations around the structs, and the
+//! catalogue.
 
 use super::names::{escaped, type_name};
-use super::{Generator, Here, TextSource, action, codec, key, structure, view};
+use super::{Generator, ModuleContext, TextSource, action, codec, key, structure, view};
 use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::{TypeHash, rihs01};
 use crate::library::{LibraryError, split_full_name};
@@ -33,23 +34,28 @@ pub(super) fn package_text(
         out.push_str(&format!(
             "/// {what} of `{package}`.\n{ALLOWED}\npub mod {kind} {{\n"
         ));
-        let here = Here {
+        let context = ModuleContext {
             package,
             kind: kind.word(),
         };
         let mut views = String::new();
         for name in names {
-            push_definition(&mut out, generator, &here, &name)?;
+            push_definition(&mut out, generator, &context, &name)?;
             if kind == InterfaceKind::Message {
                 let full = format!("{package}/{kind}/{name}");
                 let spec = generator.library.structure(&full)?;
-                out.push_str(&view::impl_text(generator, &here, &type_name(&name), &spec));
-                views.push_str(&view::struct_text(generator, &here, &name, &spec));
+                out.push_str(&view::impl_text(
+                    generator,
+                    &context,
+                    &type_name(&name),
+                    &spec,
+                ));
+                views.push_str(&view::struct_text(generator, &context, &name, &spec));
             }
         }
         if !views.is_empty() {
             out.push_str(&format!(
-                "    /// Messages of `{package}` read where they lie.\n    pub mod view {{\n{}    }}\n",
+                "    /// Views of the messages of `{package}`.\n    pub mod view {{\n{}    }}\n",
                 views.trim_end().to_string() + "\n"
             ));
         }
@@ -72,18 +78,18 @@ fn definitions_of(generator: &Generator<'_>, package: &str, kind: InterfaceKind)
 fn push_definition(
     out: &mut String,
     generator: &Generator<'_>,
-    here: &Here<'_>,
+    context: &ModuleContext<'_>,
     name: &str,
 ) -> Result<(), LibraryError> {
-    let definition = format!("{}/{}/{name}", here.package, here.kind);
+    let definition = format!("{}/{}/{name}", context.package, context.kind);
     for full in generator.library.derived_names(&definition)? {
         let short = full.rsplit('/').next().unwrap_or_default();
         let description = generator.library.describe(&full)?;
         let hash = rihs01(&description);
-        match Role::of(&full, &definition) {
-            Role::Service => push_service(out, generator, &full, short, hash),
-            Role::Action => action::push_action(out, generator, &full, short, hash),
-            Role::Message => push_message(out, generator, here, &description)?,
+        match GeneratedTypeKind::of(&full, &definition) {
+            GeneratedTypeKind::Service => push_service(out, generator, &full, short, hash),
+            GeneratedTypeKind::Action => action::push_action(out, generator, &full, short, hash),
+            GeneratedTypeKind::Message => push_message(out, generator, context, &description)?,
         }
     }
     Ok(())
@@ -92,7 +98,7 @@ fn push_definition(
 fn push_message(
     out: &mut String,
     generator: &Generator<'_>,
-    here: &Here<'_>,
+    context: &ModuleContext<'_>,
     description: &TypeDescription,
 ) -> Result<(), LibraryError> {
     let full = description.type_description.type_name.as_str();
@@ -100,7 +106,7 @@ fn push_message(
     let spec = generator.library.structure(full)?;
     let msg = &generator.options.msg_path;
     let name = type_name(short);
-    out.push_str(&structure::text(generator, here, short, &spec));
+    out.push_str(&structure::text(generator, context, short, &spec));
     out.push_str(&codec::text(generator, &name, &spec));
     let mut constants = String::new();
     if spec.extensibility == Extensibility::Appendable {
@@ -136,7 +142,7 @@ fn push_message(
 ",
         hash_expression(generator, rihs01(description))
     ));
-    // The standard packages' own library is where everybody looks anyway.
+    // The standard packages' own library is always searched.
     if !generator.options.base_libraries.is_empty() {
         out.push_str(&format!(
             "
@@ -181,15 +187,15 @@ fn push_service(
     ));
 }
 
-/// What a type name stands for in Rust.
+/// Kinds of generated types.
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+enum GeneratedTypeKind {
     Message,
     Service,
     Action,
 }
 
-impl Role {
+impl GeneratedTypeKind {
     /// `full` is one of the names that the definition `definition` gives rise to.
     fn of(full: &str, definition: &str) -> Self {
         let is_definition = full == definition;
@@ -228,7 +234,7 @@ pub(super) fn type_table_text(
         }
         for full in generator.library.derived_names(definition)? {
             let name = type_name(full.rsplit('/').next().unwrap_or_default());
-            let role = Role::of(&full, definition).trait_name();
+            let role = GeneratedTypeKind::of(&full, definition).trait_name();
             let ty = format!("<{}::{kind}::{name} as {msg}::{role}>", escaped(package));
             out.push_str(&format!("    ({ty}::TYPE_NAME, {ty}::TYPE_HASH),\n"));
         }

@@ -1,8 +1,8 @@
-//! The struct itself: fields, constants, defaults.
+//! Generated struct: fields, constants, defaults.
 
 use super::names::{escaped, type_name};
 use super::view::Layout;
-use super::{Generator, Here};
+use super::{Generator, ModuleContext};
 use crate::schema::{BaseType, ConstantSpec, FieldSpec, Literal, Shape, StructSpec, TypeSpec};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -14,7 +14,7 @@ const DEFAULT_ARRAY_MAX: u32 = 32;
 /// Struct, constants and `Default`.
 pub(super) fn text(
     generator: &Generator<'_>,
-    here: &Here<'_>,
+    context: &ModuleContext<'_>,
     name: &str,
     spec: &StructSpec,
 ) -> String {
@@ -24,7 +24,7 @@ pub(super) fn text(
         &mut out,
         "    ",
         &spec.comments,
-        &format!("{}/{}/{name}", here.package, here.kind),
+        &format!("{}/{}/{name}", context.package, context.kind),
     );
     let mut traits = "Clone".to_string();
     if generator.holds_only(spec, |_| true) {
@@ -40,7 +40,7 @@ pub(super) fn text(
         traits.push_str(", Eq, Hash");
     }
     out.push_str(&format!("    #[derive({traits})]\n"));
-    if here.kind == "msg" && Layout::of(generator, spec).is_some() {
+    if context.kind == "msg" && Layout::of(generator, spec).is_some() {
         out.push_str("    #[repr(C)]\n");
     }
     let name = type_name(name);
@@ -61,7 +61,7 @@ pub(super) fn text(
             out.push_str(&format!(
                 "        pub {}: {},\n",
                 escaped(&field.name),
-                rust_type(generator, here, &field.ty)
+                rust_type(generator, context, &field.ty)
             ));
         }
         out.push_str("    }\n\n");
@@ -74,7 +74,7 @@ pub(super) fn text(
         out.push_str("    }\n\n");
     }
     if !derived_default {
-        push_default(&mut out, generator, here, &name, spec);
+        push_default(&mut out, generator, context, &name, spec);
     }
     out
 }
@@ -93,8 +93,12 @@ fn push_docs(out: &mut String, indent: &str, comments: &[String], fallback: &str
     }
 }
 
-pub(super) fn rust_type(generator: &Generator<'_>, here: &Here<'_>, ty: &TypeSpec) -> String {
-    let element = element_type(generator, here, &ty.base);
+pub(super) fn rust_type(
+    generator: &Generator<'_>,
+    context: &ModuleContext<'_>,
+    ty: &TypeSpec,
+) -> String {
+    let element = element_type(generator, context, &ty.base);
     match ty.shape {
         Shape::Single => element,
         Shape::Array(count) => format!("[{element}; {count}]"),
@@ -102,11 +106,15 @@ pub(super) fn rust_type(generator: &Generator<'_>, here: &Here<'_>, ty: &TypeSpe
     }
 }
 
-pub(super) fn element_type(generator: &Generator<'_>, here: &Here<'_>, base: &BaseType) -> String {
+pub(super) fn element_type(
+    generator: &Generator<'_>,
+    context: &ModuleContext<'_>,
+    base: &BaseType,
+) -> String {
     match base {
         BaseType::String(_) => "::std::string::String".to_string(),
         BaseType::WString(_) => format!("{}::WString", generator.options.msg_path),
-        BaseType::Nested { .. } => generator.nested_path(base, here),
+        BaseType::Nested { .. } => generator.nested_path(base, context),
         primitive => primitive_name(primitive).to_string(),
     }
 }
@@ -158,7 +166,7 @@ fn has_derived_default(field: &FieldSpec) -> bool {
 fn push_default(
     out: &mut String,
     generator: &Generator<'_>,
-    here: &Here<'_>,
+    context: &ModuleContext<'_>,
     name: &str,
     spec: &StructSpec,
 ) {
@@ -168,7 +176,7 @@ fn push_default(
     for field in &spec.fields {
         let value = match &field.default {
             Some(value) => default_expression(generator, &field.ty, value),
-            None => zero_expression(generator, here, &field.ty),
+            None => zero_expression(generator, context, &field.ty),
         };
         out.push_str(&format!(
             "                {}: {value},\n",
@@ -178,10 +186,14 @@ fn push_default(
     out.push_str("            }\n        }\n    }\n\n");
 }
 
-fn zero_expression(generator: &Generator<'_>, here: &Here<'_>, ty: &TypeSpec) -> String {
+fn zero_expression(
+    generator: &Generator<'_>,
+    context: &ModuleContext<'_>,
+    ty: &TypeSpec,
+) -> String {
     match ty.shape {
         Shape::Array(count) if ty.base.is_primitive() => {
-            let element = element_type(generator, here, &ty.base);
+            let element = element_type(generator, context, &ty.base);
             match ty.base {
                 BaseType::Bool => format!("[false; {count}]"),
                 BaseType::Float32 | BaseType::Float64 => format!("[0.0_{element}; {count}]"),
@@ -222,10 +234,13 @@ fn plain_literal(base: &BaseType, value: &Literal) -> String {
         Literal::Bool(value) => value.to_string(),
         Literal::Int(value) => value.to_string(),
         Literal::Float(value) if value.is_nan() => format!("{name}::NAN"),
-        Literal::Float(value) if value.is_infinite() => match *value > 0.0 {
-            true => format!("{name}::INFINITY"),
-            false => format!("{name}::NEG_INFINITY"),
-        },
+        Literal::Float(value) if value.is_infinite() => {
+            if *value > 0.0 {
+                format!("{name}::INFINITY")
+            } else {
+                format!("{name}::NEG_INFINITY")
+            }
+        }
         Literal::Float(value) if *base == BaseType::Float32 => format!("{:?}", *value as f32),
         Literal::Float(value) => format!("{value:?}"),
         // Text and lists are written by the callers.

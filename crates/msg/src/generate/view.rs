@@ -1,8 +1,9 @@
-//! The view of a message type: its struct in the module `view`, and `Viewable`.
+//! Generated view of a message type: its struct in the module `view`, and
+//! `Viewable`.
 
 use super::names::{escaped, type_name};
 use super::structure::{element_type, rust_type};
-use super::{Generator, Here};
+use super::{Generator, ModuleContext};
 use crate::describe::Extensibility;
 use crate::schema::{BaseType, FieldSpec, Shape, StructSpec};
 use alloc::format;
@@ -12,27 +13,27 @@ use alloc::vec::Vec;
 /// The implementation of `Viewable`, and `fixed_layout!` where it holds.
 pub(super) fn impl_text(
     generator: &Generator<'_>,
-    here: &Here<'_>,
+    context: &ModuleContext<'_>,
     name: &str,
     spec: &StructSpec,
 ) -> String {
     let msg = &generator.options.msg_path;
-    if is_whole(generator, spec) {
-        return whole_text(generator, here, name, spec);
+    if is_in_place(generator, spec) {
+        return in_place_text(generator, context, name, spec);
     }
-    let (mut read, mut lend) = (String::new(), String::new());
+    let (mut read, mut borrow) = (String::new(), String::new());
     for field in &spec.fields {
         let (name, place) = (
             escaped(&field.name),
             format!("self.{}", escaped(&field.name)),
         );
-        let form = Form::of(generator, field);
+        let form = FieldForm::of(generator, field);
         read.push_str(&format!(
             "                {name}: {},\n",
-            read_text(generator, here, form, field)
+            read_text(generator, context, form, field)
         ));
-        let lent = lend_text(msg, form, &place);
-        lend.push_str(&format!("                {name}: {lent},\n"));
+        let lent = borrow_text(msg, form, &place);
+        borrow.push_str(&format!("                {name}: {lent},\n"));
     }
     let read = format!(
         "            let scope = input.begin_struct()?;
@@ -40,11 +41,11 @@ pub(super) fn impl_text(
             input.end_struct(scope);
             Ok(value)"
     );
-    let lend = format!("            view::{name} {{\n{lend}            }}");
-    viewable_text(msg, name, &format!("view::{name}<'a>"), &read, &lend)
+    let borrow = format!("            view::{name} {{\n{borrow}            }}");
+    viewable_text(msg, name, &format!("view::{name}<'a>"), &read, &borrow)
 }
 
-fn viewable_text(msg: &str, name: &str, view: &str, read: &str, lend: &str) -> String {
+fn viewable_text(msg: &str, name: &str, view: &str, read: &str, borrow: &str) -> String {
     let read_head = format!(
         "fn view<'a>(
             input: &mut {msg}::cdr::Decoder<'a>,
@@ -60,7 +61,7 @@ fn viewable_text(msg: &str, name: &str, view: &str, read: &str, lend: &str) -> S
         }}
 
         {lend_head} {{
-{lend}
+{borrow}
         }}
     }}
 
@@ -72,16 +73,16 @@ fn viewable_text(msg: &str, name: &str, view: &str, read: &str, lend: &str) -> S
 /// for types that are viewed as a whole.
 pub(super) fn struct_text(
     generator: &Generator<'_>,
-    here: &Here<'_>,
+    context: &ModuleContext<'_>,
     name: &str,
     spec: &StructSpec,
 ) -> String {
-    if is_whole(generator, spec) {
+    if is_in_place(generator, spec) {
         return String::new();
     }
     let mut fields = String::new();
     for field in &spec.fields {
-        let ty = type_text(generator, here, Form::of(generator, field), field);
+        let ty = type_text(generator, context, FieldForm::of(generator, field), field);
         fields.push_str(&format!(
             "            /// `{}`\n            pub {}: {ty},\n",
             field.ty,
@@ -90,43 +91,48 @@ pub(super) fn struct_text(
     }
     let name = type_name(name);
     format!(
-        "        /// `{}/{}/{name}` where it lies.
+        "        /// View of `{}/{}/{name}`.
         #[derive(Clone, Debug)]
         pub struct {name}<'a> {{
 {fields}        }}
 
 ",
-        here.package, here.kind
+        context.package, context.kind
     )
 }
 
-/// Types without anything to lend by itself, and those that may grow.
-fn is_whole(generator: &Generator<'_>, spec: &StructSpec) -> bool {
+/// Types without parts to borrow separately, and those that may grow.
+fn is_in_place(generator: &Generator<'_>, spec: &StructSpec) -> bool {
     spec.extensibility == Extensibility::Appendable || generator.holds_only(spec, |_| true)
 }
 
-fn whole_text(generator: &Generator<'_>, here: &Here<'_>, name: &str, spec: &StructSpec) -> String {
+fn in_place_text(
+    generator: &Generator<'_>,
+    context: &ModuleContext<'_>,
+    name: &str,
+    spec: &StructSpec,
+) -> String {
     let msg = &generator.options.msg_path;
     let (layout, read) = match Layout::of(generator, spec) {
         Some(_) => (
-            layout_text(generator, here, name, spec),
+            layout_text(generator, context, name, spec),
             "input.fixed_view()".to_string(),
         ),
         None => (
             String::new(),
             format!(
-                "{msg}::Decode::decode(input).map(|value| {msg}::view::Whole::Copied(::std::boxed::Box::new(value)))"
+                "{msg}::Decode::decode(input).map(|value| {msg}::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))"
             ),
         ),
     };
-    let view = format!("{msg}::view::Whole<'a, Self>");
-    let lend = format!("            {msg}::view::Whole::Lent(self)");
-    layout + &viewable_text(msg, name, &view, &format!("            {read}"), &lend)
+    let view = format!("{msg}::view::MaybeBorrowed<'a, Self>");
+    let borrow = format!("            {msg}::view::MaybeBorrowed::Borrowed(self)");
+    layout + &viewable_text(msg, name, &view, &format!("            {read}"), &borrow)
 }
 
 /// How a field is seen.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum FieldForm {
     /// Read out: numbers, and messages of a few of them.
     Value,
     Text,
@@ -140,12 +146,12 @@ enum Form {
     Bools,
     WideTexts,
     Messages,
-    /// A vector of what each element is seen as.
+    /// A vector of text views.
     Texts,
     Views,
 }
 
-impl Form {
+impl FieldForm {
     fn of(generator: &Generator<'_>, field: &FieldSpec) -> Self {
         let base = &field.ty.base;
         let nested = generator.nested_structure(base);
@@ -153,10 +159,13 @@ impl Form {
         match (base, nested) {
             (BaseType::String(_), _) if is_single => Self::Text,
             (BaseType::WString(_), _) if is_single => Self::WideText,
-            (_, Some(spec)) if is_single => match is_plain(generator, &spec) {
-                true => Self::Value,
-                false => Self::View,
-            },
+            (_, Some(spec)) if is_single => {
+                if is_plain(generator, &spec) {
+                    Self::Value
+                } else {
+                    Self::View
+                }
+            }
             _ if is_single => Self::Value,
             (BaseType::String(_), _) => Self::Texts,
             (BaseType::WString(_), _) => Self::WideTexts,
@@ -175,31 +184,45 @@ fn is_plain(generator: &Generator<'_>, spec: &StructSpec) -> bool {
 }
 
 /// The type of a view's field, as seen from the module `view`.
-fn type_text(generator: &Generator<'_>, here: &Here<'_>, form: Form, field: &FieldSpec) -> String {
+fn type_text(
+    generator: &Generator<'_>,
+    context: &ModuleContext<'_>,
+    form: FieldForm,
+    field: &FieldSpec,
+) -> String {
     let msg = &generator.options.msg_path;
-    let mut element = element_type(generator, here, &field.ty.base);
+    let mut element = element_type(generator, context, &field.ty.base);
     let is_message = matches!(field.ty.base, BaseType::Nested { .. });
     if is_message && (element.starts_with("super::") || !element.contains("::")) {
         element = format!("super::{element}");
     }
     let view = || format!("<{element} as {msg}::Viewable>::View<'a>");
     match form {
-        Form::Value => element,
-        Form::Text => format!("{msg}::view::Str<'a>"),
-        Form::WideText => format!("{msg}::view::Cow<'a, {element}>"),
-        Form::View => view(),
-        Form::Numbers | Form::Fixed | Form::Bools | Form::WideTexts | Form::Messages => {
+        FieldForm::Value => element,
+        FieldForm::Text => format!("{msg}::view::Str<'a>"),
+        FieldForm::WideText => format!("{msg}::view::Cow<'a, {element}>"),
+        FieldForm::View => view(),
+        FieldForm::Numbers
+        | FieldForm::Fixed
+        | FieldForm::Bools
+        | FieldForm::WideTexts
+        | FieldForm::Messages => {
             format!("{msg}::view::Cow<'a, [{element}]>")
         }
-        Form::Texts => format!("::std::vec::Vec<{msg}::view::Str<'a>>"),
-        Form::Views => format!("::std::vec::Vec<{}>", view()),
+        FieldForm::Texts => format!("::std::vec::Vec<{msg}::view::Str<'a>>"),
+        FieldForm::Views => format!("::std::vec::Vec<{}>", view()),
     }
 }
 
 /// How it is read out of the bytes.
-fn read_text(generator: &Generator<'_>, here: &Here<'_>, form: Form, field: &FieldSpec) -> String {
+fn read_text(
+    generator: &Generator<'_>,
+    context: &ModuleContext<'_>,
+    form: FieldForm,
+    field: &FieldSpec,
+) -> String {
     let msg = &generator.options.msg_path;
-    let element = element_type(generator, here, &field.ty.base);
+    let element = element_type(generator, context, &field.ty.base);
     let view = format!("<{element} as {msg}::Viewable>::view");
     let usual = || format!("{}?", super::codec::decode_call(msg, &field.ty));
     let owned = |call: String| format!("{msg}::view::Cow::Owned({call})");
@@ -213,38 +236,45 @@ fn read_text(generator: &Generator<'_>, here: &Here<'_>, form: Form, field: &Fie
         Shape::Unbounded | Shape::Single => (bound_text(None), false),
     };
     let kind = if is_array { "array" } else { "sequence" };
-    let each = |read: &str, bytes_min: usize| match is_array {
-        true => format!("input.vec_with({count}, {read})?"),
-        false => format!("input.sequence_with({bytes_min}, {count}, {read})?"),
+    let each = |read: &str, bytes_min: usize| {
+        if is_array {
+            format!("input.vec_with({count}, {read})?")
+        } else {
+            format!("input.sequence_with({bytes_min}, {count}, {read})?")
+        }
     };
     match form {
-        Form::Value => usual(),
-        Form::Text => format!("input.str_view({text_bound})?"),
-        Form::WideText => owned(usual()),
-        Form::View => format!("{view}(input)?"),
-        Form::Numbers => format!("input.number_{kind}_view({count})?"),
-        Form::Fixed => format!("input.fixed_{kind}_view({count})?"),
-        Form::Bools if is_array => owned(format!("input.bool_vec({count})?")),
-        Form::WideTexts => owned(each(&format!("|input| input.wstring({text_bound})"), 4)),
-        Form::Messages => owned(each(&format!("{msg}::Decode::decode"), 1)),
-        Form::Bools => owned(usual()),
-        Form::Texts => each(&format!("|input| input.str_view({text_bound})"), 4),
-        Form::Views => each(&view, 1),
+        FieldForm::Value => usual(),
+        FieldForm::Text => format!("input.str_view({text_bound})?"),
+        FieldForm::WideText => owned(usual()),
+        FieldForm::View => format!("{view}(input)?"),
+        FieldForm::Numbers => format!("input.number_{kind}_view({count})?"),
+        FieldForm::Fixed => format!("input.fixed_{kind}_view({count})?"),
+        FieldForm::Bools if is_array => owned(format!("input.bool_vec({count})?")),
+        FieldForm::WideTexts => owned(each(&format!("|input| input.wstring({text_bound})"), 4)),
+        FieldForm::Messages => owned(each(&format!("{msg}::Decode::decode"), 1)),
+        FieldForm::Bools => owned(usual()),
+        FieldForm::Texts => each(&format!("|input| input.str_view({text_bound})"), 4),
+        FieldForm::Views => each(&view, 1),
     }
 }
 
-/// How a value of one's own is lent.
-fn lend_text(msg: &str, form: Form, place: &str) -> String {
+/// The view of a field of an owned value.
+fn borrow_text(msg: &str, form: FieldForm, place: &str) -> String {
     match form {
-        Form::Value => place.to_string(),
-        Form::Text => format!("{place}.as_str().into()"),
-        Form::WideText => format!("{msg}::view::Cow::Borrowed(&{place})"),
-        Form::View => format!("{msg}::Viewable::as_view(&{place})"),
-        Form::Numbers | Form::Fixed | Form::Bools | Form::WideTexts | Form::Messages => {
+        FieldForm::Value => place.to_string(),
+        FieldForm::Text => format!("{place}.as_str().into()"),
+        FieldForm::WideText => format!("{msg}::view::Cow::Borrowed(&{place})"),
+        FieldForm::View => format!("{msg}::Viewable::as_view(&{place})"),
+        FieldForm::Numbers
+        | FieldForm::Fixed
+        | FieldForm::Bools
+        | FieldForm::WideTexts
+        | FieldForm::Messages => {
             format!("{msg}::view::Cow::Borrowed(&{place}[..])")
         }
-        Form::Texts => format!("{place}.iter().map(|text| text.as_str().into()).collect()"),
-        Form::Views => format!("{place}.iter().map({msg}::Viewable::as_view).collect()"),
+        FieldForm::Texts => format!("{place}.iter().map(|text| text.as_str().into()).collect()"),
+        FieldForm::Views => format!("{place}.iter().map({msg}::Viewable::as_view).collect()"),
     }
 }
 
@@ -252,10 +282,10 @@ fn bound_text(bound: Option<u32>) -> String {
     bound.map_or("usize::MAX".to_string(), |bound| bound.to_string())
 }
 
-/// The types are told once more, for the compiler to compare.
+/// Repeats the types, so that the compiler compares them.
 fn layout_text(
     generator: &Generator<'_>,
-    here: &Here<'_>,
+    context: &ModuleContext<'_>,
     name: &str,
     spec: &StructSpec,
 ) -> String {
@@ -264,7 +294,7 @@ fn layout_text(
         .fields
         .iter()
         .map(|field| {
-            let ty = rust_type(generator, here, &field.ty);
+            let ty = rust_type(generator, context, &field.ty);
             format!("{}: {ty}", escaped(&field.name))
         })
         .collect();

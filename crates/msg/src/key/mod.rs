@@ -1,17 +1,17 @@
-//! Keys: what tells the instances of a topic apart.
+//! Instance keys of a topic (instance, dispose, unregister).
 //!
 //! A type's key is the fields marked `@key` in its definition. Two samples with
-//! equal keys belong to one instance; [`KeyHash`] is the 16 bytes under which
-//! it goes on the wire and in tables. A key also travels alone, when an
-//! instance is disposed of or unregistered: [`key_payload`].
+//! equal keys belong to one instance; [`KeyHash`] is the 16 bytes that identify it
+//! on the wire and in tables. A sample that disposes or unregisters an instance has
+//! only its key: [`key_payload`].
 //!
 //! ```text
 //! key hash    key members, XCDR2, big endian, no structure sizes
 //!             at most 16 bytes for every value: they and zeros
 //!             else: their MD5
 //! ```
-//! RTPS 2.5 §9.6.4.8, XTypes 1.3 §7.6.8. A member that is a message
-//! contributes its own key, or all its fields if it has none.
+//! RTPS 2.5 §9.6.4.8, XTypes 1.3 §7.6.8. A member that is a message contributes its
+//! own key, or all its fields if it has none.
 
 mod size;
 
@@ -35,7 +35,7 @@ pub(crate) use size::key_bytes_max_of;
 pub struct KeyHash(pub [u8; 16]);
 
 impl KeyHash {
-    /// The hash of `key`, written as the module says, by a type whose keys
+    /// The hash of `key`, serialized as the module describes, for a type whose keys
     /// take at most `bytes_max` bytes.
     fn of_bytes(key: &[u8], bytes_max: usize) -> Self {
         let mut hash = [0; HASH_BYTES];
@@ -60,10 +60,10 @@ impl fmt::Debug for KeyHash {
     }
 }
 
-/// What the runtime asks of a keyed type without knowing it.
+/// Key access of a keyed type for the runtime.
 ///
-/// Payloads have their encapsulation header and come in any representation.
-/// Each call decodes what it is given.
+/// Payloads have their encapsulation header, in any representation. Each call
+/// decodes its payload.
 pub trait KeyReader: Send + Sync {
     /// The instance of a whole sample.
     fn of_sample(&self, payload: &[u8]) -> Result<KeyHash, DecodeError>;
@@ -90,11 +90,10 @@ pub fn key_hash<T: Message>(value: &T) -> KeyHash {
 
 /// The key of `value` alone, as a payload: header, key members, padding.
 ///
-/// The header is that of the type, but in XCDR2 no structure has its size
-/// before it. XTypes asks for the sizes of appendable ones; Cyclone DDS, which
-/// looks at no key hash, writes none and understands nothing else. Zeros follow
-/// where it would be 16 bytes or fewer: Fast DDS takes so short a payload for
-/// the key's hash.
+/// The header is that of the type, but in XCDR2 no structure has its size before
+/// it. XTypes requires the sizes of appendable ones. Cyclone DDS, which ignores key
+/// hashes, writes none and accepts no other form. Zeros follow where it would be 16
+/// bytes or fewer: Fast DDS takes so short a payload for the key's hash.
 pub fn key_payload<T: Message>(value: &T, representation: Representation) -> Vec<u8> {
     let key = KeyOf {
         encode: |out: &mut Encoder<'_>| value.encode_key(out),
@@ -103,20 +102,20 @@ pub fn key_payload<T: Message>(value: &T, representation: Representation) -> Vec
     key.payload(representation)
 }
 
-/// Reads what [`key_payload`] wrote, or another stack's: a value with its key
-/// members filled in and defaults elsewhere.
+/// Decodes the result of [`key_payload`], or another stack's: a value with its key
+/// members set and defaults elsewhere.
 pub fn from_key_payload<T: Message>(payload: &[u8]) -> Result<T, DecodeError> {
     read_key(payload, T::decode_key)
 }
 
 /// The reader of this type's keys; `None` for a type without.
 pub fn key_reader<T: Message>() -> Option<Arc<dyn KeyReader>> {
-    T::KEYED.then(|| Arc::new(Typed::<T>(PhantomData)) as Arc<dyn KeyReader>)
+    T::KEYED.then(|| Arc::new(TypedKeyReader::<T>(PhantomData)) as Arc<dyn KeyReader>)
 }
 
-struct Typed<T>(PhantomData<fn() -> T>);
+struct TypedKeyReader<T>(PhantomData<fn() -> T>);
 
-impl<T: Message> KeyReader for Typed<T> {
+impl<T: Message> KeyReader for TypedKeyReader<T> {
     fn of_sample(&self, payload: &[u8]) -> Result<KeyHash, DecodeError> {
         Ok(key_hash(&crate::from_payload::<T>(payload)?))
     }

@@ -1,4 +1,4 @@
-//! How long a type's keys can get, which decides how they are hashed.
+//! Maximal size of a type's keys, which decides how they are hashed.
 
 use crate::cdr::DEPTH_MAX;
 use crate::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
@@ -6,11 +6,11 @@ use crate::describe::{Field, IndividualTypeDescription, TypeDescription, type_id
 /// A hash holds keys that take at most this many bytes as they are.
 pub(super) const HASH_BYTES: usize = 16;
 
-/// The most bytes that a key of this type takes as it enters the hash;
-/// `usize::MAX` where that is more than the 16 bytes of a hash, 0 without a key.
+/// The maximal size in bytes of a key of this type in the hash input; `usize::MAX`
+/// where that is more than the 16 bytes of a hash, 0 without a key.
 ///
-/// Descriptions may come from the network: every member takes a byte at least,
-/// so the walk ends with the seventeenth, whatever refers to what.
+/// Descriptions may come from the network: every member takes a byte at least, so
+/// the walk ends with the seventeenth, for any references.
 pub fn key_bytes_max(description: &TypeDescription) -> usize {
     let find = |name: &str| {
         let mut referenced = description.referenced.iter();

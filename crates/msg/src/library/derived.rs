@@ -1,9 +1,9 @@
-//! The types that ROS 2 derives from services and actions, and descriptions.
+//! Types that ROS 2 derives from services and actions, and descriptions.
 //!
-//! A service gives `_Request`, `_Response` and `_Event`; an action gives
-//! `_Goal`, `_Result`, `_Feedback`, the services `_SendGoal` and `_GetResult`
-//! with their three types each, and `_FeedbackMessage`
-//! (`rosidl_parser` definitions, `rosidl_generator_type_description`).
+//! A service gives `_Request`, `_Response` and `_Event`; an action gives `_Goal`,
+//! `_Result`, `_Feedback`, the services `_SendGoal` and `_GetResult` with their
+//! three types each, and `_FeedbackMessage` (`rosidl_parser` definitions,
+//! `rosidl_generator_type_description`).
 
 use super::{InterfaceLibrary, LibraryError, split_full_name};
 use crate::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription};
@@ -106,7 +106,7 @@ fn full_type_name(library: &InterfaceLibrary, name: &str) -> String {
     }
 }
 
-/// Puts `full` and everything it refers to into `known`.
+/// Adds `full` and all types it refers to to `known`.
 fn collect(
     library: &InterfaceLibrary,
     full: &str,

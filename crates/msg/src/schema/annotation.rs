@@ -1,5 +1,5 @@
-//! What DDS knows of a type and `.msg` has no word for: annotations, written
-//! as comments so that ROS 2's own tools read the same file.
+//! Annotations for DDS features that `.msg` lacks, written as comments so that ROS
+//! 2's own tools read the same file.
 //!
 //! ```text
 //! # @appendable             before the first field: may grow at its end
@@ -7,15 +7,15 @@
 //! # @dds_name ShapeType     the same place: the type's name in DDS
 //! string color  # @key      on a field's line: part of the key
 //! ```
-//! Text may follow. A comment that begins with another word behind `@` is a
-//! comment. Type hashes do not see any of it, as they see no comment.
+//! Text may follow. A comment with another word after `@` is an ordinary comment.
+//! Annotations, like comments, do not change type hashes.
 
 use super::{FieldSpec, StructSpec};
 use crate::describe::Extensibility;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// The longest name of a type in DDS; that of a topic, for want of another.
+/// Limit of a DDS type name; the limit of a topic name, since there is no other.
 const DDS_NAME_BYTES_MAX: usize = 255;
 
 /// One annotation as a comment line holds it.
@@ -25,10 +25,10 @@ pub(super) enum Annotation<'a> {
     DdsName(&'a str),
 }
 
-/// The annotation that a comment begins with, and the text behind it.
+/// The annotation at the start of a comment, and the text after it.
 ///
 /// # Errors
-/// The annotation asks for what there is not.
+/// An unsupported annotation.
 pub(super) fn read(comment: &str) -> Result<Option<(Annotation<'_>, &str)>, String> {
     let Some(text) = comment.trim_start().strip_prefix('@') else {
         return Ok(None);

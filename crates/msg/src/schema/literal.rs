@@ -1,6 +1,6 @@
-//! Values written in interface files: constants and defaults.
+//! Literals in interface files: constants and defaults.
 //!
-//! A literal is read for a given type and checked against it at once, so a
+//! A literal is parsed for a given type and checked against it at once, so a
 //! [`Literal`] inside an `InterfaceFile` always fits its field.
 
 use super::{BaseType, Shape, TypeSpec};
@@ -50,7 +50,7 @@ impl fmt::Display for Literal {
     }
 }
 
-/// Reads a default for a field of type `ty`; the error says what is wrong.
+/// Parses a default for a field of type `ty`; the error is the reason.
 pub(super) fn read_default(ty: &TypeSpec, text: &str) -> Result<Literal, String> {
     if let BaseType::Nested { .. } = ty.base {
         return Err(format!(
@@ -76,7 +76,7 @@ pub(super) fn read_default(ty: &TypeSpec, text: &str) -> Result<Literal, String>
     }
 }
 
-/// Reads one value of an element type; the error says what is wrong.
+/// Parses one value of an element type; the error is the reason.
 pub(super) fn read_value(base: &BaseType, text: &str) -> Result<Literal, String> {
     match base {
         BaseType::Bool => match text.to_ascii_lowercase().as_str() {
@@ -150,9 +150,10 @@ fn read_integer(base: &BaseType, text: &str) -> Result<Literal, String> {
     let Some(magnitude) = magnitude else {
         return Err(format!("\"{text}\" is not a whole number, as {base} needs"));
     };
-    let value = match negative {
-        true => magnitude.saturating_neg(),
-        false => magnitude,
+    let value = if negative {
+        magnitude.saturating_neg()
+    } else {
+        magnitude
     };
     let (min, max) = integer_range(base);
     if value < min || value > max {

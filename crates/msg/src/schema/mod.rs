@@ -1,13 +1,13 @@
 //! Interface files (`.msg`, `.srv`, `.action`) as values.
 //!
 //! The grammar is the one of ROS 2's `rosidl_adapter`: fields with defaults,
-//! constants, fixed arrays, bounded and unbounded sequences, bounded strings,
-//! `#` comments, and `---` between the parts of a service or an action; also
-//! DDS's annotations in comments (`# @key`, `# @appendable`, `# @dds_name`).
-//! Text comes in through [`parse`]; a mistake comes out as a [`SchemaError`]
-//! with file, line and a way out. Nothing here reads a file or looks at
-//! another interface: names of nested types are resolved by
-//! [`InterfaceLibrary`](crate::library::InterfaceLibrary).
+//! constants, fixed arrays, bounded and unbounded sequences, bounded strings, `#`
+//! comments, and `---` between the parts of a service or an action; also DDS
+//! annotations in comments (`# @key`, `# @appendable`, `# @dds_name`). [`parse`]
+//! parses text; an error is a [`SchemaError`] with file, line and remedy. This
+//! module reads no file and no other interface:
+//! [`InterfaceLibrary`](crate::library::InterfaceLibrary) resolves names of nested
+//! types.
 
 mod annotation;
 mod literal;
@@ -256,7 +256,7 @@ pub struct SchemaError {
     pub file: String,
     /// Line, counted from 1.
     pub line: u32,
-    /// What is wrong and what to write instead.
+    /// The problem and its remedy.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Which names ROS 2 allows in interface files (`rosidl_adapter`'s patterns).
+//! Names that ROS 2 allows in interface files (`rosidl_adapter`'s patterns).
 
 /// `[a-z][a-z0-9_]*`, no `__`, no `_` at the end.
 pub fn is_package_name(name: &str) -> bool {

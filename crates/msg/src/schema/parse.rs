@@ -1,4 +1,4 @@
-//! Text of an interface file to [`InterfaceFile`], line by line.
+//! Parser of interface files: text to [`InterfaceFile`], line by line.
 
 use super::literal::{read_default, read_value};
 use super::{
@@ -10,13 +10,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Reads one interface file.
+/// Parses one interface file.
 ///
-/// `package` and `name` say what the text defines, `origin` names the text in
-/// errors, usually its path. Allocates the result, touches nothing else.
+/// `package` and `name` identify the definition, `origin` identifies the text in
+/// errors, usually its path. Allocates the result.
 ///
 /// # Errors
-/// The first mistake, with its line and what to write instead.
+/// The first error, with its line and what to write instead.
 pub fn parse(
     package: &str,
     name: &str,
@@ -96,7 +96,7 @@ fn missing_separator(kind: InterfaceKind) -> String {
     }
 }
 
-/// Gathers one structure while its lines come in.
+/// Collects one structure from its lines.
 #[derive(Default)]
 struct PartReader {
     part: StructSpec,
@@ -348,7 +348,7 @@ fn read_nested(text: &str, own_package: &str) -> Result<BaseType, String> {
     })
 }
 
-/// What people write, coming from ROS 1 or from C.
+/// Suggestions for common type names of ROS 1 or C.
 fn suggestion(text: &str) -> Option<&'static str> {
     Some(match text {
         "time" => "builtin_interfaces/Time",
@@ -369,7 +369,7 @@ fn suggestion(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Cuts a line at its `#`, unless that stands inside a quoted value.
+/// Splits a line at its `#`, unless that is inside a quoted value.
 fn split_comment(line: &str) -> (&str, Option<&str>) {
     let cut = find_comment(line, true).or_else(|unclosed| {
         // An apostrophe in an unquoted text is no quote: `string A=rock 'n roll # x`.
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_file_line_and_a_way_out() {
+    fn schema_errors_name_file_line_and_remedy() {
         let cases = [
             (
                 "int32 a\nint b",
@@ -601,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_text_the_answer_is_a_file_or_an_error() {
+    fn arbitrary_text_is_a_file_or_an_error() {
         // Pieces of the grammar in every order a small generator finds.
         const PIECES: [&str; 24] = [
             "int8", "string", "wstring", "a", "A", "/", "[", "]", "<=", "=", "3", "-", "0x", "\"",

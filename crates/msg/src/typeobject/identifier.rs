@@ -1,7 +1,7 @@
-//! TypeIdentifiers: the names of types (XTypes 1.3 §7.3.4.2).
+//! TypeIdentifiers (XTypes 1.3 §7.3.4.2).
 //!
-//! Primitive types, strings, and sequences and arrays of them say all about
-//! themselves; structures are named by the hash of their object.
+//! Primitive types, strings, and sequences and arrays of them are fully described
+//! by their identifier; structures are identified by the hash of their TypeObject.
 
 use super::kinds::*;
 use crate::cdr::{DecodeError, Decoder, Encoder};
@@ -45,14 +45,14 @@ impl fmt::Debug for EquivalenceHash {
 
 /// Which of a type's two objects is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Form {
+pub enum EquivalenceKind {
     /// Without names.
     Minimal,
     /// With names.
     Complete,
 }
 
-impl Form {
+impl EquivalenceKind {
     /// EquivalenceKind.
     pub(super) const fn kind(self) -> u8 {
         match self {
@@ -64,9 +64,9 @@ impl Form {
 
 /// The name of a TypeObject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectId {
+pub struct TypeObjectId {
     /// Its form.
-    pub form: Form,
+    pub form: EquivalenceKind,
     /// The hash of its bytes.
     pub hash: EquivalenceHash,
 }
@@ -87,20 +87,20 @@ pub enum TypeIdentifier {
     Sequence {
         /// 0 is none.
         bound: u32,
-        /// What it holds.
+        /// The element type.
         element: Box<TypeIdentifier>,
     },
     /// `element[a][b]`.
     Array {
         /// Each dimension.
         bounds: Vec<u32>,
-        /// What it holds.
+        /// The element type.
         element: Box<TypeIdentifier>,
     },
     /// A type that has an object of its own.
-    Object(ObjectId),
-    /// One that is read, but not understood further: maps, recursive types,
-    /// or more than the limits here. Nothing after it can be read.
+    Object(TypeObjectId),
+    /// An identifier that is not supported: maps, recursive types, or above the
+    /// limits. Nothing after it can be read.
     Other(u8),
 }
 
@@ -151,12 +151,12 @@ impl TypeIdentifier {
     /// PlainCollectionHeader of a collection of these: which form the element
     /// is of, and that elements which cannot be read are discarded.
     fn encode_header(&self, out: &mut Encoder<'_>) {
-        out.u8(self.form().map_or(EK_BOTH, Form::kind));
+        out.u8(self.form().map_or(EK_BOTH, EquivalenceKind::kind));
         out.u16(TRY_CONSTRUCT1);
     }
 
     /// The form of the object behind it, if there is one.
-    fn form(&self) -> Option<Form> {
+    fn form(&self) -> Option<EquivalenceKind> {
         match self {
             Self::Object(id) => Some(id.form),
             Self::Sequence { element, .. } | Self::Array { element, .. } => element.form(),
@@ -215,10 +215,10 @@ impl TypeIdentifier {
                     },
                 }
             }
-            EK_MINIMAL | EK_COMPLETE => Self::Object(ObjectId {
+            EK_MINIMAL | EK_COMPLETE => Self::Object(TypeObjectId {
                 form: match kind {
-                    EK_MINIMAL => Form::Minimal,
-                    _ => Form::Complete,
+                    EK_MINIMAL => EquivalenceKind::Minimal,
+                    _ => EquivalenceKind::Complete,
                 },
                 hash: EquivalenceHash(read_bytes(input)?),
             }),
@@ -255,7 +255,7 @@ fn decode_header(input: &mut Decoder<'_>) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// So many bytes as they stand.
+/// The next `N` bytes.
 pub(super) fn read_bytes<const N: usize>(input: &mut Decoder<'_>) -> Result<[u8; N], DecodeError> {
     let mut bytes = [0; N];
     input.primitive_slice(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! TypeInformation: what discovery says about a type (XTypes 1.3 §7.6.3.2.1).
+//! TypeInformation, which discovery announces of a type (XTypes 1.3 §7.6.3.2.1).
 //!
 //! ```text
 //! size, then for minimal (0x1001) and complete (0x1002): member header, size,
@@ -6,12 +6,12 @@
 //!   count of dependencies, or -1, and those listed: size, count, each as above
 //! ```
 
-use super::identifier::{Form, ObjectId, TypeIdentifier};
+use super::identifier::{EquivalenceKind, TypeIdentifier, TypeObjectId};
 use super::{ENCODING, TypeObject, TypeObjects, written};
 use crate::cdr::{DecodeError, Decoder, Encoder};
 use alloc::vec::Vec;
 
-/// What is read at most: as much as a parameter of discovery holds.
+/// Limit of bytes that are decoded: the limit of a discovery parameter.
 pub const INFORMATION_BYTES_MAX: usize = 1 << 16;
 
 /// Dependencies that are kept; more are left out.
@@ -27,19 +27,19 @@ const ID_MASK: u32 = 0x0fff_ffff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependency {
     /// Its name.
-    pub id: ObjectId,
+    pub id: TypeObjectId,
     /// The size of its object.
     pub object_bytes: u32,
 }
 
-/// What a peer says about an endpoint's type.
+/// A peer's announcement of an endpoint's type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeInformation {
     /// The minimal object's name.
     pub minimal: Option<Dependency>,
     /// The complete object's name.
     pub complete: Option<Dependency>,
-    /// The types that the complete one refers to, as far as they are told.
+    /// The announced types that the complete one refers to.
     pub dependencies: Vec<Dependency>,
 }
 
@@ -60,7 +60,7 @@ impl TypeInformation {
                 break;
             }
             let part = input.begin_collection()?;
-            let (own, dependencies) = decode_part(&mut input)?;
+            let TypeWithDependencies { own, dependencies } = decode_part(&mut input)?;
             input.end_collection(part);
             match member & ID_MASK {
                 0x1001 => information.minimal = own,
@@ -76,9 +76,13 @@ impl TypeInformation {
     }
 }
 
-type Part = (Option<Dependency>, Vec<Dependency>);
+/// `TypeIdentifierWithDependencies`: a type and the types that it refers to.
+struct TypeWithDependencies {
+    own: Option<Dependency>,
+    dependencies: Vec<Dependency>,
+}
 
-fn decode_part(input: &mut Decoder<'_>) -> Result<Part, DecodeError> {
+fn decode_part(input: &mut Decoder<'_>) -> Result<TypeWithDependencies, DecodeError> {
     let scope = input.begin_collection()?;
     let own = decode_dependency(input)?;
     input.i32()?;
@@ -93,7 +97,7 @@ fn decode_part(input: &mut Decoder<'_>) -> Result<Part, DecodeError> {
     }
     input.end_collection(list);
     input.end_collection(scope);
-    Ok((own, dependencies))
+    Ok(TypeWithDependencies { own, dependencies })
 }
 
 fn decode_dependency(input: &mut Decoder<'_>) -> Result<Option<Dependency>, DecodeError> {
@@ -112,7 +116,10 @@ fn decode_dependency(input: &mut Decoder<'_>) -> Result<Option<Dependency>, Deco
 pub(super) fn encode(objects: &TypeObjects) -> Vec<u8> {
     written(|out| {
         let whole = out.begin_appendable();
-        for (id, form) in [(MINIMAL, Form::Minimal), (COMPLETE, Form::Complete)] {
+        for (id, form) in [
+            (MINIMAL, EquivalenceKind::Minimal),
+            (COMPLETE, EquivalenceKind::Complete),
+        ] {
             out.u32(id);
             let part = out.begin_appendable();
             let scope = out.begin_appendable();

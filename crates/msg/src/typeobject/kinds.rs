@@ -39,7 +39,7 @@ pub(super) const IS_FINAL: u16 = 1 << 0;
 pub(super) const IS_APPENDABLE: u16 = 1 << 1;
 pub(super) const IS_MUTABLE: u16 = 1 << 2;
 
-/// Member flags. TRY_CONSTRUCT1 alone: what cannot be read is discarded.
+/// Member flags. TRY_CONSTRUCT1 alone: values that cannot be decoded are discarded.
 pub(super) const TRY_CONSTRUCT1: u16 = 1 << 0;
 pub(super) const IS_OPTIONAL: u16 = 1 << 3;
 pub(super) const IS_KEY: u16 = 1 << 5;

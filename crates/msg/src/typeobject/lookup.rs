@@ -1,17 +1,17 @@
-//! The TypeLookup service's messages (XTypes 1.3 §7.6.3.3.4), request and
-//! reply of DDS-RPC 1.0 in their basic form: the header is part of the payload.
+//! TypeLookup service messages (XTypes 1.3 §7.6.3.3.4), request and reply of
+//! DDS-RPC 1.0 in their basic form: the header is part of the payload.
 //!
 //! ```text
-//! request   identity: GUID of the asker's writer, number; instance name
+//! request   identity: GUID of the requester's writer, number; instance name
 //!           size, operation, size, members by id:
-//!             type_ids: the types asked for; continuation_point
+//!             type_ids: the requested types; continuation_point
 //! reply     identity of the request, exception code 0
 //!           size, operation, size, return code 0, size, members by id:
 //!             types: pairs of TypeIdentifier and TypeObject, or
-//!             dependent_typeids: types that those asked for refer to
+//!             dependent_typeids: types that the requested ones refer to
 //! ```
 
-use super::identifier::{EquivalenceHash, ObjectId, TypeIdentifier};
+use super::identifier::{EquivalenceHash, TypeIdentifier, TypeObjectId};
 use super::information::encode_dependency;
 use super::{ENCODING, TypeObject};
 use crate::cdr::{DecodeError, Decoder, Encoder};
@@ -21,8 +21,8 @@ use alloc::vec::Vec;
 /// Types in a request that are looked at; more are left out.
 pub const IDS_MAX: usize = 256;
 
-/// The objects of a reply, bytes; what does not fit is left out. More than a
-/// type of ROS 2 with all that it refers to.
+/// Limit of the objects in a reply, bytes; further ones are left out. More than a
+/// ROS 2 type with all its dependencies needs.
 pub const OBJECTS_BYTES_MAX: usize = 128 << 10;
 
 /// DDS-RPC's InstanceName, bytes.
@@ -42,16 +42,16 @@ const LC_SIZE_FOLLOWS: u32 = 4 << 28;
 
 /// Which request a reply answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
-    /// The asker's writer, as its GUID stands on the wire.
+pub struct SampleIdentity {
+    /// GUID of the requester's writer, as on the wire.
     pub writer: [u8; 16],
     /// Chosen by the asker.
     pub number: i64,
 }
 
-/// What is asked.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum LookupOperation {
     /// The objects of types.
     Types,
     /// The names of the types that types refer to, at any depth.
@@ -60,19 +60,19 @@ pub enum Operation {
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// What its reply names.
-    pub identity: Identity,
+pub struct LookupRequest {
+    /// The request's identity, which its reply repeats.
+    pub identity: SampleIdentity,
     /// `dds.builtin.TOS.` and the GUID of the participant that is asked, or
-    /// whatever: some write zeros, and none checks.
+    /// anything: some stacks write zeros, and none checks it.
     pub instance: String,
-    /// What is asked.
-    pub operation: Operation,
+    /// The operation.
+    pub operation: LookupOperation,
     /// About these types.
-    pub ids: Vec<ObjectId>,
+    pub ids: Vec<TypeObjectId>,
 }
 
-impl Request {
+impl LookupRequest {
     /// Reads a payload, encapsulation header included.
     ///
     /// # Errors
@@ -85,8 +85,8 @@ impl Request {
         let instance = input.string(INSTANCE_BYTES_MAX)?;
         let call = input.begin_collection()?;
         let operation = match input.i32()? {
-            GET_TYPES => Operation::Types,
-            GET_DEPENDENCIES => Operation::Dependencies,
+            GET_TYPES => LookupOperation::Types,
+            GET_DEPENDENCIES => LookupOperation::Dependencies,
             _ => return Ok(None),
         };
         let mut ids = Vec::new();
@@ -107,8 +107,8 @@ impl Request {
             out.string(&self.instance);
             let call = out.begin_appendable();
             out.i32(match self.operation {
-                Operation::Types => GET_TYPES,
-                Operation::Dependencies => GET_DEPENDENCIES,
+                LookupOperation::Types => GET_TYPES,
+                LookupOperation::Dependencies => GET_DEPENDENCIES,
             });
             let arguments = out.begin_appendable();
             out.u32(LC_SIZE_FOLLOWS | TYPE_IDS);
@@ -126,10 +126,10 @@ impl Request {
     }
 }
 
-/// The reply to [`Operation::Types`]; objects beyond [`OBJECTS_BYTES_MAX`] are
+/// The reply to [`LookupOperation::Types`]; objects beyond [`OBJECTS_BYTES_MAX`] are
 /// left out.
 pub fn encode_types<'a>(
-    identity: &Identity,
+    identity: &SampleIdentity,
     objects: impl IntoIterator<Item = &'a TypeObject>,
 ) -> Vec<u8> {
     let mut room = OBJECTS_BYTES_MAX;
@@ -153,9 +153,9 @@ pub fn encode_types<'a>(
     })
 }
 
-/// The reply to [`Operation::Dependencies`].
+/// The reply to [`LookupOperation::Dependencies`].
 pub fn encode_dependencies<'a>(
-    identity: &Identity,
+    identity: &SampleIdentity,
     objects: impl IntoIterator<Item = &'a TypeObject>,
 ) -> Vec<u8> {
     let objects: Vec<&TypeObject> = objects.into_iter().take(IDS_MAX).collect();
@@ -173,13 +173,15 @@ pub fn encode_dependencies<'a>(
     )
 }
 
-/// Reads a reply to [`Operation::Types`]: whose, and the objects whose bytes
-/// are what their name says. The others are left out.
+/// Decodes a reply to [`LookupOperation::Types`]: the request's identity, and the
+/// objects whose bytes match their identifier. Other objects are left out.
 ///
 /// # Errors
-/// It is cut off, nests wrongly or is not XCDR2. `Ok(None)`: it answers another
-/// operation or reports a failure.
-pub fn decode_types(payload: &[u8]) -> Result<Option<(Identity, Vec<TypeObject>)>, DecodeError> {
+/// It is truncated, nests wrongly or is not XCDR2. `Ok(None)`: a reply to another
+/// operation, or one that reports a failure.
+pub fn decode_types(
+    payload: &[u8],
+) -> Result<Option<(SampleIdentity, Vec<TypeObject>)>, DecodeError> {
     let mut input = Decoder::from_payload(payload)?;
     let identity = decode_identity(&mut input)?;
     let exception = input.i32()?;
@@ -233,7 +235,7 @@ fn decode_objects(
 }
 
 fn encode_reply(
-    identity: &Identity,
+    identity: &SampleIdentity,
     operation: i32,
     member_id: u32,
     count: usize,
@@ -270,22 +272,22 @@ fn payload(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
     bytes
 }
 
-fn encode_identity(out: &mut Encoder<'_>, identity: &Identity) {
+fn encode_identity(out: &mut Encoder<'_>, identity: &SampleIdentity) {
     out.primitive_array(&identity.writer);
     out.i32((identity.number >> 32) as i32);
     out.u32(identity.number as u32);
 }
 
-fn decode_identity(input: &mut Decoder<'_>) -> Result<Identity, DecodeError> {
+fn decode_identity(input: &mut Decoder<'_>) -> Result<SampleIdentity, DecodeError> {
     let writer = super::identifier::read_bytes(input)?;
     let (high, low) = (input.i32()?, input.u32()?);
-    Ok(Identity {
+    Ok(SampleIdentity {
         writer,
         number: i64::from(high) << 32 | i64::from(low),
     })
 }
 
-fn decode_ids(input: &mut Decoder<'_>, ids: &mut Vec<ObjectId>) -> Result<(), DecodeError> {
+fn decode_ids(input: &mut Decoder<'_>, ids: &mut Vec<TypeObjectId>) -> Result<(), DecodeError> {
     let list = input.begin_collection()?;
     let count = input.u32()? as usize;
     for _ in 0..count.min(IDS_MAX) {

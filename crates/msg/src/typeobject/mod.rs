@@ -1,18 +1,19 @@
-//! Types as other DDS vendors' tools see them: XTypes 1.3 TypeObjects.
+//! TypeObject: types for the type compatibility check of other DDS vendors (XTypes
+//! 1.3).
 //!
-//! [`TypeObjects`] are made from a [`TypeDescription`]: for the type and each
-//! type that it refers to a minimal object (what assignability needs) and a
-//! complete one (with names). A type is named by the hash of its object;
-//! [`TypeObjects::information`] is what discovery announces, and
-//! [`lookup`] the service that hands out objects. [`TypeDescription`]s are
-//! made from objects by [`described`].
+//! [`TypeObjects`] are made from a [`TypeDescription`]: for the type and each type
+//! that it refers to a minimal object (for assignability) and a complete one (with
+//! names). The hash of its object identifies a type. [`TypeObjects::information`]
+//! is what discovery announces, and [`lookup`] has the messages of the TypeLookup
+//! service, which sends objects. [`type_description`] converts objects to a
+//! [`TypeDescription`].
 //!
-//! Names are those of ROS 2: `std_msgs::msg::dds_::String_` for a type, `data`
-//! for its member, as `rmw_cyclonedds` has them; its numbers of members count
-//! from 0, and `byte` and `char` are its `uint8`.
+//! Names are those of ROS 2: `std_msgs::msg::dds_::String_` for a type, `data` for
+//! its member, as `rmw_cyclonedds` has them; its numbers of members count from 0,
+//! and `byte` and `char` are its `uint8`.
 //!
-//! XTypes 1.3 §7.3.4 (model), §7.6.3.2.1 (TypeInformation), §7.3.4.8 (hashes).
-//! All is XCDR2, little endian.
+//! XTypes 1.3 §7.3.4 (model), §7.6.3.2.1 (TypeInformation), §7.3.4.8 (hashes). All
+//! is XCDR2, little endian.
 
 mod identifier;
 mod information;
@@ -21,9 +22,9 @@ pub mod lookup;
 mod read;
 mod structure;
 
-pub use identifier::{EquivalenceHash, Form, ObjectId, TypeIdentifier};
+pub use identifier::{EquivalenceHash, EquivalenceKind, TypeIdentifier, TypeObjectId};
 pub use information::{Dependency, INFORMATION_BYTES_MAX, TypeInformation};
-pub use read::{Foreign, described};
+pub use read::{TypeObjectError, type_description};
 
 use crate::cdr::{Encapsulation, Encoder, Endian, Representation};
 use crate::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
@@ -43,7 +44,7 @@ const ENCODING: Encapsulation = Encapsulation::plain(Representation::Xcdr2, Endi
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeObject {
     /// The hash of `bytes`.
-    pub id: ObjectId,
+    pub id: TypeObjectId,
     /// Without encapsulation header; begins with its size (DHEADER).
     pub bytes: Arc<[u8]>,
 }
@@ -51,7 +52,7 @@ pub struct TypeObject {
 /// One structure in both forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectPair {
-    /// What assignability needs.
+    /// For assignability.
     pub minimal: TypeObject,
     /// The same with names.
     pub complete: TypeObject,
@@ -59,10 +60,10 @@ pub struct ObjectPair {
 
 impl ObjectPair {
     /// The object of one form.
-    pub fn of(&self, form: Form) -> &TypeObject {
+    pub fn of(&self, form: EquivalenceKind) -> &TypeObject {
         match form {
-            Form::Minimal => &self.minimal,
-            Form::Complete => &self.complete,
+            EquivalenceKind::Minimal => &self.minimal,
+            EquivalenceKind::Complete => &self.complete,
         }
     }
 }
@@ -108,22 +109,22 @@ impl TypeObjects {
             .flat_map(|pair| [&pair.minimal, &pair.complete])
     }
 
-    /// What discovery announces: PID_TYPE_INFORMATION's value, without
+    /// The value of PID_TYPE_INFORMATION, which discovery announces, without
     /// encapsulation header.
     pub fn information(&self) -> Vec<u8> {
         information::encode(self)
     }
 }
 
-/// Whether the type can be announced without harm to anybody.
+/// Whether announcing the type is safe with all peers.
 ///
-/// Not so where it holds 8-bit integers or wide strings: Cyclone DDS before 11
-/// does not know those kinds and crashes on their objects, which it asks for
-/// when its own type differs (it takes `uint8` for an octet). Nor where it is
-/// appendable: Cyclone refuses to match types whose announced extensibilities
-/// differ, and compilers of IDL differ in their defaults; that also speaks
-/// against types with a name of their own in DDS, which are somebody else's.
-/// Types that are not announced match by name, as all did before.
+/// It is not for 8-bit integers or wide strings: Cyclone DDS before 11 does not
+/// support those kinds and crashes on their objects, which it requests when its own
+/// type differs (it takes `uint8` for an octet). Nor for appendable types: Cyclone
+/// does not match types whose announced extensibilities differ, and IDL compilers
+/// differ in their defaults. For the same reason types with their own DDS name are
+/// not announced, because other vendors define them. Types without announcement
+/// match by name.
 pub fn is_announced(description: &TypeDescription) -> bool {
     use crate::describe::Extensibility::Final;
     let is_known_everywhere = |field: &Field| {
@@ -175,8 +176,8 @@ impl<'a> Builder<'a> {
             self.built.insert(name.into(), pair);
         }
         Some(ObjectPair {
-            minimal: structure::object(ty, Form::Minimal, &self.built)?,
-            complete: structure::object(ty, Form::Complete, &self.built)?,
+            minimal: structure::object(ty, EquivalenceKind::Minimal, &self.built)?,
+            complete: structure::object(ty, EquivalenceKind::Complete, &self.built)?,
         })
     }
 }

@@ -1,11 +1,11 @@
-//! TypeObjects of peers, as a description from which a dynamic type is made.
+//! Decoder of peers' TypeObjects to a type description, from which a dynamic type
+//! is made.
 //!
-//! What is understood: structures (final or appendable, also derived ones),
-//! enumerations, aliases, and all that a ROS 2 message may hold. Sequences of
-//! sequences, unions, maps, optional members and mutable structures are named
-//! in the error.
+//! Supported: structures (final or appendable, also derived ones), enumerations,
+//! aliases, and everything that a ROS 2 message may hold. Errors name sequences of
+//! sequences, unions, maps, optional members and mutable structures.
 
-use super::identifier::{Form, ObjectId, TypeIdentifier};
+use super::identifier::{EquivalenceKind, TypeIdentifier, TypeObjectId};
 use super::kinds::*;
 use super::{DEPTH_MAX, ENCODING};
 use crate::cdr::{DecodeError, Decoder};
@@ -23,29 +23,29 @@ use core::fmt;
 /// Names of types and members, bytes each (XTypes 1.3 Annex B).
 const NAME_BYTES_MAX: usize = 256;
 
-/// Structures that one type is made of.
+/// Limit of structures in one type.
 const TYPES_MAX: usize = 512;
 
 /// Members of one structure, with those that it inherits.
 const MEMBERS_MAX: usize = 4096;
 
-/// Why no description was made.
+/// Why there is no description.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Foreign {
+pub enum TypeObjectError {
     /// This object is needed too.
-    Missing(ObjectId),
-    /// The type, or one that it refers to, is of a kind that is not spoken.
+    Missing(TypeObjectId),
+    /// The type, or one that it refers to, has an unsupported kind.
     Unsupported {
-        /// As far as it is known.
+        /// Its name, if known.
         type_name: String,
-        /// What is not spoken, for example "a union".
+        /// The unsupported kind, for example "a union".
         what: String,
     },
     /// An object that cannot be read.
     Malformed(DecodeError),
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for TypeObjectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(id) => write!(f, "the type object {} is not known", id.hash),
@@ -57,26 +57,27 @@ impl fmt::Display for Foreign {
     }
 }
 
-impl core::error::Error for Foreign {}
+impl core::error::Error for TypeObjectError {}
 
-impl From<DecodeError> for Foreign {
+impl From<DecodeError> for TypeObjectError {
     fn from(error: DecodeError) -> Self {
         Self::Malformed(error)
     }
 }
 
-/// Describes a type from its complete object and those it refers to.
+/// Describes a type from its complete object and the objects of its dependencies.
 ///
-/// Types that ROS 2 names are given their ROS name; others their own with `/`
-/// for `::`, and their own as DDS name.
+/// Types with a ROS 2 name get their ROS name; others their own with `/` for `::`,
+/// and their own as DDS name.
 ///
 /// # Errors
-/// See [`Foreign`]; [`Foreign::Missing`] names the first object to ask for.
-pub fn described(
-    id: ObjectId,
-    objects: &BTreeMap<ObjectId, Arc<[u8]>>,
-) -> Result<TypeDescription, Foreign> {
-    let mut reading = Reading {
+/// See [`TypeObjectError`]; [`TypeObjectError::Missing`] names the first object to
+/// request.
+pub fn type_description(
+    id: TypeObjectId,
+    objects: &BTreeMap<TypeObjectId, Arc<[u8]>>,
+) -> Result<TypeDescription, TypeObjectError> {
+    let mut reading = TypeObjectReader {
         objects,
         done: BTreeMap::new(),
     };
@@ -87,8 +88,8 @@ pub fn described(
         .done
         .into_values()
         .filter_map(|done| match done {
-            Done::Structure(ty) => Some((ty.type_name.clone(), ty)),
-            Done::Other(_) => None,
+            ResolvedState::Structure(ty) => Some((ty.type_name.clone(), ty)),
+            ResolvedState::Other(_) => None,
         })
         .collect();
     let own = types.remove(&name).unwrap_or_default();
@@ -98,7 +99,7 @@ pub fn described(
     })
 }
 
-/// What an object is, for those who refer to it.
+/// An object resolved for those that refer to it.
 enum Resolved {
     /// By the name in its description.
     Structure(String),
@@ -106,18 +107,18 @@ enum Resolved {
     Other(FieldType),
 }
 
-enum Done {
+enum ResolvedState {
     Structure(IndividualTypeDescription),
     Other(FieldType),
 }
 
-struct Reading<'a> {
-    objects: &'a BTreeMap<ObjectId, Arc<[u8]>>,
-    done: BTreeMap<ObjectId, Done>,
+struct TypeObjectReader<'a> {
+    objects: &'a BTreeMap<TypeObjectId, Arc<[u8]>>,
+    done: BTreeMap<TypeObjectId, ResolvedState>,
 }
 
-impl Reading<'_> {
-    fn resolve(&mut self, id: ObjectId, depth: usize) -> Result<Resolved, Foreign> {
+impl TypeObjectReader<'_> {
+    fn resolve(&mut self, id: TypeObjectId, depth: usize) -> Result<Resolved, TypeObjectError> {
         if !self.done.contains_key(&id) {
             if depth > DEPTH_MAX || self.done.len() >= TYPES_MAX {
                 return Err(unsupported("", "so large a type"));
@@ -126,24 +127,26 @@ impl Reading<'_> {
             self.done.insert(id, done);
         }
         match self.done.get(&id) {
-            Some(Done::Structure(ty)) => Ok(Resolved::Structure(ty.type_name.clone())),
-            Some(Done::Other(field)) => Ok(Resolved::Other(field.clone())),
-            None => Err(Foreign::Missing(id)),
+            Some(ResolvedState::Structure(ty)) => Ok(Resolved::Structure(ty.type_name.clone())),
+            Some(ResolvedState::Other(field)) => Ok(Resolved::Other(field.clone())),
+            None => Err(TypeObjectError::Missing(id)),
         }
     }
 
-    fn read(&mut self, id: ObjectId, depth: usize) -> Result<Done, Foreign> {
-        let bytes = self.objects.get(&id).ok_or(Foreign::Missing(id))?;
+    fn read(&mut self, id: TypeObjectId, depth: usize) -> Result<ResolvedState, TypeObjectError> {
+        let bytes = self.objects.get(&id).ok_or(TypeObjectError::Missing(id))?;
         let bytes = bytes.clone();
         let mut input = Decoder::new(&bytes, ENCODING);
         let _whole = input.begin_collection()?;
-        if input.u8()? != EK_COMPLETE || id.form != Form::Complete {
+        if input.u8()? != EK_COMPLETE || id.form != EquivalenceKind::Complete {
             return Err(unsupported("", "a type without names"));
         }
         match input.u8()? {
-            TK_STRUCTURE => self.structure(&mut input, depth).map(Done::Structure),
-            TK_ENUM => enumeration(&mut input).map(Done::Other),
-            TK_ALIAS => self.alias(&mut input, depth).map(Done::Other),
+            TK_STRUCTURE => self
+                .structure(&mut input, depth)
+                .map(ResolvedState::Structure),
+            TK_ENUM => enumeration(&mut input).map(ResolvedState::Other),
+            TK_ALIAS => self.alias(&mut input, depth).map(ResolvedState::Other),
             kind => Err(unsupported("", &kind_name(kind))),
         }
     }
@@ -152,7 +155,7 @@ impl Reading<'_> {
         &mut self,
         input: &mut Decoder<'_>,
         depth: usize,
-    ) -> Result<IndividualTypeDescription, Foreign> {
+    ) -> Result<IndividualTypeDescription, TypeObjectError> {
         let flags = input.u16()?;
         let header = input.begin_collection()?;
         let base = TypeIdentifier::decode(input)?;
@@ -203,13 +206,13 @@ impl Reading<'_> {
         base: &TypeIdentifier,
         name: &str,
         depth: usize,
-    ) -> Result<Vec<Field>, Foreign> {
+    ) -> Result<Vec<Field>, TypeObjectError> {
         match base {
             TypeIdentifier::Primitive(TK_NONE) => Ok(Vec::new()),
             TypeIdentifier::Object(id) => {
                 self.resolve(*id, depth.saturating_add(1))?;
                 match self.done.get(id) {
-                    Some(Done::Structure(base)) => Ok(base.fields.clone()),
+                    Some(ResolvedState::Structure(base)) => Ok(base.fields.clone()),
                     _ => Err(unsupported(name, "a base that is no structure")),
                 }
             }
@@ -217,7 +220,11 @@ impl Reading<'_> {
         }
     }
 
-    fn alias(&mut self, input: &mut Decoder<'_>, depth: usize) -> Result<FieldType, Foreign> {
+    fn alias(
+        &mut self,
+        input: &mut Decoder<'_>,
+        depth: usize,
+    ) -> Result<FieldType, TypeObjectError> {
         input.u16()?;
         let header = input.begin_collection()?;
         let name = type_detail(input)?;
@@ -233,7 +240,7 @@ impl Reading<'_> {
         &mut self,
         identifier: &TypeIdentifier,
         depth: usize,
-    ) -> Result<FieldType, Foreign> {
+    ) -> Result<FieldType, TypeObjectError> {
         let single = |type_id| FieldType {
             type_id,
             ..FieldType::default()
@@ -284,7 +291,7 @@ impl Reading<'_> {
         offset: u8,
         capacity: u64,
         depth: usize,
-    ) -> Result<FieldType, Foreign> {
+    ) -> Result<FieldType, TypeObjectError> {
         let mut field = self.field_type(element, depth)?;
         if field.type_id >= type_id::ARRAY {
             return Err(unsupported("", "a collection of collections"));
@@ -296,7 +303,7 @@ impl Reading<'_> {
 }
 
 /// CompleteTypeDetail: two optional annotations and the name.
-fn type_detail(input: &mut Decoder<'_>) -> Result<String, Foreign> {
+fn type_detail(input: &mut Decoder<'_>) -> Result<String, TypeObjectError> {
     if input.bool()? {
         // AppliedBuiltinTypeAnnotations, which is sized.
         let scope = input.begin_collection()?;
@@ -309,8 +316,8 @@ fn type_detail(input: &mut Decoder<'_>) -> Result<String, Foreign> {
     Ok(input.string(NAME_BYTES_MAX)?)
 }
 
-/// An enumeration travels as the number that its bit bound asks for.
-fn enumeration(input: &mut Decoder<'_>) -> Result<FieldType, Foreign> {
+/// An enumeration is serialized as a number of its bit bound.
+fn enumeration(input: &mut Decoder<'_>) -> Result<FieldType, TypeObjectError> {
     input.u16()?;
     let _header = input.begin_collection()?;
     let type_id = match input.u16()? {
@@ -355,23 +362,25 @@ fn kind_name(kind: u8) -> String {
     name.into()
 }
 
-fn unsupported(type_name: &str, what: &str) -> Foreign {
-    Foreign::Unsupported {
+fn unsupported(type_name: &str, what: &str) -> TypeObjectError {
+    TypeObjectError::Unsupported {
         type_name: type_name.into(),
         what: what.into(),
     }
 }
 
-/// Names the type and member where something is not spoken.
-fn within(error: Foreign, name: &str, field: &str) -> Foreign {
+/// Adds the type and member to an error.
+fn within(error: TypeObjectError, name: &str, field: &str) -> TypeObjectError {
     match error {
-        Foreign::Unsupported { type_name, what } if type_name.is_empty() => Foreign::Unsupported {
-            type_name: name.into(),
-            what: match field {
-                "" => what,
-                field => format!("{what} (member \"{field}\")"),
-            },
-        },
+        TypeObjectError::Unsupported { type_name, what } if type_name.is_empty() => {
+            TypeObjectError::Unsupported {
+                type_name: name.into(),
+                what: match field {
+                    "" => what,
+                    field => format!("{what} (member \"{field}\")"),
+                },
+            }
+        }
         other => other,
     }
 }

@@ -1,4 +1,4 @@
-//! The objects of structures (XTypes 1.3 §7.3.4.5, Annex B).
+//! TypeObjects of structures (XTypes 1.3 §7.3.4.5, Annex B).
 //!
 //! ```text
 //! TypeObject          size, form (EK_), kind TK_STRUCTURE
@@ -9,7 +9,7 @@
 //!     minimal: hash of the name; complete: name, no annotations
 //! ```
 
-use super::identifier::{EquivalenceHash, Form, ObjectId, TypeIdentifier};
+use super::identifier::{EquivalenceHash, EquivalenceKind, TypeIdentifier, TypeObjectId};
 use super::kinds::*;
 use super::{ObjectPair, TypeObject, dds_name, written};
 use crate::cdr::Encoder;
@@ -27,7 +27,7 @@ type Built = BTreeMap<String, ObjectPair>;
 /// One structure's object; `None` if a member cannot be named.
 pub(super) fn object(
     ty: &IndividualTypeDescription,
-    form: Form,
+    form: EquivalenceKind,
     built: &Built,
 ) -> Option<TypeObject> {
     let identifiers: Option<Vec<TypeIdentifier>> = ty
@@ -38,7 +38,7 @@ pub(super) fn object(
     let members: Vec<(&Field, TypeIdentifier)> = ty.fields.iter().zip(identifiers?).collect();
     let bytes = written(|out| encode(out, ty, form, &members));
     Some(TypeObject {
-        id: ObjectId {
+        id: TypeObjectId {
             form,
             hash: EquivalenceHash::of(&bytes),
         },
@@ -49,7 +49,7 @@ pub(super) fn object(
 fn encode(
     out: &mut Encoder<'_>,
     ty: &IndividualTypeDescription,
-    form: Form,
+    form: EquivalenceKind,
     members: &[(&Field, TypeIdentifier)],
 ) {
     let object = out.begin_appendable();
@@ -61,7 +61,7 @@ fn encode(
     });
     let header = out.begin_appendable();
     out.u8(TK_NONE);
-    if form == Form::Complete {
+    if form == EquivalenceKind::Complete {
         no_annotations(out);
         out.string(&dds_name(ty));
     }
@@ -71,14 +71,15 @@ fn encode(
     for (number, (field, identifier)) in (0..).zip(members) {
         let member = out.begin_appendable();
         out.u32(number);
-        out.u16(match field.is_key {
-            true => TRY_CONSTRUCT1 | IS_KEY,
-            false => TRY_CONSTRUCT1,
+        out.u16(if field.is_key {
+            TRY_CONSTRUCT1 | IS_KEY
+        } else {
+            TRY_CONSTRUCT1
         });
         identifier.encode(out);
         match form {
-            Form::Minimal => out.primitive_array(&name_hash(&field.name)),
-            Form::Complete => {
+            EquivalenceKind::Minimal => out.primitive_array(&name_hash(&field.name)),
+            EquivalenceKind::Complete => {
                 out.string(&field.name);
                 no_annotations(out);
             }
@@ -101,7 +102,7 @@ fn name_hash(name: &str) -> [u8; 4] {
     [digest[0], digest[1], digest[2], digest[3]]
 }
 
-fn identifier(field: &FieldType, form: Form, built: &Built) -> Option<TypeIdentifier> {
+fn identifier(field: &FieldType, form: EquivalenceKind, built: &Built) -> Option<TypeIdentifier> {
     let element_id = field.type_id % type_id::ARRAY;
     let string_bound = u32::try_from(field.string_capacity).ok()?;
     let element = match element_id {

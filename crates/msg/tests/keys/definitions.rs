@@ -1,4 +1,4 @@
-//! The types of these tests: each shows one way to have a key, or to grow.
+//! Types of these tests: each shows one form of a key, or of growth.
 
 /// Name and text.
 pub const DEFINITIONS: &[(&str, &str)] = &[

@@ -151,8 +151,8 @@ fn samples_and_keys_have_cyclones_bytes() {
 }
 
 #[test]
-fn a_key_alone_has_no_sizes_since_cyclones_c_library_knows_none() {
-    // What Cyclone DDS 0.10.2 sends to dispose of BLUE with XCDR2.
+fn a_key_payload_has_no_sizes_like_cyclones_c_library() {
+    // Cyclone DDS 0.10.2 sends this to dispose of BLUE with XCDR2.
     let key = hex("0009000305000000424c554500000000");
     let ours = key_payload(&blue(), Representation::Xcdr2);
     assert_eq!(ours, [&key[..], &[0; 4]].concat(), "and longer than a hash");
@@ -278,7 +278,7 @@ fn read<T: Message>(payload: &[u8]) -> Result<T, DecodeError> {
 }
 
 #[test]
-fn what_an_older_sender_does_not_know_has_its_default() {
+fn members_missing_at_an_older_sender_have_their_default() {
     for representation in BOTH {
         let grown: Grown = read(&to_payload(&small(), representation)).unwrap();
         assert_eq!((grown.a, &grown.inners), (1, &small().inners));
@@ -294,7 +294,7 @@ fn what_an_older_sender_does_not_know_has_its_default() {
 }
 
 #[test]
-fn what_only_a_newer_sender_knows_is_skipped() {
+fn members_of_a_newer_sender_are_skipped() {
     let grown = Grown {
         a: 1,
         inners: small().inners,
@@ -313,7 +313,7 @@ fn what_only_a_newer_sender_knows_is_skipped() {
 }
 
 #[test]
-fn padding_is_no_member() {
+fn padding_is_not_a_member() {
     // One octet and three of padding: `inners` is missing, not empty by chance.
     let payload = [0, 1, 0, 3, 1, 0, 0, 0];
     let expected = Small {
@@ -326,7 +326,7 @@ fn padding_is_no_member() {
 
 /// A sequence of nothing but sizes must not fill the memory with defaults.
 #[test]
-fn many_structures_that_lack_everything_are_refused() {
+fn many_structures_without_members_are_rejected() {
     let count = 10_000_u32;
     let mut payload = vec![0, 7, 0, 0];
     payload.extend((4 + 4 * count).to_le_bytes());
@@ -348,7 +348,7 @@ fn read_each<T: Message>(payload: &[u8]) -> [Result<(), DecodeError>; 2] {
 }
 
 #[test]
-fn a_final_sender_and_an_empty_type_are_understood() {
+fn a_final_sender_and_an_empty_type_are_decoded() {
     // The same type, declared final by its sender: plain CDR2.
     let payload = hex("0007000005000000424c5545000000000a000000ecffffff1e0000000200000001ff");
     assert_eq!(read(&payload), Ok(blue()));
@@ -370,7 +370,7 @@ fn mutable_types_are_refused_by_their_name() {
 }
 
 #[test]
-fn key_extensibility_and_name_stand_beside_the_fields() {
+fn key_extensibility_and_name_are_described_beside_the_fields() {
     let description = ShapeType::type_description();
     let ty = DynamicType::new(description).unwrap();
     assert_eq!(ty.dds_type_name(), "ShapeType");
@@ -388,10 +388,10 @@ fn key_extensibility_and_name_stand_beside_the_fields() {
     assert_ne!(DynamicType::new(&plain).unwrap(), ty);
 }
 
-/// Whatever the bytes: nothing panics, and the typed reader and the dynamic one
+/// For arbitrary bytes nothing panics, and the typed decoder and the dynamic one
 /// give the same answer, for samples and for keys.
 #[test]
-fn damaged_payloads_are_read_alike_by_both_readers() {
+fn damaged_payloads_decode_alike_with_both_decoders() {
     fn play<T: Message>(value: &T, random: &mut fastrand::Rng) {
         let ty = dynamic_type::<T>();
         let readers = [key_reader::<T>().unwrap(), ty.key_reader().unwrap()];

@@ -1,31 +1,33 @@
-//! Whatever bytes come, nothing panics and little memory is asked for.
+//! Arbitrary bytes never cause a panic or large allocations.
 
 use crate::vectors::kinds;
-use pteros_msg::typeobject::lookup::{Identity, Operation, Request, decode_types, encode_types};
+use pteros_msg::typeobject::lookup::{
+    LookupOperation, LookupRequest, SampleIdentity, decode_types, encode_types,
+};
 use pteros_msg::typeobject::{
-    EquivalenceHash, Form, ObjectId, TypeInformation, TypeObjects, described,
+    EquivalenceHash, EquivalenceKind, TypeInformation, TypeObjectId, TypeObjects, type_description,
 };
 use std::collections::BTreeMap;
 
 fn read_all(bytes: &[u8]) {
-    let _ = Request::decode(bytes);
+    let _ = LookupRequest::decode(bytes);
     let _ = decode_types(bytes);
     let _ = TypeInformation::decode(bytes);
-    let id = ObjectId {
-        form: Form::Complete,
+    let id = TypeObjectId {
+        form: EquivalenceKind::Complete,
         hash: EquivalenceHash::of(bytes),
     };
-    let _ = described(id, &BTreeMap::from([(id, bytes.into())]));
+    let _ = type_description(id, &BTreeMap::from([(id, bytes.into())]));
 }
 
 #[test]
-fn mutilated_messages_are_survived() {
+fn mutated_messages_never_panic() {
     let objects = TypeObjects::new(&kinds()).unwrap();
-    let identity = Identity::default();
-    let request = Request {
+    let identity = SampleIdentity::default();
+    let request = LookupRequest {
         identity,
         instance: String::new(),
-        operation: Operation::Types,
+        operation: LookupOperation::Types,
         ids: objects.iter().map(|object| object.id).collect(),
     };
     let seeds = [
@@ -70,10 +72,10 @@ fn a_type_that_nests_without_end_is_refused() {
     // Sequences of sequences of ... in 60 000 levels of five bytes each.
     let levels: Vec<u8> = [0x80, 0xf3, 1, 0, 0].repeat(60_000);
     read_all(&structure_of(&levels));
-    let mut request = Request {
-        identity: Identity::default(),
+    let mut request = LookupRequest {
+        identity: SampleIdentity::default(),
         instance: String::new(),
-        operation: Operation::Types,
+        operation: LookupOperation::Types,
         ids: Vec::new(),
     }
     .encode();

@@ -2,11 +2,11 @@
 
 use crate::vectors::kinds;
 use pteros_msg::typeobject::lookup::{
-    Identity, Operation, Request, decode_types, encode_dependencies, encode_types,
+    LookupOperation, LookupRequest, SampleIdentity, decode_types, encode_dependencies, encode_types,
 };
-use pteros_msg::typeobject::{Form, ObjectId, TypeObjects};
+use pteros_msg::typeobject::{EquivalenceKind, TypeObjectId, TypeObjects};
 
-const IDENTITY: Identity = Identity {
+const IDENTITY: SampleIdentity = SampleIdentity {
     writer: [7; 16],
     number: (3 << 32) + 9,
 };
@@ -14,13 +14,13 @@ const IDENTITY: Identity = Identity {
 #[test]
 fn requests_are_read_back() {
     let objects = TypeObjects::new(&kinds()).unwrap();
-    let request = Request {
+    let request = LookupRequest {
         identity: IDENTITY,
         instance: "dds.builtin.TOS.0123".into(),
-        operation: Operation::Types,
+        operation: LookupOperation::Types,
         ids: objects.iter().map(|object| object.id).collect(),
     };
-    let read = Request::decode(&request.encode()).unwrap();
+    let read = LookupRequest::decode(&request.encode()).unwrap();
     assert_eq!(read, Some(request));
 }
 
@@ -35,11 +35,11 @@ fn replies_are_read_back() {
 }
 
 #[test]
-fn objects_that_are_not_what_their_name_says_are_left_out() {
+fn objects_with_a_wrong_hash_are_left_out() {
     let objects = TypeObjects::new(&kinds()).unwrap();
     let mut forged = objects.own.complete.clone();
-    forged.id = ObjectId {
-        form: Form::Complete,
+    forged.id = TypeObjectId {
+        form: EquivalenceKind::Complete,
         hash: objects.own.minimal.id.hash,
     };
     let payload = encode_types(&IDENTITY, [&forged, &objects.own.complete]);
@@ -48,7 +48,7 @@ fn objects_that_are_not_what_their_name_says_are_left_out() {
 }
 
 #[test]
-fn dependencies_are_no_reply_to_a_question_for_objects() {
+fn dependencies_are_not_a_reply_to_a_request_for_objects() {
     let objects = TypeObjects::new(&kinds()).unwrap();
     let payload = encode_dependencies(&IDENTITY, [&objects.own.complete]);
     assert_eq!(decode_types(&payload), Ok(None));

@@ -1,5 +1,5 @@
-//! Types as TypeObjects: hashes equal to other vendors', round trips, and
-//! whatever bytes a peer sends.
+//! TypeObjects: hashes equal to other vendors', round trips, and arbitrary bytes of
+//! a peer.
 
 mod hostile;
 mod lookup;

@@ -8,7 +8,7 @@ use pteros_msg::dynamic::DynamicType;
 use pteros_msg::library::InterfaceLibrary;
 use pteros_msg::schema::InterfaceKind;
 use pteros_msg::typeobject::{
-    Form, TypeInformation, TypeObject, TypeObjects, described, is_announced,
+    EquivalenceKind, TypeInformation, TypeObject, TypeObjects, is_announced, type_description,
 };
 use std::collections::BTreeMap;
 
@@ -63,8 +63,8 @@ fn assert_hashes(minimal: &TypeObject, complete: &TypeObject, expected: Hashes) 
     assert_eq!(complete.bytes.len(), expected.3);
     assert_eq!(minimal.id.hash.to_string(), expected.0);
     assert_eq!(complete.id.hash.to_string(), expected.1);
-    assert_eq!(minimal.id.form, Form::Minimal);
-    assert_eq!(complete.id.form, Form::Complete);
+    assert_eq!(minimal.id.form, EquivalenceKind::Minimal);
+    assert_eq!(complete.id.form, EquivalenceKind::Complete);
 }
 
 const DIMENSION: Hashes = (
@@ -220,7 +220,8 @@ fn every_built_in_type_comes_back_from_its_objects() {
             .iter()
             .map(|object| (object.id, object.bytes.clone()))
             .collect();
-        let back = described(found.own.complete.id, &all).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let back =
+            type_description(found.own.complete.id, &all).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(back, without_defaults(&description), "{name}");
         assert!(DynamicType::new(&back).is_ok(), "{name}");
         count += 1;

@@ -1,4 +1,4 @@
-//! The side that asks for goals.
+//! Action client: sends goals, receives feedback and status, fetches results.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +10,10 @@ use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatusArray};
 use pteros_interfaces::action_msgs::srv::CancelGoal;
 use pteros_msg::message::{Action, GoalId, Service as ServiceType};
 
-use super::asking::{GoalIds, cancel};
+use super::endpoint_name;
 use super::error::ActionError;
-use super::ledger::GoalStatus;
-use super::part;
+use super::goal_requests::{GoalIdGenerator, request_cancel};
+use super::goal_table::GoalStatus;
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::qos::QosProfile;
@@ -21,12 +21,12 @@ use crate::sample::Sample;
 use crate::service::{CallError, Client};
 use crate::subscription::Subscription;
 
-type OnFeedback<A> = Box<dyn FnMut(&<A as Action>::Feedback) + Send>;
+type FeedbackCallback<A> = Box<dyn FnMut(&<A as Action>::Feedback) + Send>;
 
-/// Asks for goals of an action. Cheap to clone, thread-safe.
+/// Client of an action. Cheap to clone, thread-safe.
 ///
-/// Calls that wait drive the network themselves and need no executor. Feedback and
-/// status come through the node's executor: somebody has to spin it for them.
+/// Blocking calls drive the network themselves and need no executor. Feedback and
+/// status arrive through the node's executor, which has to spin for them.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -35,7 +35,7 @@ type OnFeedback<A> = Box<dyn FnMut(&<A as Action>::Feedback) + Send>;
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("asker")?;
+/// let node = Context::new()?.create_node("asker")?;
 /// let client = node.create_action_client::<Fibonacci>("fibonacci")?;
 /// let goal = client.send_goal(Fibonacci_Goal { order: 10 }, Duration::from_secs(5))?;
 /// let end = goal.result(Duration::from_secs(60))?;
@@ -44,7 +44,7 @@ type OnFeedback<A> = Box<dyn FnMut(&<A as Action>::Feedback) + Send>;
 /// # }
 /// ```
 pub struct ActionClient<A: Action> {
-    core: Arc<ClientCore<A>>,
+    core: Arc<ActionClientCore<A>>,
 }
 
 impl<A: Action> Clone for ActionClient<A> {
@@ -55,26 +55,26 @@ impl<A: Action> Clone for ActionClient<A> {
     }
 }
 
-struct ClientCore<A: Action> {
+struct ActionClientCore<A: Action> {
     name: String,
-    ids: GoalIds,
+    ids: GoalIdGenerator,
     goals: Client<A::SendGoal>,
     cancels: Client<CancelGoal>,
     results: Client<A::GetResult>,
-    known: Arc<Mutex<BTreeMap<GoalId, Known<A>>>>,
+    sent_goals: Arc<Mutex<BTreeMap<GoalId, SentGoal<A>>>>,
     _feedback: Subscription<A::FeedbackMessage>,
     _status: Subscription<GoalStatusArray>,
 }
 
-/// What is heard of one of our goals.
-struct Known<A: Action> {
+/// Status and feedback callback of a goal that this client sent.
+struct SentGoal<A: Action> {
     status: GoalStatus,
-    on_feedback: Option<OnFeedback<A>>,
+    on_feedback: Option<FeedbackCallback<A>>,
 }
 
 impl<A: Action> ActionClient<A> {
-    /// Asks for a goal and waits until it is accepted, first for a server if none
-    /// is there. Blocks, at most `timeout` for both.
+    /// Sends a goal and waits until the server accepts it. Waits for a server first
+    /// if there is none. Blocks, at most `timeout` for both.
     ///
     /// # Errors
     /// See [`ActionError`].
@@ -82,12 +82,12 @@ impl<A: Action> ActionClient<A> {
         &self,
         goal: A::Goal,
         timeout: Duration,
-    ) -> Result<ClientGoal<A>, ActionError> {
+    ) -> Result<ClientGoalHandle<A>, ActionError> {
         self.send(goal, None, timeout)
     }
 
-    /// As [`Self::send_goal`]; `on_feedback` is called from the node's executor
-    /// with what the goal has come to, until the [`ClientGoal`] is dropped.
+    /// Like [`Self::send_goal`]. The node's executor calls `on_feedback` for each
+    /// feedback message, until the [`ClientGoalHandle`] is dropped.
     ///
     /// # Errors
     /// See [`ActionError`].
@@ -96,41 +96,43 @@ impl<A: Action> ActionClient<A> {
         goal: A::Goal,
         on_feedback: impl FnMut(&A::Feedback) + Send + 'static,
         timeout: Duration,
-    ) -> Result<ClientGoal<A>, ActionError> {
+    ) -> Result<ClientGoalHandle<A>, ActionError> {
         self.send(goal, Some(Box::new(on_feedback)), timeout)
     }
 
     fn send(
         &self,
         goal: A::Goal,
-        on_feedback: Option<OnFeedback<A>>,
+        on_feedback: Option<FeedbackCallback<A>>,
         timeout: Duration,
-    ) -> Result<ClientGoal<A>, ActionError> {
+    ) -> Result<ClientGoalHandle<A>, ActionError> {
         let core = &self.core;
         let id = core.ids.next();
-        // Feedback may come before the answer does.
-        core.known.lock().insert(
+        // Feedback may arrive before the response.
+        core.sent_goals.lock().insert(
             id,
-            Known {
+            SentGoal {
                 status: GoalStatus::Unknown,
                 on_feedback,
             },
         );
-        let goal_handle = ClientGoal {
+        let goal_handle = ClientGoalHandle {
             core: core.clone(),
             id,
         };
         let response = core.goals.call(&A::goal_request(id, goal), timeout)?;
-        match A::is_accepted(&response) {
-            true => Ok(goal_handle),
-            false => Err(ActionError::Rejected {
+        if A::is_accepted(&response) {
+            Ok(goal_handle)
+        } else {
+            Err(ActionError::Rejected {
                 action: core.name.clone(),
-            }),
+            })
         }
     }
 
-    /// Asks for all goals of the server to be cancelled, other clients' too;
-    /// returns those that will be. Blocks, at most `timeout`.
+    /// Requests cancellation of all goals of the server, including those of other
+    /// clients. Returns the goals that are now canceling. Blocks, at most
+    /// `timeout`.
     ///
     /// # Errors
     /// See [`ActionError`].
@@ -138,13 +140,15 @@ impl<A: Action> ActionClient<A> {
         self.core.cancel(GoalInfo::default(), timeout)
     }
 
-    /// Whether a server is there for all three of the action's services.
+    /// Whether a server is available for all three services of the action.
     pub fn is_ready(&self) -> bool {
         let core = &self.core;
-        core.goals.is_ready() && core.cancels.is_ready() && core.results.is_ready()
+        core.goals.service_is_ready()
+            && core.cancels.service_is_ready()
+            && core.results.service_is_ready()
     }
 
-    /// The action's fully qualified name, after remapping.
+    /// Fully qualified name of the action, after remapping.
     pub fn action_name(&self) -> &str {
         &self.core.name
     }
@@ -158,82 +162,84 @@ impl<A: Action> fmt::Debug for ActionClient<A> {
     }
 }
 
-/// How a goal ended.
+/// Terminal status and result of a goal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GoalEnd<R> {
+pub struct WrappedResult<R> {
     /// Succeeded, canceled or aborted.
     pub status: GoalStatus,
-    /// What it came to.
+    /// The result message.
     pub result: R,
 }
 
-/// A goal that was accepted. Dropping it changes nothing for the server.
-pub struct ClientGoal<A: Action> {
-    core: Arc<ClientCore<A>>,
+/// Handle of a goal that the server accepted. Dropping it does not affect the
+/// server.
+pub struct ClientGoalHandle<A: Action> {
+    core: Arc<ActionClientCore<A>>,
     id: GoalId,
 }
 
-impl<A: Action> ClientGoal<A> {
-    /// Its id.
+impl<A: Action> ClientGoalHandle<A> {
+    /// Goal id.
     pub fn id(&self) -> GoalId {
         self.id
     }
 
-    /// Its status as last heard; unknown until something was.
+    /// Last received status; unknown before the first status message.
     pub fn status(&self) -> GoalStatus {
-        let known = self.core.known.lock();
-        known
+        let sent_goals = self.core.sent_goals.lock();
+        sent_goals
             .get(&self.id)
             .map_or(GoalStatus::Unknown, |k| k.status)
     }
 
-    /// Waits for its end. Blocks, at most `timeout`; may be asked again after
-    /// that.
+    /// Waits for the result. Blocks, at most `timeout`; may be called again after a
+    /// time-out.
     ///
     /// # Errors
-    /// See [`ActionError`]; [`CallError::TimedOut`] when it has not ended in time.
-    pub fn result(&self, timeout: Duration) -> Result<GoalEnd<A::Result>, ActionError> {
+    /// See [`ActionError`]; [`CallError::TimedOut`] if the goal has not ended in
+    /// time.
+    pub fn result(&self, timeout: Duration) -> Result<WrappedResult<A::Result>, ActionError> {
         let request = A::result_request(self.id);
         let response = self.core.results.call(&request, timeout)?;
-        self.end(&response)
+        self.wrap_result(&response)
     }
 
-    /// Calls `ended` from the node's executor when the goal has ended.
+    /// Calls `callback` from the node's executor when the goal has ended.
     ///
     /// # Errors
-    /// As [`Client::call_then`]; `ended` is not called then.
+    /// As [`Client::call_then`]; `callback` is not called then.
     pub fn result_then(
         self,
-        ended: impl FnOnce(Result<GoalEnd<A::Result>, ActionError>) + Send + 'static,
+        callback: impl FnOnce(Result<WrappedResult<A::Result>, ActionError>) + Send + 'static,
     ) -> Result<(), CallError> {
         let request = A::result_request(self.id);
         let client = self.core.results.clone();
-        client.call_then(&request, move |answer| {
-            ended(match answer {
-                Ok(response) => self.end(&response),
+        client.call_then(&request, move |response| {
+            callback(match response {
+                Ok(response) => self.wrap_result(&response),
                 Err(error) => Err(error.into()),
             });
         })
     }
 
-    fn end(
+    fn wrap_result(
         &self,
         response: &<A::GetResult as ServiceType>::Response,
-    ) -> Result<GoalEnd<A::Result>, ActionError> {
+    ) -> Result<WrappedResult<A::Result>, ActionError> {
         let (status, result) = A::result_of(response);
         match GoalStatus::from_id(status) {
             GoalStatus::Unknown => Err(ActionError::UnknownGoal {
                 action: self.core.name.clone(),
             }),
-            status => Ok(GoalEnd {
+            status => Ok(WrappedResult {
                 status,
                 result: result.clone(),
             }),
         }
     }
 
-    /// Asks for it to be cancelled. Its end is told by its result. Blocks, at most
-    /// `timeout`.
+    /// Requests cancellation of the goal. Its result reports how it ended. Blocks,
+    /// at most `timeout`.
     ///
     /// # Errors
     /// See [`ActionError`].
@@ -244,17 +250,17 @@ impl<A: Action> ClientGoal<A> {
     }
 }
 
-impl<A: Action> Drop for ClientGoal<A> {
+impl<A: Action> Drop for ClientGoalHandle<A> {
     fn drop(&mut self) {
-        let known = self.core.known.lock().remove(&self.id);
-        // After the lock: what its callback holds is the user's.
-        drop(known);
+        let sent_goals = self.core.sent_goals.lock().remove(&self.id);
+        // Dropped after the lock is released: the callback may own user data.
+        drop(sent_goals);
     }
 }
 
-impl<A: Action> fmt::Debug for ClientGoal<A> {
+impl<A: Action> fmt::Debug for ClientGoalHandle<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientGoal")
+        f.debug_struct("ClientGoalHandle")
             .field("id", &self.id)
             .field("status", &self.status())
             .finish_non_exhaustive()
@@ -262,7 +268,7 @@ impl<A: Action> fmt::Debug for ClientGoal<A> {
 }
 
 impl Node {
-    /// A client of an action, remapped as the arguments say.
+    /// Creates an action client. The name is subject to remapping.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -270,39 +276,39 @@ impl Node {
         &self,
         action: &str,
     ) -> Result<ActionClient<A>, CreateError> {
-        let known: Arc<Mutex<BTreeMap<GoalId, Known<A>>>> = Arc::default();
-        let ours = known.clone();
+        let sent_goals: Arc<Mutex<BTreeMap<GoalId, SentGoal<A>>>> = Arc::default();
+        let callback_goals = sent_goals.clone();
         let feedback = self.create_subscription(
-            &part(action, "feedback"),
+            &endpoint_name(action, "feedback"),
             QosProfile::default(),
             move |message: Sample<A::FeedbackMessage>| {
                 let (id, feedback) = A::feedback_of(&message);
-                hear(&ours, id, feedback);
+                deliver_feedback(&callback_goals, id, feedback);
             },
         )?;
-        let ours = known.clone();
+        let callback_goals = sent_goals.clone();
         let status = self.create_subscription(
-            &part(action, "status"),
+            &endpoint_name(action, "status"),
             QosProfile::action_status(),
             move |message: Sample<GoalStatusArray>| {
-                let mut known = ours.lock();
-                for row in &message.status_list {
-                    if let Some(goal) = known.get_mut(&row.goal_info.goal_id.uuid) {
-                        goal.status = GoalStatus::from_id(row.status);
+                let mut sent_goals = callback_goals.lock();
+                for goal_status in &message.status_list {
+                    if let Some(goal) = sent_goals.get_mut(&goal_status.goal_info.goal_id.uuid) {
+                        goal.status = GoalStatus::from_id(goal_status.status);
                     }
                 }
             },
         )?;
-        let core = Arc::new(ClientCore {
+        let core = Arc::new(ActionClientCore {
             name: feedback
                 .topic()
                 .trim_end_matches("/_action/feedback")
                 .into(),
-            ids: GoalIds::new(self),
-            goals: self.create_client(&part(action, "send_goal"))?,
-            cancels: self.create_client(&part(action, "cancel_goal"))?,
-            results: self.create_client(&part(action, "get_result"))?,
-            known,
+            ids: GoalIdGenerator::new(self),
+            goals: self.create_client(&endpoint_name(action, "send_goal"))?,
+            cancels: self.create_client(&endpoint_name(action, "cancel_goal"))?,
+            results: self.create_client(&endpoint_name(action, "get_result"))?,
+            sent_goals,
             _feedback: feedback,
             _status: status,
         });
@@ -310,9 +316,13 @@ impl Node {
     }
 }
 
-/// Hands feedback to the goal's callback, which runs under no lock of ours.
-fn hear<A: Action>(known: &Mutex<BTreeMap<GoalId, Known<A>>>, id: GoalId, feedback: &A::Feedback) {
-    let callback = known
+/// Calls the goal's feedback callback, with no lock held.
+fn deliver_feedback<A: Action>(
+    sent_goals: &Mutex<BTreeMap<GoalId, SentGoal<A>>>,
+    id: GoalId,
+    feedback: &A::Feedback,
+) {
+    let callback = sent_goals
         .lock()
         .get_mut(&id)
         .and_then(|goal| goal.on_feedback.take());
@@ -320,13 +330,13 @@ fn hear<A: Action>(known: &Mutex<BTreeMap<GoalId, Known<A>>>, id: GoalId, feedba
         return;
     };
     callback(feedback);
-    if let Some(goal) = known.lock().get_mut(&id) {
+    if let Some(goal) = sent_goals.lock().get_mut(&id) {
         goal.on_feedback = Some(callback);
     }
 }
 
-impl<A: Action> ClientCore<A> {
+impl<A: Action> ActionClientCore<A> {
     fn cancel(&self, goal_info: GoalInfo, timeout: Duration) -> Result<Vec<GoalId>, ActionError> {
-        cancel(&self.cancels, &self.name, goal_info, timeout)
+        request_cancel(&self.cancels, &self.name, goal_info, timeout)
     }
 }

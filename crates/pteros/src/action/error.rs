@@ -1,67 +1,67 @@
-//! Why a goal does not do what was asked.
+//! Errors of action clients and of server goal handles.
 
 use thiserror::Error;
 
-use super::ledger::GoalStatus;
+use super::goal_table::GoalStatus;
 use crate::service::CallError;
 
-/// Why a client has no goal, or no result.
+/// Why a goal request, cancel request or result request failed.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum ActionError {
-    /// The server does not want the goal.
-    #[error("action \"{action}\": the server has rejected the goal; its log may say why")]
+    /// The server rejected the goal.
+    #[error("action \"{action}\": goal rejected by the server; its log may have the reason")]
     Rejected {
-        /// The action.
+        /// Name of the action.
         action: String,
     },
-    /// The server knows nothing of the goal: it has kept the result no longer, or
-    /// has been started anew.
+    /// The server does not know the goal: the result has expired, or the server was
+    /// restarted.
     #[error(
-        "action \"{action}\": the server does not know the goal (any more); ask for the result sooner, or let the server keep it longer"
+        "action \"{action}\": unknown goal, or its result has expired; request the result sooner, or raise the server's result_timeout"
     )]
     UnknownGoal {
-        /// The action.
+        /// Name of the action.
         action: String,
     },
-    /// The goal has ended already, so that it cannot be cancelled.
-    #[error("action \"{action}\": the goal has ended already")]
-    Ended {
-        /// The action.
+    /// The goal has already ended and cannot be cancelled.
+    #[error("action \"{action}\": the goal has already ended")]
+    GoalTerminated {
+        /// Name of the action.
         action: String,
     },
-    /// The server does not let it be cancelled.
-    #[error("action \"{action}\": the server does not let the goal be cancelled")]
-    NotCancelled {
-        /// The action.
+    /// The server rejected the cancel request.
+    #[error("action \"{action}\": cancel request rejected by the server")]
+    CancelRejected {
+        /// Name of the action.
         action: String,
     },
-    /// One of its services could not be called.
+    /// A service call of the action failed.
     #[error(transparent)]
     Call(#[from] CallError),
 }
 
-/// Why a server's goal does not change its status.
+/// Why a goal did not change its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum GoalError {
-    /// It does not lead there.
+    /// The goal state machine has no such transition.
     #[error(
-        "a goal that is {status} does not become {wanted}{}",
-        hint(*.wanted)
+        "a goal cannot change from {status} to {target}{}",
+        hint(*.target)
     )]
-    Illegal {
-        /// Its status.
+    IllegalTransition {
+        /// Current status.
         status: GoalStatus,
-        /// What it was to be.
-        wanted: GoalStatus,
+        /// Requested status.
+        target: GoalStatus,
     },
-    /// The server has been dropped.
-    #[error("the goal's server has been dropped")]
+    /// The action server was dropped.
+    #[error("the goal's action server was dropped")]
     NoServer,
 }
 
-fn hint(wanted: GoalStatus) -> &'static str {
-    match wanted {
-        GoalStatus::Canceled => "; only one whose cancelling was asked for does: see is_canceling",
+fn hint(target: GoalStatus) -> &'static str {
+    match target {
+        GoalStatus::Canceled => "; a cancel request must be accepted first: see is_canceling",
         _ => "",
     }
 }

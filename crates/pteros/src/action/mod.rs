@@ -1,26 +1,28 @@
-//! Actions: a goal that takes a while, what it has come to meanwhile, and its
-//! result. ROS 2's: three services and two topics under `<name>/_action`.
+//! Actions: long-running goals with feedback and a result.
+//!
+//! ROS 2 implements an action as three services and two topics under
+//! `<name>/_action`. Each goal follows the goal state machine of rcl_action.
 
-mod asking;
 mod client;
 mod dynamic;
 mod error;
-mod ledger;
+mod goal_requests;
+mod goal_server;
+mod goal_table;
 mod options;
-mod served;
 mod server;
 
-pub use client::{ActionClient, ClientGoal, GoalEnd};
+pub use client::{ActionClient, ClientGoalHandle, WrappedResult};
 pub use dynamic::{
     DynamicActionClient, DynamicActionServer, DynamicActionServerOptions, DynamicActionType,
-    DynamicClientGoal, DynamicServerGoal,
+    DynamicClientGoalHandle, DynamicServerGoalHandle,
 };
 pub use error::{ActionError, GoalError};
-pub use ledger::GoalStatus;
+pub use goal_table::GoalStatus;
 pub use options::{ActionServerOptions, GoalResponse};
-pub use server::{ActionServer, ServerGoal};
+pub use server::{ActionServer, ServerGoalHandle};
 
-/// Names of an action's parts.
-fn part(action: &str, part: &str) -> String {
+/// Name of a service or topic of the action.
+fn endpoint_name(action: &str, part: &str) -> String {
     format!("{action}/_action/{part}")
 }

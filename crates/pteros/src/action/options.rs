@@ -1,27 +1,26 @@
-//! What an action server may be told.
+//! Options of action servers.
 
 use std::time::Duration;
 
 use pteros_msg::message::Action;
 
-use super::server::ServerGoal;
+use super::server::ServerGoalHandle;
 
-/// What becomes of a goal that is asked for.
+/// Response of a server to a goal request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GoalResponse {
-    /// Nothing.
+    /// The goal is rejected.
     Reject,
-    /// It is accepted, and executing at once.
+    /// The goal is accepted and executes at once.
     AcceptAndExecute,
-    /// It is accepted, and waits for [`ServerGoal::execute`].
+    /// The goal is accepted and waits for [`ServerGoalHandle::execute`].
     AcceptAndDefer,
 }
 
 pub(super) type OnGoal<A> = Box<dyn FnMut(&<A as Action>::Goal) -> GoalResponse + Send>;
-pub(super) type OnCancel<A> = Box<dyn FnMut(&ServerGoal<A>) -> bool + Send>;
+pub(super) type OnCancel<A> = Box<dyn FnMut(&ServerGoalHandle<A>) -> bool + Send>;
 
-/// What [`Node::create_action_server`](crate::Node::create_action_server) can be
-/// told.
+/// Options for [`Node::create_action_server`](crate::Node::create_action_server).
 pub struct ActionServerOptions<A: Action> {
     pub(super) on_goal: OnGoal<A>,
     pub(super) on_cancel: OnCancel<A>,
@@ -31,14 +30,14 @@ pub struct ActionServerOptions<A: Action> {
     pub(super) preempt: bool,
 }
 
-/// Goals known at a time, those included that have ended and whose result is kept.
+/// Default maximum number of goals, including ended goals with kept results.
 pub(super) const GOALS_MAX: usize = 1_000;
-/// As in rcl_action.
+/// Default of rcl_action.
 pub(super) const RESULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl<A: Action> Default for ActionServerOptions<A> {
-    /// Every goal is accepted and executed, may be cancelled, and its result is
-    /// kept for 10 s.
+    /// Accepts and executes every goal, allows cancellation, and keeps results for
+    /// 10 s.
     fn default() -> Self {
         Self {
             on_goal: Box::new(|_| GoalResponse::AcceptAndExecute),
@@ -52,7 +51,8 @@ impl<A: Action> Default for ActionServerOptions<A> {
 }
 
 impl<A: Action> ActionServerOptions<A> {
-    /// Decides what becomes of a goal. Runs in the node's executor.
+    /// Sets the callback that accepts or rejects a goal. The node's executor runs
+    /// it.
     pub fn on_goal(
         mut self,
         decide: impl FnMut(&A::Goal) -> GoalResponse + Send + 'static,
@@ -61,40 +61,42 @@ impl<A: Action> ActionServerOptions<A> {
         self
     }
 
-    /// Decides whether a goal may be cancelled; then it is canceling until
-    /// [`ServerGoal::canceled`]. Runs in the node's executor.
+    /// Sets the callback that accepts or rejects a cancel request. An accepted goal
+    /// is canceling until [`ServerGoalHandle::canceled`]. The node's executor runs
+    /// it.
     pub fn on_cancel(
         mut self,
-        decide: impl FnMut(&ServerGoal<A>) -> bool + Send + 'static,
+        decide: impl FnMut(&ServerGoalHandle<A>) -> bool + Send + 'static,
     ) -> Self {
         self.on_cancel = Box::new(decide);
         self
     }
 
-    /// How long a result is kept for whoever asks late. 10 s unless given.
+    /// Sets how long the result of an ended goal is kept. Default 10 s.
     pub fn result_timeout(mut self, timeout: Duration) -> Self {
         self.result_timeout = timeout;
         self
     }
 
-    /// Goals known at a time, kept results included; further ones are rejected,
-    /// which the log says. 1000 unless given.
+    /// Sets the maximum number of goals, including those with kept results. Further
+    /// goals are rejected with a log message. Default 1000.
     pub fn goals_max(mut self, count: usize) -> Self {
         self.goals_max = count;
         self
     }
 
-    /// Whether a goal becomes canceling, without asking, when the client that sent
-    /// it is gone. Looked at every half second while goals go on. Off by default, as in ROS 2.
+    /// Sets whether a goal becomes canceling when its client is gone, without
+    /// calling `on_cancel`. Checked every 500 ms while goals are active. Off by
+    /// default, as in ROS 2.
     pub fn cancel_abandoned(mut self, yes: bool) -> Self {
         self.cancel_abandoned = yes;
         self
     }
 
-    /// Whether a goal that is accepted takes the place of those that go on: these end
-    /// with an empty result, aborted, or cancelled if that was asked for. Whoever works on
-    /// one sees it by [`ServerGoal::is_open`]. Off by default, as in ROS 2; Nav2's servers
-    /// do it.
+    /// Sets whether an accepted goal preempts the active goals. These end with an
+    /// empty result: aborted, or canceled if they were canceling. Their handles
+    /// report it by [`ServerGoalHandle::is_active`]. Off by default, as in ROS 2;
+    /// Nav2's servers preempt.
     pub fn preempt(mut self, yes: bool) -> Self {
         self.preempt = yes;
         self

@@ -1,4 +1,4 @@
-//! The side that works on goals.
+//! Action server: accepts goals, executes them, publishes feedback and status.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -6,39 +6,39 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, CancelGoal_Response};
 use pteros_msg::message::{Action, GoalId, Service as ServiceType};
-use pteros_rmw::rtps::fault;
+use pteros_runtime::rtps::fault;
 
+use super::endpoint_name;
 use super::error::GoalError;
-use super::ledger::{GoalStatus, Known};
+use super::goal_server::{GoalServer, respond, split_nanos};
+use super::goal_table::{GoalStatus, ResultLookup};
 use super::options::{ActionServerOptions, GoalResponse, OnCancel, OnGoal};
-use super::part;
-use super::served::{Served, respond, split};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::qos::QosProfile;
 use crate::sample::Sample;
-use crate::service::{Service, ServiceCall, ServiceOptions};
+use crate::service::{PendingRequest, Service, ServiceOptions};
 
 type GoalRequest<A> = <<A as Action>::SendGoal as ServiceType>::Request;
-type GoalAnswer<A> = <<A as Action>::SendGoal as ServiceType>::Response;
+type GoalReply<A> = <<A as Action>::SendGoal as ServiceType>::Response;
 type ResultRequest<A> = <<A as Action>::GetResult as ServiceType>::Request;
-type ResultAnswer<A> = <<A as Action>::GetResult as ServiceType>::Response;
-type ResultCall<A> = ServiceCall<ResultRequest<A>, ResultAnswer<A>>;
+type ResultReply<A> = <<A as Action>::GetResult as ServiceType>::Response;
+type ResultCall<A> = PendingRequest<ResultRequest<A>, ResultReply<A>>;
 
-/// Works on the goals of an action. Cheap to clone, thread-safe; it ends when the
-/// last clone is dropped, and goals that go on then end without a result.
+/// Server of an action. Cheap to clone, thread-safe. It ends when the last clone is
+/// dropped; active goals then end without a result.
 ///
 /// ```no_run
 /// use pteros::interfaces::example_interfaces::action::{
 ///     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
 /// };
 /// use pteros::prelude::*;
-/// use pteros::{ActionServerOptions, ServerGoal};
+/// use pteros::{ActionServerOptions, ServerGoalHandle};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("counter")?;
-/// let work = |goal: ServerGoal<Fibonacci>| {
+/// let node = Context::new()?.create_node("counter")?;
+/// let work = |goal: ServerGoalHandle<Fibonacci>| {
 ///     // Takes a while, so not in the executor.
 ///     std::thread::spawn(move || {
 ///         let mut sequence = vec![0, 1];
@@ -59,149 +59,154 @@ type ResultCall<A> = ServiceCall<ResultRequest<A>, ResultAnswer<A>>;
 /// # }
 /// ```
 pub struct ActionServer<A: Action> {
-    core: Arc<ServerCore<A>>,
-    _parts: Arc<Parts<A>>,
+    core: Arc<ActionServerCore<A>>,
+    _services: Arc<ActionServices<A>>,
 }
 
 impl<A: Action> Clone for ActionServer<A> {
     fn clone(&self) -> Self {
         Self {
             core: self.core.clone(),
-            _parts: self._parts.clone(),
+            _services: self._services.clone(),
         }
     }
 }
 
-/// What is served, for as long as the server is.
-struct Parts<A: Action> {
+/// Services of the action, which live as long as the server.
+struct ActionServices<A: Action> {
     _goals: Service<A::SendGoal>,
     _cancels: Service<CancelGoal>,
     _results: Service<A::GetResult>,
 }
 
 impl<A: Action> ActionServer<A> {
-    /// The action's fully qualified name, after remapping.
+    /// Fully qualified name of the action, after remapping.
     pub fn action_name(&self) -> &str {
-        &self.core.served.name
+        &self.core.goals.name
     }
 
-    /// Goals that go on.
+    /// Number of active goals.
     pub fn open_goals(&self) -> usize {
-        self.core.served.ledger.lock().going_on().count()
+        self.core.goals.table.lock().open_goals().count()
     }
 }
 
 impl<A: Action> fmt::Debug for ActionServer<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActionServer")
-            .field("action", &self.core.served.name)
+            .field("action", &self.core.goals.name)
             .finish()
     }
 }
 
-/// A goal as its server works on it, on any thread. Dropped before it has ended, it
-/// is aborted with an empty result, so no client waits in vain.
-pub struct ServerGoal<A: Action> {
-    server: Weak<ServerCore<A>>,
+/// Handle of a goal for the server, usable on any thread. If it is dropped before
+/// the goal has ended, the goal is aborted with an empty result, so that no client
+/// waits in vain.
+pub struct ServerGoalHandle<A: Action> {
+    server: Weak<ActionServerCore<A>>,
     id: GoalId,
     goal: A::Goal,
-    /// Whether dropping it ends the goal.
-    is_working: bool,
+    /// Whether dropping the handle aborts the goal.
+    aborts_on_drop: bool,
 }
 
-impl<A: Action> ServerGoal<A> {
-    /// What was asked for.
+impl<A: Action> ServerGoalHandle<A> {
+    /// The goal message.
     pub fn goal(&self) -> &A::Goal {
         &self.goal
     }
 
-    /// The id that its client gave it.
+    /// Goal id, chosen by the client.
     pub fn id(&self) -> GoalId {
         self.id
     }
 
-    /// Where it is; unknown once its server is dropped.
+    /// Status of the goal; unknown once its server is dropped.
     pub fn status(&self) -> GoalStatus {
         let server = self.server.upgrade();
         server.map_or(GoalStatus::Unknown, |s| {
-            s.served.ledger.lock().status(self.id)
+            s.goals.table.lock().status(self.id)
         })
     }
 
-    /// Whether it should end soon, by [`Self::canceled`].
+    /// Whether cancellation was accepted; end the goal with [`Self::canceled`].
     pub fn is_canceling(&self) -> bool {
         self.status() == GoalStatus::Canceling
     }
 
-    /// Whether it goes on. Not, once it has ended, as when another took its place
-    /// ([`ActionServerOptions::preempt`]) or its server is dropped.
-    pub fn is_open(&self) -> bool {
+    /// Whether the goal is active: accepted, executing or canceling. False once it
+    /// has ended, was preempted ([`ActionServerOptions::preempt`]) or its server
+    /// was dropped.
+    pub fn is_active(&self) -> bool {
         let status = self.status();
-        !status.is_end() && status != GoalStatus::Unknown
+        !status.is_terminal() && status != GoalStatus::Unknown
     }
 
-    /// Begins with a goal that was deferred.
+    /// Starts the execution of a deferred goal.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] unless it was accepted and nothing more.
+    /// [`GoalError::IllegalTransition`] unless the status is accepted.
     pub fn execute(&self) -> Result<(), GoalError> {
-        self.server()?.served.go(self.id, GoalStatus::Executing)
+        self.server()?
+            .goals
+            .transition(self.id, GoalStatus::Executing)
     }
 
-    /// Tells its client what it has come to. Blocks no longer than publishing does;
-    /// what cannot be sent is warned of.
+    /// Publishes feedback. Blocks no longer than publishing does. Logs a warning if
+    /// it cannot be sent.
     pub fn publish_feedback(&self, feedback: A::Feedback) {
         if let Some(server) = self.server.upgrade() {
             let message = A::feedback_message(self.id, feedback);
             if let Err(error) = server.feedback.publish_owned(message) {
-                tracing::warn!(action = %server.served.name, "no feedback sent: {error}");
+                tracing::warn!(action = %server.goals.name, "feedback not sent: {error}");
             }
         }
     }
 
-    /// It is done.
+    /// Ends the goal as succeeded.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] when it has ended already.
+    /// [`GoalError::IllegalTransition`] if the goal has already ended.
     pub fn succeed(&self, result: A::Result) -> Result<(), GoalError> {
-        self.server()?.end(self.id, GoalStatus::Succeeded, result)
+        self.server()?
+            .finish(self.id, GoalStatus::Succeeded, result)
     }
 
-    /// It cannot be done.
+    /// Ends the goal as aborted.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] when it has ended already.
+    /// [`GoalError::IllegalTransition`] if the goal has already ended.
     pub fn abort(&self, result: A::Result) -> Result<(), GoalError> {
-        self.server()?.end(self.id, GoalStatus::Aborted, result)
+        self.server()?.finish(self.id, GoalStatus::Aborted, result)
     }
 
-    /// It is cancelled, as was asked for.
+    /// Ends the goal as canceled.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] unless [`Self::is_canceling`].
+    /// [`GoalError::IllegalTransition`] unless [`Self::is_canceling`].
     pub fn canceled(&self, result: A::Result) -> Result<(), GoalError> {
-        self.server()?.end(self.id, GoalStatus::Canceled, result)
+        self.server()?.finish(self.id, GoalStatus::Canceled, result)
     }
 
-    fn server(&self) -> Result<Arc<ServerCore<A>>, GoalError> {
+    fn server(&self) -> Result<Arc<ActionServerCore<A>>, GoalError> {
         self.server.upgrade().ok_or(GoalError::NoServer)
     }
 }
 
-impl<A: Action> Drop for ServerGoal<A> {
+impl<A: Action> Drop for ServerGoalHandle<A> {
     fn drop(&mut self) {
-        if let (true, Some(server)) = (self.is_working, self.server.upgrade()) {
-            let ended = server.end(self.id, GoalStatus::Aborted, A::Result::default());
+        if let (true, Some(server)) = (self.aborts_on_drop, self.server.upgrade()) {
+            let ended = server.finish(self.id, GoalStatus::Aborted, A::Result::default());
             if ended.is_ok() {
-                tracing::warn!(action = %server.served.name, "a goal was dropped without a result, so it is aborted");
+                tracing::warn!(action = %server.goals.name, "a goal handle was dropped without a result: the goal is aborted");
             }
         }
     }
 }
 
-impl<A: Action> fmt::Debug for ServerGoal<A> {
+impl<A: Action> fmt::Debug for ServerGoalHandle<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerGoal")
+        f.debug_struct("ServerGoalHandle")
             .field("goal", &self.goal)
             .field("status", &self.status())
             .finish()
@@ -209,9 +214,9 @@ impl<A: Action> fmt::Debug for ServerGoal<A> {
 }
 
 impl Node {
-    /// Serves an action, remapped as the arguments say. `accepted` gets each goal
-    /// that is accepted and runs in the node's executor: what takes a while it
-    /// leaves to a thread, a timer or a task of the node's.
+    /// Creates an action server. The name is subject to remapping. The node's
+    /// executor calls `accepted` for each accepted goal. Leave long work to a
+    /// thread, a timer or a spawned task.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -219,177 +224,201 @@ impl Node {
         &self,
         action: &str,
         options: ActionServerOptions<A>,
-        accepted: impl FnMut(ServerGoal<A>) + Send + 'static,
+        accepted: impl FnMut(ServerGoalHandle<A>) + Send + 'static,
     ) -> Result<ActionServer<A>, CreateError> {
-        let feedback = self.create_publisher(&part(action, "feedback"), QosProfile::default())?;
-        let status = self.create_publisher(&part(action, "status"), QosProfile::action_status())?;
+        let feedback =
+            self.create_publisher(&endpoint_name(action, "feedback"), QosProfile::default())?;
+        let status = self.create_publisher(
+            &endpoint_name(action, "status"),
+            QosProfile::action_status(),
+        )?;
         let name: String = feedback
             .topic()
             .trim_end_matches("/_action/feedback")
             .into();
-        let core = Arc::new_cyclic(|me: &Weak<ServerCore<A>>| ServerCore {
-            served: Served::new(
+        let core = Arc::new_cyclic(|weak_self: &Weak<ActionServerCore<A>>| ActionServerCore {
+            goals: GoalServer::new(
                 self,
                 name,
                 status,
-                (options.goals_max, options.result_timeout),
+                options.goals_max,
+                options.result_timeout,
             ),
             on_goal: Mutex::new(options.on_goal),
             on_cancel: Mutex::new(options.on_cancel),
             preempt: options.preempt,
             accepted: Mutex::new(Box::new(accepted)),
             feedback,
-            me: me.clone(),
+            weak_self: weak_self.clone(),
         });
         let weak = Arc::downgrade(&core);
-        core.served.start_expiry(options.result_timeout, move || {
+        core.goals.start_expiry(options.result_timeout, move || {
             if let Some(server) = weak.upgrade() {
-                server.served.expire();
+                server.goals.expire();
             }
         })?;
         if options.cancel_abandoned {
             let weak = Arc::downgrade(&core);
-            core.served.start_looking(move || {
+            core.goals.start_client_check(move || {
                 if let Some(server) = weak.upgrade() {
-                    server.served.cancel_abandoned();
+                    server.goals.cancel_abandoned();
                 }
             })?;
         }
-        let parts = core.serve(action)?;
+        let services = core.serve(action)?;
         Ok(ActionServer {
             core,
-            _parts: Arc::new(parts),
+            _services: Arc::new(services),
         })
     }
 }
 
-type Accepted<A> = Box<dyn FnMut(ServerGoal<A>) + Send>;
+type OnAccepted<A> = Box<dyn FnMut(ServerGoalHandle<A>) + Send>;
 
-struct ServerCore<A: Action> {
-    served: Served<A::Result, ResultCall<A>>,
-    // A lock for each: one that spins lets the others run.
+struct ActionServerCore<A: Action> {
+    goals: GoalServer<A::Result, ResultCall<A>>,
+    // One lock per callback: a callback that spins does not block the others.
     on_goal: Mutex<OnGoal<A>>,
     on_cancel: Mutex<OnCancel<A>>,
     preempt: bool,
-    accepted: Mutex<Accepted<A>>,
+    accepted: Mutex<OnAccepted<A>>,
     feedback: Publisher<A::FeedbackMessage>,
-    me: Weak<Self>,
+    weak_self: Weak<Self>,
 }
 
-impl<A: Action> ServerCore<A> {
-    fn serve(&self, action: &str) -> Result<Parts<A>, CreateError> {
-        let node = &self.served.node;
-        let me = self.me.clone();
+impl<A: Action> ActionServerCore<A> {
+    fn serve(&self, action: &str) -> Result<ActionServices<A>, CreateError> {
+        let node = &self.goals.node;
+        let weak_self = self.weak_self.clone();
         let goals = node.create_deferred_service::<A::SendGoal>(
-            &part(action, "send_goal"),
+            &endpoint_name(action, "send_goal"),
             ServiceOptions::default(),
             move |call| {
-                if let Some(server) = me.upgrade() {
-                    server.goal_asked(call);
+                if let Some(server) = weak_self.upgrade() {
+                    server.handle_goal_request(call);
                 }
             },
         )?;
-        let me = self.me.clone();
+        let weak_self = self.weak_self.clone();
         let cancels = node.create_service::<CancelGoal>(
-            &part(action, "cancel_goal"),
+            &endpoint_name(action, "cancel_goal"),
             move |request: Sample<CancelGoal_Request>| {
-                let server = me.upgrade();
-                server.map_or_else(CancelGoal_Response::default, |s| s.cancel_asked(&request))
+                let server = weak_self.upgrade();
+                server.map_or_else(CancelGoal_Response::default, |s| {
+                    s.handle_cancel_request(&request)
+                })
             },
         )?;
-        let me = self.me.clone();
+        let weak_self = self.weak_self.clone();
         let results = node.create_deferred_service::<A::GetResult>(
-            &part(action, "get_result"),
+            &endpoint_name(action, "get_result"),
             ServiceOptions::default(),
             move |call| {
-                if let Some(server) = me.upgrade() {
-                    server.result_asked(call);
+                if let Some(server) = weak_self.upgrade() {
+                    server.handle_result_request(call);
                 }
             },
         )?;
-        Ok(Parts {
+        Ok(ActionServices {
             _goals: goals,
             _cancels: cancels,
             _results: results,
         })
     }
 
-    fn goal_asked(&self, call: ServiceCall<GoalRequest<A>, GoalAnswer<A>>) {
+    fn handle_goal_request(&self, call: PendingRequest<GoalRequest<A>, GoalReply<A>>) {
         let (id, goal) = A::goal_of(call.request());
         let goal = goal.clone();
-        let stamp = self.served.node.core().core().env.wall().as_nanos();
-        let answer = |accepted| A::goal_response(accepted, split(stamp));
-        // Not locked while the user's code runs.
-        let refused = self.served.refuses(id);
-        let decided = match refused {
-            true => GoalResponse::Reject,
-            false => (self.on_goal.lock())(&goal),
+        let stamp = self
+            .goals
+            .node
+            .core()
+            .core()
+            .platform
+            .wall_clock()
+            .as_nanos();
+        let (sec, nanosec) = split_nanos(stamp);
+        let answer = |accepted| A::goal_response(accepted, sec, nanosec);
+        // No lock is held while user code runs.
+        let refused = self.goals.must_reject(id);
+        let decision = if refused {
+            GoalResponse::Reject
+        } else {
+            (self.on_goal.lock())(&goal)
         };
         let client = call.client();
-        if decided == GoalResponse::Reject {
-            let answer = answer(fault!("rejected-goal-is-told-accepted"));
-            respond(&self.served.name, call, answer);
+        if decision == GoalResponse::Reject {
+            let answer = answer(fault!("rejected-goal-reported-accepted"));
+            respond(&self.goals.name, call, answer);
             return;
         }
-        self.served.ledger.lock().accept(id, stamp, client);
-        respond(&self.served.name, call, answer(true));
-        if decided == GoalResponse::AcceptAndExecute {
-            // It was accepted just now.
-            let _ = self.served.ledger.lock().go(id, GoalStatus::Executing);
+        self.goals.table.lock().accept(id, stamp, client);
+        respond(&self.goals.name, call, answer(true));
+        if decision == GoalResponse::AcceptAndExecute {
+            // Cannot fail: the goal was accepted just now.
+            let _ = self
+                .goals
+                .table
+                .lock()
+                .transition(id, GoalStatus::Executing);
         }
-        self.served.tell_status();
+        self.goals.publish_status();
         if self.preempt {
-            for (other, end) in self.served.preempted_by(id) {
-                // It may have ended meanwhile.
-                let _ = self.end(other, end, A::Result::default());
+            for preempted in self.goals.preempted_by(id) {
+                // The goal may have ended meanwhile.
+                let _ = self.finish(
+                    preempted.id,
+                    preempted.terminal_status,
+                    A::Result::default(),
+                );
             }
         }
         (self.accepted.lock())(self.goal(id, goal, true));
     }
 
-    fn goal(&self, id: GoalId, goal: A::Goal, is_working: bool) -> ServerGoal<A> {
-        ServerGoal {
-            server: self.me.clone(),
+    fn goal(&self, id: GoalId, goal: A::Goal, aborts_on_drop: bool) -> ServerGoalHandle<A> {
+        ServerGoalHandle {
+            server: self.weak_self.clone(),
             id,
             goal,
-            is_working,
+            aborts_on_drop,
         }
     }
 
-    fn cancel_asked(&self, request: &CancelGoal_Request) -> CancelGoal_Response {
-        self.served.cancel(request, |id| {
-            // The user decides by id and status; the goal's own content is with
-            // whoever works on it.
+    fn handle_cancel_request(&self, request: &CancelGoal_Request) -> CancelGoal_Response {
+        self.goals.cancel(request, |id| {
+            // The callback decides by id and status. The goal message is with the
+            // handle that executes it.
             let goal = self.goal(id, A::Goal::default(), false);
             (self.on_cancel.lock())(&goal)
         })
     }
 
-    fn result_asked(&self, call: ResultCall<A>) {
-        let now = self.served.node.core().core().env.now();
+    fn handle_result_request(&self, call: ResultCall<A>) {
+        let now = self.goals.node.core().core().platform.now();
         let id = A::result_goal(call.request());
-        let known = self.served.ledger.lock().ask_result(now, id, call);
-        match known {
-            Known::Later => {}
-            Known::End(call, status, result) => {
+        let lookup = self.goals.table.lock().request_result(now, id, call);
+        match lookup {
+            ResultLookup::Pending => {}
+            ResultLookup::Ended(call, status, result) => {
                 respond(
-                    &self.served.name,
+                    &self.goals.name,
                     call,
                     A::result_response(status.id(), result),
                 );
             }
-            Known::Nothing(call) => {
+            ResultLookup::Unknown(call) => {
                 let unknown = GoalStatus::Unknown.id();
                 let answer = A::result_response(unknown, A::Result::default());
-                respond(&self.served.name, call, answer);
+                respond(&self.goals.name, call, answer);
             }
         }
     }
 
-    fn end(&self, id: GoalId, wanted: GoalStatus, result: A::Result) -> Result<(), GoalError> {
-        for call in self.served.end(id, wanted, result.clone())? {
-            let answer = A::result_response(wanted.id(), result.clone());
-            respond(&self.served.name, call, answer);
+    fn finish(&self, id: GoalId, target: GoalStatus, result: A::Result) -> Result<(), GoalError> {
+        for call in self.goals.finish(id, target, result.clone())? {
+            let answer = A::result_response(target.id(), result.clone());
+            respond(&self.goals.name, call, answer);
         }
         Ok(())
     }

@@ -1,16 +1,16 @@
-//! Remap rules: `[node:]match:=replacement`, and their application to names.
+//! Remapping rules, `[node:]match:=replacement`, and their application to names.
 //!
-//! Order as in rcl: the node's name first, then its namespace, then every
-//! topic and service, each in its fully qualified form. A node's own rules go
-//! before those of the process, and the first that matches wins. `*` stands
-//! for one part between slashes, `**` for any number of them, `\1` to `\9` for
-//! what they stood for (design article 141).
+//! Order as in rcl: the node's name, then its namespace, then each topic and
+//! service in its fully qualified form. A node's own rules precede those of the
+//! process, and the first that matches applies. `*` matches one segment between
+//! slashes, `**` any number of them, and `\1` to `\9` insert what they matched (ROS
+//! design article 141).
 
-use pteros_rmw::names::{self, NameError, NameKind};
+use pteros_runtime::names::{self, NameError, NameKind};
 
 use super::{Arguments, ArgumentsError};
 
-/// What a rule renames.
+/// The kind of name that a remapping rule changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RemapKind {
     /// `__node` or `__name`: the node's name.
@@ -28,18 +28,19 @@ pub enum RemapKind {
 /// One `-r` rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemapRule {
-    /// The node it is for; `None` means every node of the process.
+    /// Its node; `None` means every node of the process.
     pub node: Option<String>,
-    /// What it renames.
+    /// The kind of name that it changes.
     pub kind: RemapKind,
-    /// What it looks for, wildcards included; empty for nodes and namespaces.
+    /// The pattern, including wildcards; empty for nodes and namespaces.
     pub pattern: String,
-    /// What is put in its place, with `\1` to `\9`.
+    /// The replacement, with `\1` to `\9`.
     pub replacement: String,
 }
 
-/// The name and namespace of a node after remapping. `sources` are the node's
-/// own arguments, if any, then the process's.
+/// The name and namespace of a node after remapping.
+///
+/// `sources` are the node's own arguments, if any, then the process's.
 pub fn node_identity(
     sources: &[&Arguments],
     name: &str,
@@ -47,11 +48,11 @@ pub fn node_identity(
 ) -> Result<(String, String), NameError> {
     let first = |kind, node: &str| {
         rules(sources)
-            .find(|rule| rule.kind == kind && rule.is_for(node))
+            .find(|rule| rule.kind == kind && rule.applies_to(node))
             .map(|rule| rule.replacement.clone())
     };
     let name = first(RemapKind::Node, name).unwrap_or_else(|| name.into());
-    // As in rcl, a rule for one node's namespace goes by its new name.
+    // As in rcl, a rule for one node's namespace names the node after renaming.
     let namespace =
         first(RemapKind::Namespace, &name).unwrap_or_else(|| names::absolute_namespace(namespace));
     names::validate_node(&name)?;
@@ -59,9 +60,10 @@ pub fn node_identity(
     Ok((name, namespace))
 }
 
-/// The fully qualified name that a node's topic or service gets: expanded,
-/// then remapped by the first rule that matches. `node` and `namespace` are
-/// those of [`node_identity`], `sources` as there.
+/// The fully qualified name of a node's topic or service: expanded, then remapped
+/// by the first rule that matches.
+///
+/// `node` and `namespace` are those of [`node_identity`], `sources` as there.
 pub fn resolve_name(
     sources: &[&Arguments],
     kind: NameKind,
@@ -71,13 +73,16 @@ pub fn resolve_name(
 ) -> Result<String, NameError> {
     let full = names::expand(kind, name, node, namespace)?;
     let found = rules(sources)
-        .filter(|rule| rule.renames(kind) && rule.is_for(node))
+        .filter(|rule| rule.renames(kind) && rule.applies_to(node))
         .find_map(|rule| Some((rule, captures(&rule.pattern, &full, node, namespace)?)));
     match found {
         None => Ok(full),
-        Some((rule, captured)) => {
-            names::expand(kind, &filled(&rule.replacement, &captured), node, namespace)
-        }
+        Some((rule, captured)) => names::expand(
+            kind,
+            &substitute_captures(&rule.replacement, &captured),
+            node,
+            namespace,
+        ),
     }
 }
 
@@ -86,13 +91,13 @@ fn rules<'a>(sources: &[&'a Arguments]) -> impl Iterator<Item = &'a RemapRule> {
 }
 
 impl RemapRule {
-    /// Reads a rule; `flag` is named in errors.
+    /// Parses a rule; errors name `flag`.
     pub fn parse(flag: &str, text: &str) -> Result<RemapRule, ArgumentsError> {
-        let wrong = |reason: &str, way_out: &str| ArgumentsError::BadValue {
+        let wrong = |reason: &str, hint: &str| ArgumentsError::InvalidValue {
             flag: flag.into(),
             value: text.into(),
             reason: reason.into(),
-            way_out: way_out.into(),
+            hint: hint.into(),
         };
         let (left, replacement) = text
             .split_once(":=")
@@ -125,17 +130,17 @@ impl RemapRule {
             replacement: replacement.into(),
         };
         rule.check().map_err(|fault| match fault {
-            Fault::Name(source) => ArgumentsError::BadName {
+            RemapError::Name(source) => ArgumentsError::InvalidName {
                 flag: flag.into(),
                 value: text.into(),
                 source,
             },
-            Fault::Other(reason, way_out) => wrong(reason, way_out),
+            RemapError::Other(reason, hint) => wrong(reason, hint),
         })?;
         Ok(rule)
     }
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), RemapError> {
         if let Some(node) = &self.node {
             names::validate_node(node)?;
         }
@@ -146,12 +151,12 @@ impl RemapRule {
         }
         let parts = || self.pattern.split('/');
         if parts().any(|part| part.contains('*') && part != "*" && part != "**") {
-            return Err(Fault::Other(
+            return Err(RemapError::Other(
                 "a wildcard mixed with text",
                 "let * or ** stand alone between slashes",
             ));
         }
-        // With letters in the place of wildcards, both sides must be names.
+        // With letters in place of wildcards, both sides must be valid names.
         names::validate_input(NameKind::Topic, &self.pattern.replace('*', "x"))?;
         let wildcards = parts().filter(|part| part.contains('*')).count();
         for (at, _) in self.replacement.match_indices('\\') {
@@ -160,19 +165,19 @@ impl RemapRule {
                 .next()
                 .and_then(|c| c.to_digit(10));
             if number.is_none_or(|n| n == 0 || n as usize > wildcards) {
-                return Err(Fault::Other(
+                return Err(RemapError::Other(
                     "a reference to a wildcard that is not before :=",
                     "use \\1 for the first * or ** there, \\2 for the second, up to \\9",
                 ));
             }
         }
         let letters = vec!["x".to_owned(); 9];
-        let sample = filled(&self.replacement, &letters);
+        let sample = substitute_captures(&self.replacement, &letters);
         names::expand(NameKind::Topic, &sample, "node", "/")?;
         Ok(())
     }
 
-    fn is_for(&self, node: &str) -> bool {
+    fn applies_to(&self, node: &str) -> bool {
         self.node.as_deref().is_none_or(|only| only == node)
     }
 
@@ -186,20 +191,19 @@ impl RemapRule {
     }
 }
 
-enum Fault {
+enum RemapError {
     Name(NameError),
     Other(&'static str, &'static str),
 }
 
-impl From<NameError> for Fault {
+impl From<NameError> for RemapError {
     fn from(error: NameError) -> Self {
         Self::Name(error)
     }
 }
 
-/// The replacement with `\1` to `\9` filled in. A `**` that stood for nothing
-/// takes the slash before it along.
-fn filled(replacement: &str, captured: &[String]) -> String {
+/// Fills in `\1` to `\9`. An empty `**` also removes the slash before it.
+fn substitute_captures(replacement: &str, captured: &[String]) -> String {
     let mut text = String::new();
     let mut characters = replacement.chars();
     while let Some(c) = characters.next() {
@@ -218,7 +222,7 @@ fn filled(replacement: &str, captured: &[String]) -> String {
     text
 }
 
-/// What the wildcards of `pattern` stand for if it matches the whole name.
+/// The matches of the wildcards of `pattern`, if it matches the whole name.
 fn captures(pattern: &str, full: &str, node: &str, namespace: &str) -> Option<Vec<String>> {
     let pattern = pattern
         .replace("{node}", node)
@@ -234,50 +238,50 @@ fn captures(pattern: &str, full: &str, node: &str, namespace: &str) -> Option<Ve
         parts.map(str::to_owned).collect()
     };
     let (wanted, have) = (split(&pattern), split(full));
-    let mut matching = Matching {
-        hopeless: vec![false; (wanted.len() + 1) * (have.len() + 1)],
+    let mut matching = WildcardMatcher {
+        failed: vec![false; (wanted.len() + 1) * (have.len() + 1)],
         wanted,
         have,
         captured: Vec::new(),
     };
-    matching.meets(0, 0).then_some(matching.captured)
+    matching.matches_from(0, 0).then_some(matching.captured)
 }
 
-struct Matching {
+struct WildcardMatcher {
     wanted: Vec<String>,
     have: Vec<String>,
     captured: Vec<String>,
-    /// Pairs of positions known to fail, so that many `**` cost no more than
-    /// a multiple of the product of both lengths.
-    hopeless: Vec<bool>,
+    /// Pairs of positions that are known to fail. They bound the cost of many `**`
+    /// to a multiple of the product of both lengths.
+    failed: Vec<bool>,
 }
 
-impl Matching {
-    fn meets(&mut self, wanted_at: usize, have_at: usize) -> bool {
+impl WildcardMatcher {
+    fn matches_from(&mut self, wanted_at: usize, have_at: usize) -> bool {
         let mark = wanted_at * (self.have.len() + 1) + have_at;
-        if self.hopeless[mark] {
+        if self.failed[mark] {
             return false;
         }
         let left = self.have.len() - have_at;
         let met = match self.wanted.get(wanted_at).map(String::as_str) {
             None => left == 0,
-            Some("**") => (0..=left).any(|count| self.takes(wanted_at, have_at, count)),
-            Some("*") => left > 0 && self.takes(wanted_at, have_at, 1),
+            Some("**") => (0..=left).any(|count| self.matches_wildcard(wanted_at, have_at, count)),
+            Some("*") => left > 0 && self.matches_wildcard(wanted_at, have_at, 1),
             Some(part) => {
                 self.have.get(have_at).is_some_and(|have| have == part)
-                    && self.meets(wanted_at + 1, have_at + 1)
+                    && self.matches_from(wanted_at + 1, have_at + 1)
             }
         };
-        self.hopeless[mark] = !met;
+        self.failed[mark] = !met;
         met
     }
 
-    /// Lets a wildcard stand for `count` parts and goes on.
-    fn takes(&mut self, wanted_at: usize, have_at: usize, count: usize) -> bool {
+    /// Lets a wildcard match `count` segments and continues.
+    fn matches_wildcard(&mut self, wanted_at: usize, have_at: usize, count: usize) -> bool {
         let depth = self.captured.len();
         let part = self.have[have_at..have_at + count].join("/");
         self.captured.push(part);
-        let met = self.meets(wanted_at + 1, have_at + count);
+        let met = self.matches_from(wanted_at + 1, have_at + count);
         if !met {
             self.captured.truncate(depth);
         }

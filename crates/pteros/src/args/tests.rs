@@ -1,8 +1,8 @@
-//! Command lines as users write them, and what nodes and topics get called.
+//! Command lines as users write them, and the resulting node and topic names.
 
 use super::*;
 use crate::log::Severity;
-use pteros_rmw::names::NameKind::{Service, Topic};
+use pteros_runtime::names::NameKind::{Service, Topic};
 
 fn parse(line: &str) -> Result<(Arguments, Vec<String>), ArgumentsError> {
     Arguments::parse(line.split_whitespace())
@@ -23,7 +23,7 @@ fn setting(node: Option<&str>, name: &str, value: &str) -> ParameterArgument {
 }
 
 #[test]
-fn ros_arguments_are_cut_out_wherever_they_stand() {
+fn ros_arguments_are_removed_wherever_they_stand() {
     let (arguments, rest) = parse(
         "--loud --ros-args -r a:=b -p rate:=5 -- file --ros-args --log-level debug \
          --log-level talker:=WARN -e /arm --params-file p.yaml --disable-rosout-logs",
@@ -68,18 +68,18 @@ fn parameters_may_be_for_one_node_and_hold_any_yaml() {
 }
 
 #[test]
-fn what_is_not_understood_is_named_with_a_way_out() {
+fn invalid_arguments_are_named_with_a_hint() {
     let table = [
         (
             "--ros-args --rename a:=b",
             "--ros-args: \"--rename\" is not a ROS argument; known are -r, -p, --params-file, -e, --log-level, \
              --log-config-file, --log-file-name, --{enable,disable}-{rosout,stdout,external-lib}-logs, \
-             --spin, --shared-memory, --trace, --thread-priority, --thread-cpus and --lock-memory",
+             --busy-poll, --shared-memory, --trace, --thread-priority, --thread-cpus and --lock-memory",
         ),
         (
             "--ros-args --log-level=debug",
             "--ros-args: \"--log-level=debug\" is not a ROS argument; write --log-level debug, \
-             with a blank",
+             with a space",
         ),
         (
             "--ros-args a:=b",
@@ -152,7 +152,7 @@ fn what_is_not_understood_is_named_with_a_way_out() {
 
 #[test]
 fn names_are_remapped_after_expansion_by_the_first_rule_that_matches() {
-    // rule, name as the node writes it, what it gets (node /ns/talker)
+    // rule, name as written by the node, result (node /ns/talker)
     let table = [
         ("chatter:=talk", "chatter", "/ns/talk"),
         ("chatter:=/talk", "/ns/chatter", "/talk"),
@@ -189,7 +189,7 @@ fn names_are_remapped_after_expansion_by_the_first_rule_that_matches() {
 }
 
 #[test]
-fn a_nodes_own_rules_go_before_those_of_the_process() {
+fn a_nodes_own_rules_precede_those_of_the_process() {
     let local = rules(&["a:=local", "__node:=mine"]);
     let global = rules(&["a:=global", "b:=global_b", "__node:=theirs", "__ns:=/g"]);
     let both = [&local, &global];
@@ -230,7 +230,7 @@ fn many_wildcards_cost_no_more_than_the_product_of_lengths() {
 }
 
 #[test]
-fn an_unset_level_takes_back_what_was_said_before() {
+fn an_unset_level_removes_an_earlier_one() {
     let line = "--ros-args --log-level warn --log-level a:=debug --log-level b:=info \
                 --log-level UNSET --log-level a:=unset";
     let (arguments, _) = parse(line).unwrap();
@@ -239,19 +239,19 @@ fn an_unset_level_takes_back_what_was_said_before() {
 }
 
 #[test]
-fn log_files_are_named_not_placed() {
+fn log_file_name_sets_a_prefix_not_a_path() {
     let given = |name: &str| parse(&format!("--ros-args --log-file-name {name}"));
     let (arguments, _) = given("arm").unwrap();
     assert_eq!(arguments.log.file_name.as_deref(), Some("arm"));
     let error = given("/tmp/arm").unwrap_err().to_string();
     assert!(
-        error.contains("--log-file-name \"/tmp/arm\": no beginning of a file's name"),
+        error.contains("--log-file-name \"/tmp/arm\": not valid as the beginning of a file name"),
         "{error}"
     );
 }
 
 #[test]
-fn shared_memory_is_switched_on_or_off_and_nothing_between() {
+fn shared_memory_accepts_only_on_or_off() {
     let given = |line: &str| parse(line).map(|(arguments, _)| arguments.shared_memory);
     assert_eq!(given("--ros-args").unwrap(), None);
     assert_eq!(given("--ros-args --shared-memory on").unwrap(), Some(true));
@@ -267,10 +267,10 @@ fn shared_memory_is_switched_on_or_off_and_nothing_between() {
 }
 
 #[test]
-fn a_program_is_told_how_its_threads_are_to_run() {
-    let line = "--ros-args --spin 50 --thread-priority 80 --thread-cpus 0,2-3 --lock-memory";
+fn thread_settings_are_parsed() {
+    let line = "--ros-args --busy-poll 50 --thread-priority 80 --thread-cpus 0,2-3 --lock-memory";
     let (arguments, _) = parse(line).unwrap();
-    assert_eq!(arguments.spin, Some(Duration::from_micros(50)));
+    assert_eq!(arguments.busy_poll, Some(Duration::from_micros(50)));
     let thread = arguments.thread;
     assert_eq!(thread.priority.map(|p| p.number()), Some(80));
     assert_eq!(thread.cpus.unwrap().numbers(), [0, 2, 3]);
@@ -278,10 +278,16 @@ fn a_program_is_told_how_its_threads_are_to_run() {
     for (line, wanted) in [
         (
             "--thread-priority 100",
-            "--thread-priority: \"100\" is no priority",
+            "--thread-priority: \"100\" is not a SCHED_FIFO priority",
         ),
-        ("--thread-cpus 3-1", "--thread-cpus: \"3-1\" names no CPUs"),
-        ("--spin long", "--spin \"long\": no number of microseconds"),
+        (
+            "--thread-cpus 3-1",
+            "--thread-cpus: \"3-1\" is not a CPU list",
+        ),
+        (
+            "--busy-poll long",
+            "--busy-poll \"long\": not a number of microseconds",
+        ),
         ("--thread-cpus", "--thread-cpus needs a value"),
     ] {
         let error = parse(&format!("--ros-args {line}"))

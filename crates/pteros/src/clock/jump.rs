@@ -1,4 +1,4 @@
-//! Callbacks for when ROS time does not go on as it did.
+//! Time jump callbacks: ROS time jumps, or its source changes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,134 +6,134 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::ready::{Slot, Task};
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::ready_queue::{ReadySlot, Task};
 
-use crate::callback_group::GroupCore;
-use crate::executor::Home;
-use crate::node::{Attach, NodeCore};
+use crate::callback_group::CallbackGroupCore;
+use crate::executor::ExecutorQueue;
+use crate::node::{NodeCore, NodeEntity};
 
-/// How ROS time jumped.
+/// A jump of ROS time, as in rclpy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeJump {
-    /// Why.
-    pub kind: JumpKind,
-    /// The new time less the old one, nanoseconds; negative is back.
+    /// Whether the time source changed.
+    pub clock_change: ClockChange,
+    /// New time minus old time in nanoseconds; negative is backward.
     pub delta: i64,
 }
 
-/// Why ROS time jumped.
+/// Change of the time source that came with a jump (`rcl_clock_change_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JumpKind {
-    /// `use_sim_time` was set: it is simulated from now on.
+pub enum ClockChange {
+    /// `use_sim_time` became true: ROS time is simulated now.
     Activated,
-    /// `use_sim_time` was unset: it is the system's from now on.
+    /// `use_sim_time` became false: ROS time is system time now.
     Deactivated,
-    /// `/clock` went on, or back.
-    Moved,
+    /// No change of source: `/clock` advanced or went back.
+    RosTimeNoChange,
 }
 
-/// Which jumps are told.
+/// Which jumps are reported to a callback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JumpThreshold {
-    /// Whether `use_sim_time` changing is told.
+    /// Whether to report changes of `use_sim_time`.
     pub on_clock_change: bool,
-    /// The least step forward of `/clock` that is told; none without it.
+    /// Minimum forward step of `/clock` to report; `None` reports none.
     pub min_forward: Option<Duration>,
-    /// The least step back of `/clock` that is told; none without it.
+    /// Minimum backward step of `/clock` to report; `None` reports none.
     pub min_backward: Option<Duration>,
 }
 
 impl JumpThreshold {
-    fn is_passed(&self, jump: TimeJump) -> bool {
+    fn is_exceeded_by(&self, jump: TimeJump) -> bool {
         let size = Duration::from_nanos(jump.delta.unsigned_abs());
-        let passes = |least: Option<Duration>| least.is_some_and(|least| size >= least);
-        match jump.kind {
-            JumpKind::Activated | JumpKind::Deactivated => self.on_clock_change,
-            JumpKind::Moved if jump.delta < 0 => passes(self.min_backward),
-            JumpKind::Moved => passes(self.min_forward),
+        let is_reached = |minimum: Option<Duration>| minimum.is_some_and(|minimum| size >= minimum);
+        match jump.clock_change {
+            ClockChange::Activated | ClockChange::Deactivated => self.on_clock_change,
+            ClockChange::RosTimeNoChange if jump.delta < 0 => is_reached(self.min_backward),
+            ClockChange::RosTimeNoChange => is_reached(self.min_forward),
         }
     }
 }
 
-/// Keeps a callback for jumps; dropped, it is not called any more.
-#[must_use = "the callback ends when this is dropped"]
-pub struct JumpCallback {
+/// Handle of a jump callback. Dropping it removes the callback.
+#[must_use = "dropping the handle removes the callback"]
+pub struct JumpHandle {
     pub(super) _task: Arc<JumpTask>,
 }
 
-impl fmt::Debug for JumpCallback {
+impl fmt::Debug for JumpHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JumpCallback")
+        f.write_str("JumpHandle")
     }
 }
 
-/// Jumps that wait for their callback. When there are more, the oldest is dropped.
-const WAITING_MAX: usize = 64;
+/// Maximum jumps queued per callback; beyond that the oldest is dropped.
+const PENDING_JUMPS_MAX: usize = 64;
 
-type Callback = Box<dyn FnMut(TimeJump) + Send>;
+type JumpFn = Box<dyn FnMut(TimeJump) + Send>;
 
-/// Runs in the node's executor.
+/// Task that runs the callback in the node's executor.
 pub(crate) struct JumpTask {
     node: Arc<NodeCore>,
     threshold: JumpThreshold,
-    waiting: Mutex<VecDeque<TimeJump>>,
-    callback: Mutex<Callback>,
-    slot: Slot,
+    pending: Mutex<VecDeque<TimeJump>>,
+    callback: Mutex<JumpFn>,
+    slot: ReadySlot,
 }
 
 impl JumpTask {
     pub(super) fn start(
         node: &Arc<NodeCore>,
         threshold: JumpThreshold,
-        callback: Callback,
+        callback: JumpFn,
     ) -> Arc<Self> {
         let task = Arc::new(Self {
             node: node.clone(),
             threshold,
-            waiting: Mutex::default(),
+            pending: Mutex::default(),
             callback: Mutex::new(callback),
-            slot: Slot::default(),
+            slot: ReadySlot::default(),
         });
         let weak: Weak<Self> = Arc::downgrade(&task);
         task.slot.set_task(weak.clone());
-        node.add(weak);
+        node.add_entity(weak);
         task
     }
 
-    pub(super) fn note(&self, jump: TimeJump) {
-        if !self.threshold.is_passed(jump) {
+    pub(super) fn handle_jump(&self, jump: TimeJump) {
+        if !self.threshold.is_exceeded_by(jump) {
             return;
         }
-        let mut waiting = self.waiting.lock();
-        if waiting.len() >= WAITING_MAX {
-            waiting.pop_front();
+        let mut pending = self.pending.lock();
+        if pending.len() >= PENDING_JUMPS_MAX {
+            pending.pop_front();
         }
-        waiting.push_back(jump);
-        drop(waiting);
-        self.slot.ready();
+        pending.push_back(jump);
+        drop(pending);
+        self.slot.mark_ready();
     }
 }
 
 impl Task for JumpTask {
     fn run(&self) {
-        self.slot.taken();
+        self.slot.begin_take();
         let Some(mut callback) = self.callback.try_lock() else {
             return;
         };
-        let jump = self.waiting.lock().pop_front();
+        let jump = self.pending.lock().pop_front();
         if let Some(jump) = jump {
             callback(jump);
         }
         drop(callback);
-        if !self.waiting.lock().is_empty() {
-            self.slot.ready();
+        if !self.pending.lock().is_empty() {
+            self.slot.mark_ready();
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
-        self.node.own_group.gate()
+    fn gate(&self) -> Option<&MutualExclusionGate> {
+        self.node.default_callback_group.gate()
     }
 
     fn node(&self) -> Option<NodeKey> {
@@ -141,17 +141,20 @@ impl Task for JumpTask {
     }
 
     fn describe(&self) -> String {
-        format!("time jump callback of node \"{}\"", self.node.path())
+        format!(
+            "time jump callback of node \"{}\"",
+            self.node.fully_qualified_name()
+        )
     }
 }
 
-impl Attach for JumpTask {
-    fn attach(&self, home: Option<&Arc<Home>>) {
-        let queue = home.map(|home| home.queue.clone());
-        self.slot.attach(queue, || !self.waiting.lock().is_empty());
+impl NodeEntity for JumpTask {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
+        self.slot.attach(queue, || !self.pending.lock().is_empty());
     }
 
-    fn callback_group(&self) -> &Arc<GroupCore> {
-        &self.node.own_group
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
+        &self.node.default_callback_group
     }
 }

@@ -1,7 +1,7 @@
-//! Clocks: the system's, the steady one, and ROS time, which may be simulated.
+//! Clocks: system time, steady time, and ROS time (/clock, simulated time).
 //!
-//! A node's ROS time is the system's, or what `/clock` says while its parameter
-//! `use_sim_time` is true. `docs/time.md` has the whole of it.
+//! A node's ROS time is system time, or the time on `/clock` while its parameter
+//! `use_sim_time` is true. ROS 2 design: `clock_and_time`. See `docs/how_to/simulated_time.md`.
 
 mod jump;
 mod rate;
@@ -13,28 +13,29 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pteros_rmw::env::Instant;
+use pteros_runtime::platform::Instant;
 
-pub use jump::{JumpCallback, JumpKind, JumpThreshold, TimeJump};
+pub use jump::{ClockChange, JumpHandle, JumpThreshold, TimeJump};
 pub use rate::Rate;
 pub use server::{ClockServer, ClockServerError};
 pub use time::Time;
 
-pub(crate) use sim::{NodeTime, SimTime, TimeWatch};
+pub(crate) use sim::{NodeTime, SimTime, TimeJumpObserver};
 
 use jump::JumpTask;
 
 use crate::node::{Node, NodeCore};
 
-/// Which clock.
+/// Type of a clock, as in rclpy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum ClockKind {
-    /// The system's: nanoseconds since 1970, set by people and by NTP.
-    System,
-    /// Since boot; never set.
-    Steady,
-    /// The system's, or `/clock` while the node's `use_sim_time` is true.
-    Ros,
+pub enum ClockType {
+    /// System time: nanoseconds since 1970. It jumps when a user or NTP sets the
+    /// clock.
+    SystemTime,
+    /// Steady time: nanoseconds since boot. It never jumps.
+    SteadyTime,
+    /// ROS time: system time, or `/clock` while the node's `use_sim_time` is true.
+    RosTime,
 }
 
 /// A clock of a node. Cheap to clone, thread-safe.
@@ -45,7 +46,7 @@ pub enum ClockKind {
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("planner")?;
+/// let node = Context::new()?.create_node("planner")?;
 /// let clock = node.clock();
 /// let deadline = clock.now() + Duration::from_secs(5);
 /// // In simulated time, if use_sim_time says so:
@@ -57,92 +58,94 @@ pub enum ClockKind {
 #[derive(Clone)]
 pub struct Clock {
     node: Arc<NodeCore>,
-    kind: ClockKind,
+    clock_type: ClockType,
 }
 
 impl Clock {
-    /// Which clock it is.
-    pub fn kind(&self) -> ClockKind {
-        self.kind
+    /// Type of the clock.
+    pub fn clock_type(&self) -> ClockType {
+        self.clock_type
     }
 
-    /// The time now. Simulated time is 0 until `/clock` has said something.
+    /// Current time. Simulated time is 0 before the first `/clock` message.
     pub fn now(&self) -> Time {
-        let env = &self.node.core().env;
-        match self.kind {
-            ClockKind::System => Time::from_nanos(env.wall().as_nanos()),
-            ClockKind::Steady => {
-                Time::from_nanos(i64::try_from(env.now().as_nanos()).unwrap_or(i64::MAX))
+        let platform = &self.node.core().platform;
+        match self.clock_type {
+            ClockType::SystemTime => Time::from_nanos(platform.wall_clock().as_nanos()),
+            ClockType::SteadyTime => {
+                Time::from_nanos(i64::try_from(platform.now().as_nanos()).unwrap_or(i64::MAX))
             }
-            ClockKind::Ros => self.node.time.now(),
+            ClockType::RosTime => self.node.time.now(),
         }
     }
 
-    /// Whether it is ROS time, simulated now.
+    /// Whether this is a ROS clock in simulated time.
     pub fn is_simulated(&self) -> bool {
-        self.kind == ClockKind::Ros && self.node.time.is_simulated()
+        self.clock_type == ClockType::RosTime && self.node.time.is_simulated()
     }
 
-    /// Waits until that time has come; false when the context shuts down before, or
-    /// `use_sim_time` changes. Blocks; drives the network itself and runs no
-    /// callbacks. While simulated time stands, so does it.
+    /// Waits until `time` is reached. Returns false if the context shuts down or
+    /// `use_sim_time` changes first. Blocks; drives the network itself and runs no
+    /// callbacks. It waits as long as simulated time stands still.
     pub fn sleep_until(&self, time: Time) -> bool {
         let (core, simulated) = (self.node.core(), self.is_simulated());
         let is_over = || core.is_shut_down() || self.is_simulated() != simulated;
         while self.now() < time && !is_over() {
-            let until = match simulated {
-                true => Instant::FAR_FUTURE,
-                false => core.env.now().after(time.since(self.now()).into()),
+            let until = if simulated {
+                Instant::FAR_FUTURE
+            } else {
+                core.platform.now().after(time.since(self.now()).into())
             };
             core.wait_until(until, || is_over() || self.now() >= time);
         }
         self.now() >= time && self.is_simulated() == simulated
     }
 
-    /// Waits that long; otherwise as [`Clock::sleep_until`].
+    /// Waits for `span`; otherwise as [`Clock::sleep_until`].
     pub fn sleep(&self, span: Duration) -> bool {
         self.sleep_until(self.now() + span)
     }
 
-    /// Calls `callback` from the node's executor when ROS time jumps so far; also
-    /// each time `/clock` goes on by as much. Clocks of other kinds never do.
+    /// Registers a callback for jumps of ROS time that reach `threshold`, including
+    /// regular steps of `/clock` of that size. The node's executor calls it. Other
+    /// clock types never jump.
     pub fn on_jump(
         &self,
         threshold: JumpThreshold,
         callback: impl FnMut(TimeJump) + Send + 'static,
-    ) -> JumpCallback {
+    ) -> JumpHandle {
         let task = JumpTask::start(&self.node, threshold, Box::new(callback));
-        if self.kind == ClockKind::Ros {
-            self.node.time.add_jump(&task);
+        if self.clock_type == ClockType::RosTime {
+            self.node.time.add_jump_callback(&task);
         }
-        JumpCallback { _task: task }
+        JumpHandle { _task: task }
     }
 }
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clock")
-            .field("kind", &self.kind)
+            .field("clock_type", &self.clock_type)
             .field("now", &self.now())
             .finish()
     }
 }
 
 impl Node {
-    /// The node's ROS clock.
+    /// Returns the node's ROS clock.
     pub fn clock(&self) -> Clock {
-        self.clock_of(ClockKind::Ros)
+        self.clock_of(ClockType::RosTime)
     }
 
-    /// A clock of that kind.
-    pub fn clock_of(&self, kind: ClockKind) -> Clock {
+    /// Returns a clock of the given type.
+    pub fn clock_of(&self, clock_type: ClockType) -> Clock {
         Clock {
             node: self.core().clone(),
-            kind,
+            clock_type,
         }
     }
 
-    /// ROS time now.
+    /// Current ROS time of the node.
     pub fn now(&self) -> Time {
         self.core().time.now()
     }

@@ -1,18 +1,18 @@
-//! Loops at a steady pace, on any clock.
+//! Rate: runs a loop at a fixed frequency, on any clock.
 
 use std::time::Duration;
 
 use super::{Clock, Time};
 
-/// Keeps a loop at a pace: [`Rate::sleep`] at its end waits for the next turn. A loop
-/// that is late begins its next turn at once and counts from there.
+/// Runs a loop at a fixed frequency: call [`Rate::sleep`] at the end of each
+/// iteration. A late loop starts its next iteration at once and counts from there.
 ///
 /// ```no_run
 /// use pteros::clock::Rate;
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("loop")?;
+/// let node = Context::new()?.create_node("loop")?;
 /// let mut rate = Rate::new(&node.clock(), 100.0);
 /// while rate.sleep() {
 ///     println!("a hundred times a second of ROS time");
@@ -28,17 +28,14 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many turns a second of that clock.
+    /// Creates a rate of `hertz` iterations per second of the clock.
     ///
     /// # Panics
-    /// When `hertz` is not above zero, or a turn longer than a hundred years.
+    /// If `hertz` is not above zero, or the period is longer than a hundred years.
     pub fn new(clock: &Clock, hertz: f64) -> Self {
         let period = Duration::try_from_secs_f64(1.0 / hertz).ok();
         let period = period.filter(|p| !p.is_zero() && *p < Duration::from_secs(3_200_000_000));
-        assert!(
-            period.is_some(),
-            "a rate of {hertz} turns a second; give one above 0"
-        );
+        assert!(period.is_some(), "rate = {hertz} Hz; use a value above 0");
         let period = period.unwrap_or_default();
         Self {
             clock: clock.clone(),
@@ -47,16 +44,16 @@ impl Rate {
         }
     }
 
-    /// The time of one turn.
+    /// Period of one iteration.
     pub fn period(&self) -> Duration {
         self.period
     }
 
-    /// Waits for the next turn; false when the context shuts down or `use_sim_time`
-    /// changes. Blocks as [`Clock::sleep_until`].
+    /// Waits for the next iteration. Returns false if the context shuts down or
+    /// `use_sim_time` changes. Blocks as [`Clock::sleep_until`].
     pub fn sleep(&mut self) -> bool {
         let now = self.clock.now();
-        // Back in time: the turn that was waited for is far.
+        // Time jumped back: the scheduled iteration is too far ahead.
         if now + self.period < self.next {
             self.next = now + self.period;
         }

@@ -1,4 +1,4 @@
-//! Simulated time for others: `/clock` from this process, at any speed.
+//! Clock server: publishes simulated time on /clock, at any speed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
-use pteros_rmw::env::Instant;
-use pteros_rmw::error::PublishError;
+use pteros_runtime::error::PublishError;
+use pteros_runtime::platform::Instant;
 use thiserror::Error;
 
 use super::Time;
@@ -17,18 +17,19 @@ use crate::publisher::Publisher;
 use crate::qos::QosProfile;
 use crate::timer::Timer;
 
-/// Why simulated time is not what it was told to be.
+/// Why the simulated time was not changed.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ClockServerError {
-    /// A speed that time cannot have.
-    #[error("simulated time at {0} times real time: give a finite speed from 0 on, or pause it")]
-    Speed(f64),
+    /// The speed is negative or not finite.
+    #[error("speed = {0}; use a finite speed of 0 or more, or pause the clock")]
+    InvalidSpeed(f64),
 }
 
-/// Publishes `/clock`: simulated time that begins where it is told, goes on as fast
-/// as it is told while the node is spun, and can be paused, stepped and set. One per
-/// domain. Thread-safe; clones share it, and time stands when the last is dropped.
+/// Publishes simulated time on `/clock` while its node is spun. The time starts at
+/// a given value, advances at a given speed, and can be paused, stepped and set.
+/// Use one per domain. Thread-safe; clones share it, and time stops when the last
+/// one is dropped.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -37,7 +38,7 @@ pub enum ClockServerError {
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("time")?;
+/// let node = Context::new()?.create_node("time")?;
 /// let period = Duration::from_millis(10);
 /// let time = ClockServer::new(&node, Time::from_nanos(0), period)?;
 /// time.set_speed(10.0)?;
@@ -47,11 +48,11 @@ pub enum ClockServerError {
 /// ```
 #[derive(Clone)]
 pub struct ClockServer {
-    core: Arc<Core>,
+    core: Arc<ClockServerCore>,
     _timer: Timer,
 }
 
-struct Core {
+struct ClockServerCore {
     node: Node,
     publisher: Publisher<ClockMessage>,
     state: Mutex<State>,
@@ -62,33 +63,33 @@ struct State {
     time: Time,
     speed: f64,
     paused: bool,
-    /// When `time` was looked at.
-    at: Instant,
+    /// When `time` was sampled.
+    sampled_at: Instant,
 }
 
 impl ClockServer {
-    /// Starts at `start`, at the speed of real time, and publishes every `period` of
-    /// real time.
+    /// Creates a clock server that starts at `start`, at the speed of real time. It
+    /// publishes every `period` of real time.
     ///
     /// # Errors
     /// See [`CreateError`]; [`CreateError::ZeroPeriod`] for a period of zero.
     pub fn new(node: &Node, start: Time, period: Duration) -> Result<Self, CreateError> {
-        // Reliable, or the last message before a pause might be lost.
+        // Reliable, so that the last message before a pause is not lost.
         let qos = QosProfile::clock().reliable();
         let publisher = node.create_publisher("/clock", qos)?;
-        let core = Arc::new(Core {
+        let core = Arc::new(ClockServerCore {
             publisher,
             state: Mutex::new(State {
                 time: start,
                 speed: 1.0,
                 paused: false,
-                at: node.core().core().env.now(),
+                sampled_at: node.core().core().platform.now(),
             }),
             node: node.clone(),
         });
-        let ticking = Arc::downgrade(&core);
+        let weak_core = Arc::downgrade(&core);
         let timer = node.create_timer(period, move || {
-            if let Some(core) = ticking.upgrade() {
+            if let Some(core) = weak_core.upgrade() {
                 core.change(|_| ());
             }
         })?;
@@ -98,59 +99,59 @@ impl ClockServer {
         })
     }
 
-    /// Simulated time now, which readers have as of the last message.
+    /// Current simulated time. Readers have the time of the last message.
     pub fn now(&self) -> Time {
-        self.core.advanced().time
+        self.core.advanced_to_now().time
     }
 
-    /// Whether it stands.
+    /// Whether the clock is paused.
     pub fn is_paused(&self) -> bool {
         self.core.state.lock().paused
     }
 
-    /// Seconds of simulated time in one of real time, from now on.
+    /// Sets the speed: seconds of simulated time per second of real time.
     ///
     /// # Errors
-    /// [`ClockServerError::Speed`] for negative and endless ones.
+    /// [`ClockServerError::InvalidSpeed`] for a negative or infinite speed.
     pub fn set_speed(&self, speed: f64) -> Result<(), ClockServerError> {
         if !speed.is_finite() || speed < 0.0 {
-            return Err(ClockServerError::Speed(speed));
+            return Err(ClockServerError::InvalidSpeed(speed));
         }
         self.core.change(|state| state.speed = speed);
         Ok(())
     }
 
-    /// Lets time stand; it is published all the same, for those who come.
+    /// Pauses the clock. It is still published, for late joiners.
     pub fn pause(&self) {
         self.core.change(|state| state.paused = true);
     }
 
-    /// Lets time go on.
+    /// Resumes the clock.
     pub fn resume(&self) {
         self.core.change(|state| state.paused = false);
     }
 
-    /// Moves time on by `span`, paused or not, and publishes it.
+    /// Advances the time by `span`, paused or not, and publishes it.
     pub fn step(&self, span: Duration) {
         self.core.change(|state| state.time = state.time + span);
     }
 
-    /// Sets the time, forward or back, and publishes it.
+    /// Sets the time, forward or backward, and publishes it.
     pub fn set(&self, time: Time) {
         self.core.change(|state| state.time = time);
     }
 }
 
-impl Core {
-    fn advanced(&self) -> State {
-        let now = self.node.core().core().env.now();
-        self.state.lock().advanced(now)
+impl ClockServerCore {
+    fn advanced_to_now(&self) -> State {
+        let now = self.node.core().core().platform.now();
+        self.state.lock().advanced_to_now(now)
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
-        let now = self.node.core().core().env.now();
+        let now = self.node.core().core().platform.now();
         let mut state = self.state.lock();
-        *state = state.advanced(now);
+        *state = state.advanced_to_now(now);
         change(&mut state);
         let clock = state.time.into();
         drop(state);
@@ -162,21 +163,21 @@ impl Core {
 }
 
 impl State {
-    /// With the time that has passed since.
-    fn advanced(mut self, now: Instant) -> Self {
+    /// Advances by the real time that has passed.
+    fn advanced_to_now(mut self, now: Instant) -> Self {
         if !self.paused {
-            let passed = now.as_nanos().saturating_sub(self.at.as_nanos());
+            let passed = now.as_nanos().saturating_sub(self.sampled_at.as_nanos());
             let span = Duration::from_nanos(passed).as_secs_f64() * self.speed;
             self.time = self.time + Duration::try_from_secs_f64(span).unwrap_or(Duration::MAX);
         }
-        self.at = now;
+        self.sampled_at = now;
         self
     }
 }
 
 impl fmt::Debug for ClockServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.core.advanced();
+        let state = self.core.advanced_to_now();
         f.debug_struct("ClockServer")
             .field("time", &state.time)
             .field("speed", &state.speed)

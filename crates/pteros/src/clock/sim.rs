@@ -1,8 +1,8 @@
-//! Simulated time: what `/clock` says, for all nodes of a context that want it.
+//! Simulated time from /clock, for all nodes of a context that use it.
 //!
-//! One subscription for the process. Whichever thread receives a message notes the
-//! time there and then ([`Attendant`](pteros_rmw::reader::Attendant)), while others
-//! may be busy in user code, and queues the timers that are due.
+//! A context has one subscription. The thread that receives a message updates the
+//! time at once, through an inline listener of the reader, even if other threads
+//! are busy in callbacks. It also queues the timers that are due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,25 +12,25 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use pteros_interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
 use pteros_msg::from_payload;
-use pteros_rmw::Core;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::reader::{ReaderEndpoint, Wants};
-use pteros_rmw::sample::{Body, Item};
+use pteros_runtime::Core;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::sample::{QueuedSample, SampleBody};
 
-use super::jump::{JumpKind, JumpTask, TimeJump};
+use super::jump::{ClockChange, JumpTask, TimeJump};
 use super::time::Time;
-use crate::node::{TypeFacts, spec};
+use crate::node::{MessageTypeInfo, endpoint_spec};
 use crate::qos::QosProfile;
-use crate::timer::{Entry, TimerCore};
+use crate::timer::{TimerCore, TimerEntry};
 
-/// The simulated time of a context. Nothing is subscribed to until a node wants it.
+/// Simulated time of a context. It subscribes when the first node uses it.
 #[derive(Default)]
 pub(crate) struct SimTime {
-    /// 0 until the first message.
+    /// 0 before the first message.
     nanos: AtomicI64,
     reader: Mutex<Option<Arc<ReaderEndpoint>>>,
     nodes: Mutex<Vec<Weak<NodeTime>>>,
-    timers: Mutex<BinaryHeap<Reverse<Entry<u64>>>>,
+    timers: Mutex<BinaryHeap<Reverse<TimerEntry<u64>>>>,
 }
 
 impl SimTime {
@@ -38,44 +38,49 @@ impl SimTime {
         Time::from_nanos(self.nanos.load(Ordering::Acquire))
     }
 
-    /// Subscribes to `/clock`, once, and names the reader as the node's.
+    /// Subscribes to `/clock` once, and lists the reader as an endpoint of the
+    /// node.
     fn subscribe(self: &Arc<Self>, node: &NodeTime) {
         let core = &node.core;
         let mut reader = self.reader.lock();
         if reader.is_none() {
             let qos = QosProfile::clock();
-            let ty = TypeFacts::of::<ClockMessage>();
+            let ty = MessageTypeInfo::of::<ClockMessage>();
             let (sim, waiters) = (Arc::downgrade(self), Arc::downgrade(core));
-            let attendant = move |item: &Item| {
+            let listener = move |item: &QueuedSample| {
                 let (Some(sim), Some(core)) = (sim.upgrade(), waiters.upgrade()) else {
                     return;
                 };
-                sim.hear(&item.body);
+                sim.handle_clock_message(&item.body);
                 core.wake_waiters();
             };
-            let made = spec("/clock", ty, &qos, |qos| qos.to_reader())
+            let created = endpoint_spec("/clock", ty, &qos, |qos| qos.to_reader())
                 .map_err(|error| error.to_string())
                 .and_then(|spec| {
-                    let made = core.create_attended_reader(spec, Wants::Bytes, Box::new(attendant));
-                    made.map_err(|error| error.to_string())
+                    let created = core.create_reader_with_listener(
+                        spec,
+                        DeliveryForm::Bytes,
+                        Box::new(listener),
+                    );
+                    created.map_err(|error| error.to_string())
                 });
-            match made {
-                Ok(made) => *reader = Some(made),
+            match created {
+                Ok(created) => *reader = Some(created),
                 Err(error) => {
-                    tracing::error!("use_sim_time: no subscription to /clock: {error}");
+                    tracing::error!("use_sim_time: cannot subscribe to /clock: {error}");
                     return;
                 }
             }
         }
         if let Some(reader) = &*reader
-            && !node.attached.swap(true, Ordering::Relaxed)
+            && !node.is_listed_as_reader.swap(true, Ordering::Relaxed)
         {
             core.attach_endpoint(node.node, &reader.announced());
         }
     }
 
-    fn hear(&self, body: &Body) {
-        let Body::Serialized(payload) = body else {
+    fn handle_clock_message(&self, body: &SampleBody) {
+        let SampleBody::Serialized(payload) = body else {
             return;
         };
         match from_payload::<ClockMessage>(payload) {
@@ -91,8 +96,13 @@ impl SimTime {
             self.each_node(NodeTime::restart_timers);
         }
         if before != 0 {
-            let kind = JumpKind::Moved;
-            self.each_node(|node| node.tell(TimeJump { kind, delta }));
+            let clock_change = ClockChange::RosTimeNoChange;
+            self.each_node(|node| {
+                node.notify_jump(TimeJump {
+                    clock_change,
+                    delta,
+                })
+            });
         }
         self.queue_due(now);
     }
@@ -123,39 +133,39 @@ impl SimTime {
         }
     }
 
-    /// Queues the timer when that time has come, at once if it has.
-    pub(crate) fn enlist(&self, due: u64, timer: Weak<TimerCore>) {
+    /// Queues the timer when simulated time reaches `due`, at once if it has.
+    pub(crate) fn schedule(&self, due: u64, timer: Weak<TimerCore>) {
         let mut timers = self.timers.lock();
         if timers.len() == timers.capacity() {
-            // Entries of timers that were started anew or dropped since.
+            // Remove entries of timers that were reset or dropped.
             timers.retain(|Reverse(entry)| {
                 let timer = entry.timer.upgrade();
-                timer.is_some_and(|timer| timer.awaits(entry.due))
+                timer.is_some_and(|timer| timer.is_scheduled_at(entry.due))
             });
         }
-        timers.push(Reverse(Entry { due, timer }));
+        timers.push(Reverse(TimerEntry { due, timer }));
         drop(timers);
         self.queue_due(self.now());
     }
 }
 
-/// The ROS time of one node: simulated or the system's.
+/// ROS time of one node: simulated or system time.
 pub(crate) struct NodeTime {
     core: Arc<Core>,
     node: NodeKey,
     pub(crate) sim: Arc<SimTime>,
     simulated: AtomicBool,
-    /// It is named as one of those who read `/clock`.
-    attached: AtomicBool,
+    /// The node is listed as a subscriber of `/clock` in the graph.
+    is_listed_as_reader: AtomicBool,
     timers: Mutex<Vec<Weak<TimerCore>>>,
-    jumps: Mutex<Vec<Weak<JumpTask>>>,
-    watches: Mutex<Vec<Weak<dyn TimeWatch>>>,
+    jump_callbacks: Mutex<Vec<Weak<JumpTask>>>,
+    jump_observers: Mutex<Vec<Weak<dyn TimeJumpObserver>>>,
 }
 
-/// Hears of jumps at once, on whichever thread brings the message, under locks of
-/// ours.
-pub(crate) trait TimeWatch: Send + Sync {
-    fn note_jump(&self, jump: TimeJump);
+/// Observer of time jumps, called at once on the receiving thread with our locks
+/// held.
+pub(crate) trait TimeJumpObserver: Send + Sync {
+    fn handle_jump(&self, jump: TimeJump);
 }
 
 impl NodeTime {
@@ -165,10 +175,10 @@ impl NodeTime {
             node,
             sim: sim.clone(),
             simulated: AtomicBool::new(false),
-            attached: AtomicBool::new(false),
+            is_listed_as_reader: AtomicBool::new(false),
             timers: Mutex::default(),
-            jumps: Mutex::default(),
-            watches: Mutex::default(),
+            jump_callbacks: Mutex::default(),
+            jump_observers: Mutex::default(),
         })
     }
 
@@ -176,16 +186,17 @@ impl NodeTime {
         self.simulated.load(Ordering::Acquire)
     }
 
-    /// ROS time.
+    /// Current ROS time.
     pub(crate) fn now(&self) -> Time {
-        match self.is_simulated() {
-            true => self.sim.now(),
-            false => Time::from_nanos(self.core.env.wall().as_nanos()),
+        if self.is_simulated() {
+            self.sim.now()
+        } else {
+            Time::from_nanos(self.core.platform.wall_clock().as_nanos())
         }
     }
 
-    /// `use_sim_time` is this now.
-    pub(crate) fn switch(self: &Arc<Self>, simulated: bool) {
+    /// Applies a change of `use_sim_time`.
+    pub(crate) fn set_simulated(self: &Arc<Self>, simulated: bool) {
         if self.is_simulated() == simulated {
             return;
         }
@@ -200,11 +211,15 @@ impl NodeTime {
         self.simulated.store(simulated, Ordering::Release);
         self.restart_timers();
         let delta = self.now().as_nanos().saturating_sub(before.as_nanos());
-        let kind = match simulated {
-            true => JumpKind::Activated,
-            false => JumpKind::Deactivated,
+        let clock_change = if simulated {
+            ClockChange::Activated
+        } else {
+            ClockChange::Deactivated
         };
-        self.tell(TimeJump { kind, delta });
+        self.notify_jump(TimeJump {
+            clock_change,
+            delta,
+        });
         self.core.wake_waiters();
     }
 
@@ -214,24 +229,25 @@ impl NodeTime {
         timers.push(Arc::downgrade(timer));
     }
 
-    pub(super) fn add_jump(&self, task: &Arc<JumpTask>) {
-        let mut jumps = self.jumps.lock();
-        jumps.retain(|task| task.strong_count() > 0);
-        jumps.push(Arc::downgrade(task));
+    pub(super) fn add_jump_callback(&self, task: &Arc<JumpTask>) {
+        let mut jump_callbacks = self.jump_callbacks.lock();
+        jump_callbacks.retain(|task| task.strong_count() > 0);
+        jump_callbacks.push(Arc::downgrade(task));
     }
 
-    /// Once per watch, however often it is asked.
-    pub(crate) fn add_watch(&self, watch: &Arc<dyn TimeWatch>) {
-        let mut watches = self.watches.lock();
-        watches.retain(|known| known.strong_count() > 0);
-        let is_known =
-            |known: &Weak<dyn TimeWatch>| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(watch));
-        if !watches.iter().any(is_known) {
-            watches.push(Arc::downgrade(watch));
+    /// Adds an observer; adding it again has no effect.
+    pub(crate) fn add_jump_observer(&self, observer: &Arc<dyn TimeJumpObserver>) {
+        let mut jump_observers = self.jump_observers.lock();
+        jump_observers.retain(|known| known.strong_count() > 0);
+        let is_known = |known: &Weak<dyn TimeJumpObserver>| {
+            std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(observer))
+        };
+        if !jump_observers.iter().any(is_known) {
+            jump_observers.push(Arc::downgrade(observer));
         }
     }
 
-    /// The time is another one: periods begin now.
+    /// The time source changed: restarts the periods.
     fn restart_timers(&self) {
         let timers: Vec<_> = self
             .timers
@@ -244,19 +260,24 @@ impl NodeTime {
         }
     }
 
-    fn tell(&self, jump: TimeJump) {
-        let jumps: Vec<_> = self.jumps.lock().iter().filter_map(Weak::upgrade).collect();
-        for task in jumps {
-            task.note(jump);
-        }
-        let watches: Vec<_> = self
-            .watches
+    fn notify_jump(&self, jump: TimeJump) {
+        let jump_callbacks: Vec<_> = self
+            .jump_callbacks
             .lock()
             .iter()
             .filter_map(Weak::upgrade)
             .collect();
-        for watch in watches {
-            watch.note_jump(jump);
+        for task in jump_callbacks {
+            task.handle_jump(jump);
+        }
+        let jump_observers: Vec<_> = self
+            .jump_observers
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for observer in jump_observers {
+            observer.handle_jump(jump);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A point in time, of whichever clock.
+//! Time points of any clock.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -8,29 +8,29 @@ use pteros_interfaces::builtin_interfaces::msg;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Nanoseconds since a clock's beginning: since 1970 for the system's, since boot for
-/// the steady one, whatever a simulation counts for simulated time. Sums saturate.
+/// Nanoseconds since the epoch of a clock: 1970 for system time, boot for steady
+/// time, the simulation's own for simulated time. Arithmetic saturates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 pub struct Time(i64);
 
 impl Time {
-    /// From nanoseconds.
+    /// Creates a time from nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// In nanoseconds.
+    /// Time in nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
-    /// In seconds, rounded as doubles are.
+    /// Time in seconds, rounded to a double.
     #[expect(clippy::cast_precision_loss, reason = "as documented")]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / SECOND as f64
     }
 
-    /// How long after `earlier` it is; zero if it is before.
+    /// Time elapsed since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -54,7 +54,7 @@ impl Sub<Duration> for Time {
     }
 }
 
-/// Seconds beyond what a message holds, the year 2038, become the last one.
+/// Seconds beyond the range of the message (year 2038) saturate.
 impl From<Time> for msg::Time {
     fn from(time: Time) -> Self {
         let seconds = time.0.div_euclid(SECOND);
@@ -72,7 +72,7 @@ impl From<&msg::Time> for Time {
 }
 
 impl fmt::Display for Time {
-    /// Seconds with nine digits behind the point.
+    /// Seconds with nine decimal places.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, nanos) = (self.0 / SECOND, (self.0 % SECOND).abs());
         let sign = if self.0 < 0 && seconds == 0 { "-" } else { "" };
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_survive_their_message_and_read_as_seconds() {
+    fn times_convert_to_messages_and_back_and_print_as_seconds() {
         for nanos in [0, 1, 1_500_000_000, -1, -1_500_000_000] {
             let time = Time::from_nanos(nanos);
             assert_eq!(Time::from(&msg::Time::from(time)), time);

@@ -1,9 +1,10 @@
-//! Components: nodes that are placed into processes at will.
+//! Components: nodes that a component container loads at run time (ROS 2
+//! composition).
 //!
 //! A component is a type with a constructor that takes a context and
-//! [`NodeOptions`]. The same source runs alone ([`run`]), is composed by hand in
-//! a `main` that calls the constructor, or is registered by one line
-//! ([`register_components!`](crate::register_components)) and loaded by a
+//! [`NodeOptions`]. The same source can run alone ([`run`]), can be composed in a
+//! `main` that calls the constructor, or can be registered by one line
+//! ([`register_components!`](crate::register_components)) and loaded by a component
 //! container from a shared library.
 //!
 //! ```
@@ -13,16 +14,16 @@
 //!
 //! pub struct Listener {
 //!     node: Node,
-//!     _heard: Subscription<Text>,
+//!     _subscription: Subscription<Text>,
 //! }
 //!
 //! impl Component for Listener {
 //!     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-//!         let node = context.node_with(options.name("listener"))?;
-//!         let heard = node.create_subscription::<Text>("chatter", 10, |text| {
-//!             println!("I heard: {}", text.data);
+//!         let node = context.create_node_with(options.name("listener"))?;
+//!         let subscription = node.create_subscription::<Text>("chatter", 10, |text| {
+//!             println!("I subscription: {}", text.data);
 //!         })?;
-//!         Ok(Self { node, _heard: heard })
+//!         Ok(Self { node, _subscription: subscription })
 //!     }
 //!
 //!     fn node(&self) -> &Node {
@@ -40,34 +41,34 @@ use crate::context::Context;
 use crate::node::{Node, NodeOptions};
 
 pub use registration::{
-    AnyComponent, Constructor, FINGERPRINT, MAGIC, Registered, Registration, SECTION, SYMBOL,
+    AnyComponent, ComponentClass, Constructor, FINGERPRINT, MAGIC, Registration, SECTION,
+    SYMBOL_PREFIX,
 };
 #[doc(hidden)]
 pub use registration::{record, record_bytes};
 
-/// Why a component could not be made, in its own words: whatever error `?` meets
-/// in its constructor.
+/// Why a component could not be created: any error that `?` returns from its
+/// constructor.
 pub type ComponentError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A node with what belongs to it, made from options. What it owns (the node,
-/// its endpoints, timers and threads) ends when it is dropped.
+/// A node with its endpoints, timers and threads, created from options. They end
+/// when the component is dropped.
 pub trait Component: Send + Sized + 'static {
-    /// Makes it. `options` bring what whoever composes wants: names, remaps,
-    /// parameters; give them the component's own name by [`NodeOptions::name`],
-    /// which remaps override, and make the node of them. Called on a thread that
-    /// spins nothing. It should come back soon: a container gives up after some
-    /// seconds.
+    /// Creates the component and its node from `options`, which hold names, remaps
+    /// and parameters. Set the default name with [`NodeOptions::name`]; remaps
+    /// override it. Called on a thread that does not spin. Return soon: a container
+    /// gives up after a few seconds.
     ///
     /// # Errors
-    /// What the component finds wrong, told to whoever wanted it.
+    /// Any error; the caller or the container reports it.
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError>;
 
-    /// Its node, for an executor.
+    /// The component's node, for an executor.
     fn node(&self) -> &Node;
 }
 
-/// Runs one component as a program of its own, as the environment and the
-/// command line say, until Ctrl-C. Blocks.
+/// Runs one component as a program until Ctrl-C, with the arguments and environment
+/// of the process. Blocks.
 ///
 /// ```no_run
 /// # use pteros::component::{Component, ComponentError};
@@ -75,7 +76,7 @@ pub trait Component: Send + Sized + 'static {
 /// # struct Listener(Node);
 /// # impl Component for Listener {
 /// #     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-/// #         Ok(Self(context.node_with(options.name("listener"))?))
+/// #         Ok(Self(context.create_node_with(options.name("listener"))?))
 /// #     }
 /// #     fn node(&self) -> &Node { &self.0 }
 /// # }
@@ -85,7 +86,7 @@ pub trait Component: Send + Sized + 'static {
 /// ```
 ///
 /// # Errors
-/// The context's or the component's.
+/// Those of the context and of the component.
 pub fn run<C: Component>() -> Result<(), ComponentError> {
     let context = Context::new()?;
     let component = C::new(&context, NodeOptions::default())?;

@@ -1,34 +1,33 @@
-//! What a shared library says of its components: a record of text that can be
-//! read from the file before anything of it is loaded, and a table of
-//! constructors beside it.
+//! Component registration: record and constructor table of a shared library.
 //!
-//! The record stands in the section [`SECTION`]: [`MAGIC`], then lines: the
-//! fingerprint of the build, the symbol of the [`Registration`], the package,
-//! its classes; an empty line ends it. A library has a record for each of its
-//! crates that registers components.
+//! The record is text that can be read from the file before the library is loaded.
+//! It is in the section [`SECTION`]: [`MAGIC`], then one line each for the build
+//! fingerprint, the symbol of the [`Registration`], the package and its classes. An
+//! empty line ends it. A library has one record for each of its crates that
+//! registers components.
 
 use super::{Component, ComponentError};
 use crate::context::Context;
 use crate::node::{Node, NodeOptions};
 
-/// What a program and a library must agree on, word for word, before types of
-/// Rust may cross between them: version of Pteros, compiler, target, and a hash
-/// of the sources. Which dependencies and features both were built with stands in
-/// the names of their symbols, so that the dynamic linker refuses what differs.
+/// Build fingerprint: must be equal in a program and a library before Rust types
+/// may cross between them. It consists of the Pteros version, the compiler, the
+/// target and a hash of the sources. Dependencies and features are part of the
+/// symbol names, so the dynamic linker rejects a mismatch there.
 pub const FINGERPRINT: &str = env!("PTEROS_FINGERPRINT");
 
-/// The section of a library's file that holds its records.
+/// Section of the library file that holds the records.
 pub const SECTION: &str = ".pteros";
 
-/// How a record begins; the number is that of its form.
+/// First line of a record; the number is the format version.
 pub const MAGIC: &str = "pteros components 1\n";
 
-/// How the symbols of registrations begin; the name of the crate follows.
-pub const SYMBOL: &str = "pteros_components_";
+/// Prefix of registration symbols, followed by the crate name.
+pub const SYMBOL_PREFIX: &str = "pteros_components_";
 
-/// A component of any class.
+/// A component of any class (type-erased).
 pub trait AnyComponent: Send {
-    /// Its node.
+    /// The component's node.
     fn node(&self) -> &Node;
 }
 
@@ -38,38 +37,38 @@ impl<C: Component> AnyComponent for C {
     }
 }
 
-/// Makes a component of some class.
+/// Constructor of a component class.
 pub type Constructor = fn(&Context, NodeOptions) -> Result<Box<dyn AnyComponent>, ComponentError>;
 
-/// One class that a library has.
+/// A component class of a library.
 #[derive(Clone, Copy, Debug)]
-pub struct Registered {
+pub struct ComponentClass {
     /// `package::Class`.
     pub class: &'static str,
-    /// Its constructor.
-    pub make: Constructor,
+    /// Constructor of the class.
+    pub constructor: Constructor,
 }
 
-impl Registered {
-    /// The class `C` under a name.
+impl ComponentClass {
+    /// Describes the class `C` under a name.
     pub const fn of<C: Component>(class: &'static str) -> Self {
         Self {
             class,
-            make: |context, options| Ok(Box::new(C::new(context, options)?)),
+            constructor: |context, options| Ok(Box::new(C::new(context, options)?)),
         }
     }
 }
 
-/// What a crate registers, as its library exports it.
+/// Components that a crate registers, as exported by its library.
 #[derive(Debug)]
 pub struct Registration {
-    /// The record; named here so that the linker keeps it.
+    /// The record, referenced so that the linker keeps it.
     pub record: &'static [u8],
-    /// The classes in the order they were registered.
-    pub classes: &'static [Registered],
+    /// The classes in the order of registration.
+    pub classes: &'static [ComponentClass],
 }
 
-/// How many bytes a record takes.
+/// Size of a record in bytes.
 #[doc(hidden)]
 pub const fn record_bytes(parts: &[&str]) -> usize {
     let (mut bytes, mut part) = (0, 0);
@@ -80,7 +79,7 @@ pub const fn record_bytes(parts: &[&str]) -> usize {
     bytes
 }
 
-/// Puts a record together when the library is compiled.
+/// Builds the record at compile time.
 #[doc(hidden)]
 pub const fn record<const BYTES: usize>(parts: &[&str]) -> [u8; BYTES] {
     let mut record = [0; BYTES];
@@ -98,14 +97,14 @@ pub const fn record<const BYTES: usize>(parts: &[&str]) -> [u8; BYTES] {
     record
 }
 
-/// Registers the components of a crate, once per crate: types in scope by their
-/// plain names. Their classes are called `crate::Name`, and the crate is what ROS calls the
+/// Registers the components of a crate, by the plain names of types in scope. Use
+/// it once per crate. The classes are called `crate::Name`; the crate is the ROS
 /// package.
 ///
 /// A crate that is also built as `cdylib`, with `pteros-dylib` among its
-/// dependencies, can then be loaded by containers (docs/components.md). The
-/// line exports a symbol, which the lint `unsafe_code` counts as unsafe: a crate
-/// may deny it, but not forbid it.
+/// dependencies, can be loaded by component containers (docs/tutorials/components.md). The
+/// macro exports a symbol, which the lint `unsafe_code` counts as unsafe. A crate
+/// may deny the lint, but not forbid it.
 ///
 /// ```
 /// # use pteros::component::{Component, ComponentError};
@@ -113,7 +112,7 @@ pub const fn record<const BYTES: usize>(parts: &[&str]) -> [u8; BYTES] {
 /// # struct Talker(Node);
 /// # impl Component for Talker {
 /// #     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-/// #         Ok(Self(context.node_with(options.name("talker"))?))
+/// #         Ok(Self(context.create_node_with(options.name("talker"))?))
 /// #     }
 /// #     fn node(&self) -> &Node { &self.0 }
 /// # }
@@ -135,16 +134,16 @@ macro_rules! register_components {
                 "\n",
             ];
             const BYTES: usize = $crate::component::record_bytes(PARTS);
-            #[allow(unsafe_code, reason = "a section of its own, read from the file")]
+            #[allow(unsafe_code, reason = "own section, read from the file")]
             #[used]
             #[unsafe(link_section = ".pteros")]
             static RECORD: [u8; BYTES] = $crate::component::record::<BYTES>(PARTS);
-            #[allow(unsafe_code, reason = "exported under a name that the crate has alone")]
+            #[allow(unsafe_code, reason = "the symbol name is unique to the crate")]
             #[unsafe(export_name = concat!("pteros_components_", env!("CARGO_CRATE_NAME")))]
             pub static REGISTRATION: $crate::component::Registration =
                 $crate::component::Registration {
                     record: &RECORD,
-                    classes: &[$($crate::component::Registered::of::<$class>(
+                    classes: &[$($crate::component::ComponentClass::of::<$class>(
                         concat!(env!("CARGO_CRATE_NAME"), "::", stringify!($class)),
                     ),)+],
                 };

@@ -1,11 +1,13 @@
-//! Chains of callbacks, the more urgent ones first.
+//! Callback chains: cause-effect chains with a priority and a deadline.
 //!
-//! The rules are those of PiCAS (H. Choi, Y. Xiang, H. Kim: "PiCAS: New Design of
-//! Priority-Driven Chain-Aware Scheduling for ROS2", RTAS 2021): what is ready is
-//! looked at after each callback; callbacks of the more urgent chain go first;
-//! within a chain later callbacks go before earlier ones, so that an instance
-//! that has begun ends before another begins, and the timer at a chain's head
-//! comes last of all.
+//! A chain is a sequence of callbacks in which each one triggers the next. The
+//! scheduling rules are those of PiCAS (H. Choi, Y. Xiang, H. Kim: "PiCAS: New
+//! Design of Priority-Driven Chain-Aware Scheduling for ROS2", RTAS 2021):
+//!
+//! - The executor re-evaluates what is ready after each callback.
+//! - Callbacks of the chain with the higher priority run first.
+//! - Within a chain, later callbacks run before earlier ones. A started instance
+//!   ends before another one begins, and the timer at the head runs last.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -13,124 +15,126 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::wait_set::{Member, Waitable};
+use crate::wait_set::{Waitable, WaitableEntity};
 
-/// Chains of one executor: a bit each in a word.
+/// Maximum number of chains per executor. Each chain is one bit of a `u64`.
 pub const CHAINS_MAX: usize = 64;
 
-/// Why a chain is not taken.
+/// Why a chain was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChainError {
-    /// It has no callback.
+    /// The chain has no callbacks.
     #[error("chain \"{chain}\" has no callbacks; name them in order with `then`")]
     Empty {
-        /// The chain.
+        /// Name of the chain.
         chain: String,
     },
-    /// A callback comes twice in it.
-    #[error("chain \"{chain}\": {what} comes twice; a chain goes through each callback once")]
-    Twice {
-        /// The chain.
+    /// A callback occurs twice in the chain.
+    #[error("chain \"{chain}\": {callback} is listed twice; list each callback once")]
+    DuplicateCallback {
+        /// Name of the chain.
         chain: String,
-        /// The callback.
-        what: String,
+        /// Description of the callback.
+        callback: String,
     },
-    /// There are as many as may be.
+    /// The executor already has [`CHAINS_MAX`] chains.
     #[error(
         "chain \"{chain}\": an executor has at most {CHAINS_MAX} chains; spread them over several"
     )]
     TooMany {
-        /// The chain.
+        /// Name of the chain.
         chain: String,
     },
 }
 
-/// Callbacks that run one because of the other, from a sensor to an actuator, as
-/// a [`ChainExecutor`](crate::ChainExecutor) puts them in order. Keeps none of
-/// them alive.
+/// A cause-effect chain of callbacks, for example from a sensor to an actuator. A
+/// [`ChainExecutor`](crate::ChainExecutor) schedules by it. The chain does not keep
+/// its callbacks alive.
 ///
-/// A callback may be in several chains; it is then as urgent as the most urgent
-/// of them.
+/// A callback may belong to several chains. It then runs with the highest priority
+/// among them.
 #[derive(Clone)]
 pub struct Chain {
     pub(super) name: String,
     pub(super) priority: u32,
     pub(super) deadline: Option<Duration>,
-    pub(super) links: Vec<Link>,
+    pub(super) callbacks: Vec<ChainCallback>,
 }
 
 #[derive(Clone)]
-pub(super) struct Link {
-    /// Also what makes sure that its address is nobody else's.
-    pub(super) member: Weak<dyn Member>,
+pub(super) struct ChainCallback {
+    /// The weak reference also keeps the address from being reused.
+    pub(super) entity: Weak<dyn WaitableEntity>,
     pub(super) address: usize,
-    pub(super) what: String,
+    pub(super) callback: String,
 }
 
-impl Link {
-    fn to(entity: &impl Waitable) -> Self {
-        let member = entity.member();
+impl ChainCallback {
+    fn of(entity: &impl Waitable) -> Self {
+        let entity = entity.waitable_entity();
         Self {
-            address: Arc::as_ptr(&member).cast::<()>().addr(),
-            what: member.describe(),
-            member: Arc::downgrade(&member),
+            address: Arc::as_ptr(&entity).cast::<()>().addr(),
+            callback: entity.describe(),
+            entity: Arc::downgrade(&entity),
         }
     }
 }
 
 impl Chain {
-    /// A chain without callbacks; the greater the priority, the more urgent.
+    /// Creates a chain without callbacks. A greater `priority` runs first.
     pub fn new(name: impl Into<String>, priority: u32) -> Self {
         Self {
             name: name.into(),
             priority,
             deadline: None,
-            links: Vec::new(),
+            callbacks: Vec::new(),
         }
     }
 
-    /// The next callback: that of a timer, a guard condition, a subscription, a
-    /// service or a client.
+    /// Appends a callback: that of a timer, guard condition, subscription, service
+    /// or client.
     pub fn then(mut self, entity: &impl Waitable) -> Self {
-        self.links.push(Link::to(entity));
+        self.callbacks.push(ChainCallback::of(entity));
         self
     }
 
-    /// How urgent it is.
+    /// Sets the priority; a greater number runs first.
     pub fn priority(mut self, priority: u32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// How long an instance may take from its release to the end of its last
-    /// callback. Longer ones are counted, nothing else happens.
+    /// Sets the deadline of an instance, from its release to the end of the last
+    /// callback. Misses are counted and have no other effect.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Its name.
+    /// Name of the chain.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its callbacks are, in order.
+    /// Descriptions of the callbacks, in order.
     pub fn callbacks(&self) -> impl Iterator<Item = &str> {
-        self.links.iter().map(|link| link.what.as_str())
+        self.callbacks
+            .iter()
+            .map(|callback| callback.callback.as_str())
     }
 
-    pub(super) fn check(&self) -> Result<(), ChainError> {
+    pub(super) fn validate(&self) -> Result<(), ChainError> {
         let chain = || self.name.clone();
-        if self.links.is_empty() {
+        if self.callbacks.is_empty() {
             return Err(ChainError::Empty { chain: chain() });
         }
-        for (at, link) in self.links.iter().enumerate() {
-            let before = self.links.iter().take(at);
-            if before.into_iter().any(|l| l.address == link.address) {
-                let what = link.what.clone();
-                return Err(ChainError::Twice {
+        for (index, callback) in self.callbacks.iter().enumerate() {
+            let before = self.callbacks.iter().take(index);
+            if before.into_iter().any(|l| l.address == callback.address) {
+                let callback = callback.callback.clone();
+                return Err(ChainError::DuplicateCallback {
                     chain: chain(),
-                    what,
+                    callback,
                 });
             }
         }
@@ -149,8 +153,8 @@ impl fmt::Debug for Chain {
     }
 }
 
-/// Finds chains by who publishes what: a callback that publishes on a topic comes
-/// before one that subscribes to it.
+/// Derives chains from topics: a callback that publishes on a topic precedes a
+/// callback that subscribes to it.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -161,7 +165,7 @@ impl fmt::Debug for Chain {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
-/// let node = context.node("n")?;
+/// let node = context.create_node("n")?;
 /// let bumped = node.create_publisher::<Empty>("bumped", 1)?;
 /// let topic = bumped.topic().to_owned();
 /// let sense = node.create_timer(Duration::from_millis(5), move || {
@@ -188,65 +192,77 @@ pub struct ChainGraph {
 
 #[derive(Clone)]
 struct Vertex {
-    link: Link,
-    takes: Option<String>,
-    gives: Vec<String>,
+    callback: ChainCallback,
+    subscribed_topic: Option<String>,
+    published_topics: Vec<String>,
 }
 
 impl ChainGraph {
-    /// Without callbacks.
+    /// Creates a graph without callbacks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A callback, and the topics on which it publishes, by their full names
-    /// ([`Publisher::topic`](crate::Publisher::topic)).
+    /// Adds a callback and the fully qualified names of the topics on which it
+    /// publishes ([`Publisher::topic`](crate::Publisher::topic)).
     pub fn callback(
         mut self,
         entity: &impl Waitable,
         publishes: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
-        let takes = entity.member().input_topic().map(str::to_owned);
+        let subscribed_topic = entity.waitable_entity().input_topic().map(str::to_owned);
         self.callbacks.push(Vertex {
-            link: Link::to(entity),
-            takes,
-            gives: publishes.into_iter().map(Into::into).collect(),
+            callback: ChainCallback::of(entity),
+            subscribed_topic,
+            published_topics: publishes.into_iter().map(Into::into).collect(),
         });
         self
     }
 
-    /// Each way from a callback that none of the others makes run to one that
-    /// makes none of them run, named by its topics, with priority 0.
+    /// Returns every path from a callback without a predecessor to one without a
+    /// successor. Chains are named by their topics and have priority 0.
     ///
     /// # Errors
     /// [`ChainError::TooMany`].
     pub fn chains(&self) -> Result<Vec<Chain>, ChainError> {
         let mut chains = Vec::new();
-        for (at, head) in self.callbacks.iter().enumerate() {
-            let is_caused = |by: &Vertex| head.takes.as_ref().is_some_and(|t| by.gives.contains(t));
+        for (index, head) in self.callbacks.iter().enumerate() {
+            let is_caused = |by: &Vertex| {
+                head.subscribed_topic
+                    .as_ref()
+                    .is_some_and(|t| by.published_topics.contains(t))
+            };
             if !self.callbacks.iter().any(is_caused) {
-                self.walk(&mut vec![at], &mut chains)?;
+                self.collect_paths(&mut vec![index], &mut chains)?;
             }
         }
         Ok(chains)
     }
 
-    fn walk(&self, path: &mut Vec<usize>, chains: &mut Vec<Chain>) -> Result<(), ChainError> {
-        let last = path.last().and_then(|at| self.callbacks.get(*at));
+    fn collect_paths(
+        &self,
+        path: &mut Vec<usize>,
+        chains: &mut Vec<Chain>,
+    ) -> Result<(), ChainError> {
+        let last = path.last().and_then(|index| self.callbacks.get(*index));
         let Some(last) = last else {
             return Ok(());
         };
-        let causes = |next: &Vertex| next.takes.as_ref().is_some_and(|t| last.gives.contains(t));
-        let mut ends = true;
-        for (at, next) in self.callbacks.iter().enumerate() {
-            if causes(next) && !path.contains(&at) {
-                ends = false;
-                path.push(at);
-                self.walk(path, chains)?;
+        let causes = |next: &Vertex| {
+            next.subscribed_topic
+                .as_ref()
+                .is_some_and(|t| last.published_topics.contains(t))
+        };
+        let mut is_last = true;
+        for (index, next) in self.callbacks.iter().enumerate() {
+            if causes(next) && !path.contains(&index) {
+                is_last = false;
+                path.push(index);
+                self.collect_paths(path, chains)?;
                 path.pop();
             }
         }
-        if ends {
+        if is_last {
             let chain = self.chain(path);
             if chains.len() == CHAINS_MAX {
                 return Err(ChainError::TooMany { chain: chain.name });
@@ -259,19 +275,23 @@ impl ChainGraph {
     fn chain(&self, path: &[usize]) -> Chain {
         let vertices: Vec<_> = path
             .iter()
-            .filter_map(|at| self.callbacks.get(*at))
+            .filter_map(|index| self.callbacks.get(*index))
             .collect();
-        let name = |v: &&Vertex| v.takes.clone().unwrap_or_else(|| v.link.what.clone());
+        let name = |v: &&Vertex| {
+            v.subscribed_topic
+                .clone()
+                .unwrap_or_else(|| v.callback.callback.clone())
+        };
         let names: Vec<_> = vertices.iter().map(name).collect();
         let mut chain = Chain::new(names.join(" → "), 0);
-        chain.links = vertices.iter().map(|v| v.link.clone()).collect();
+        chain.callbacks = vertices.iter().map(|v| v.callback.clone()).collect();
         chain
     }
 }
 
 impl fmt::Debug for ChainGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whats = self.callbacks.iter().map(|v| &v.link.what);
-        f.debug_list().entries(whats).finish()
+        let names = self.callbacks.iter().map(|v| &v.callback.callback);
+        f.debug_list().entries(names).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! How long chains take.
+//! Chain latency reports: histograms of response times and deadline misses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,67 +8,67 @@ use parking_lot::Mutex;
 
 use super::chain::Chain;
 
-/// What a chain's instances took, from release to the end of the last callback.
+/// Latency statistics of one chain, from release to the end of the last callback.
 ///
-/// An instance is released when its timer is due, or when its first message
-/// reaches the process; waiting for the executor counts.
+/// An instance is released when its timer is due or when its first message reaches
+/// the process. Time spent waiting for the executor counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainReport {
-    /// The chain.
+    /// Name of the chain.
     pub chain: String,
-    /// Its priority.
+    /// Priority of the chain.
     pub priority: u32,
-    /// Instances that came to the end.
+    /// Number of completed instances.
     pub count: u64,
-    /// The quickest.
+    /// Minimum latency.
     pub min: Duration,
-    /// The mean.
+    /// Mean latency.
     pub mean: Duration,
-    /// What 99 of 100 did not exceed, to within 4 %.
+    /// 99th percentile, within 4 %.
     pub p99: Duration,
-    /// The slowest.
+    /// Maximum latency.
     pub max: Duration,
-    /// What they may take.
+    /// Deadline of the chain, if set.
     pub deadline: Option<Duration>,
-    /// Instances that took longer.
+    /// Number of instances that missed the deadline.
     pub deadline_misses: u64,
 }
 
-/// Reads the reports of a [`ChainExecutor`](crate::ChainExecutor), from any
-/// thread and while it spins. Cheap to clone.
+/// Access to the reports of a [`ChainExecutor`](crate::ChainExecutor) from any
+/// thread, also while it spins. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct ChainReports {
-    meters: Arc<Mutex<Vec<Meter>>>,
+    meters: Arc<Mutex<Vec<ChainMeter>>>,
 }
 
 impl ChainReports {
-    /// Of all chains, in the order in which they were added.
+    /// Returns the reports of all chains in the order in which they were added.
     pub fn all(&self) -> Vec<ChainReport> {
-        self.meters.lock().iter().map(Meter::report).collect()
+        self.meters.lock().iter().map(ChainMeter::report).collect()
     }
 
-    /// Forgets what was measured so far.
+    /// Resets all measurements.
     pub fn reset(&self) {
         for meter in self.meters.lock().iter_mut() {
-            meter.times = Times::default();
+            meter.latencies = LatencyHistogram::default();
         }
     }
 
     pub(super) fn add(&self, chain: &Chain) {
-        self.meters.lock().push(Meter {
+        self.meters.lock().push(ChainMeter {
             chain: chain.name.clone(),
             priority: chain.priority,
             deadline: chain.deadline,
-            times: Times::default(),
+            latencies: LatencyHistogram::default(),
         });
     }
 
-    /// Notes what an instance of each chain of `mask` took.
-    pub(super) fn note(&self, mask: u64, nanos: u64) {
+    /// Records the latency of an instance of each chain in `mask`.
+    pub(super) fn record(&self, mask: u64, nanos: u64) {
         let mut meters = self.meters.lock();
-        for (at, meter) in meters.iter_mut().enumerate() {
-            if mask & (1 << at) != 0 {
-                meter.note(nanos);
+        for (index, meter) in meters.iter_mut().enumerate() {
+            if mask & (1 << index) != 0 {
+                meter.record(nanos);
             }
         }
     }
@@ -80,42 +80,42 @@ impl fmt::Debug for ChainReports {
     }
 }
 
-struct Meter {
+struct ChainMeter {
     chain: String,
     priority: u32,
     deadline: Option<Duration>,
-    times: Times,
+    latencies: LatencyHistogram,
 }
 
-impl Meter {
-    fn note(&mut self, nanos: u64) {
+impl ChainMeter {
+    fn record(&mut self, nanos: u64) {
         let late = |limit: Duration| u128::from(nanos) > limit.as_nanos();
-        self.times.misses += u64::from(self.deadline.is_some_and(late));
-        self.times.note(nanos);
+        self.latencies.misses += u64::from(self.deadline.is_some_and(late));
+        self.latencies.record(nanos);
     }
 
     fn report(&self) -> ChainReport {
-        let times = &self.times;
+        let latencies = &self.latencies;
         ChainReport {
             chain: self.chain.clone(),
             priority: self.priority,
-            count: times.count,
-            min: Duration::from_nanos(times.min),
-            mean: Duration::from_nanos(times.sum.checked_div(times.count).unwrap_or(0)),
-            p99: Duration::from_nanos(times.quantile(99)),
-            max: Duration::from_nanos(times.max),
+            count: latencies.count,
+            min: Duration::from_nanos(latencies.min),
+            mean: Duration::from_nanos(latencies.sum.checked_div(latencies.count).unwrap_or(0)),
+            p99: Duration::from_nanos(latencies.quantile(99)),
+            max: Duration::from_nanos(latencies.max),
             deadline: self.deadline,
-            deadline_misses: times.misses,
+            deadline_misses: latencies.misses,
         }
     }
 }
 
-/// Buckets per power of two: one is at most 1/32 wide.
-const STEPS: u64 = 32;
-const BUCKETS: usize = 60 * STEPS as usize;
+/// Histogram buckets per power of two; a bucket is at most 1/32 wide.
+const BUCKETS_PER_OCTAVE: u64 = 32;
+const BUCKET_COUNT: usize = 60 * BUCKETS_PER_OCTAVE as usize;
 
-/// A histogram of nanoseconds of fixed size.
-struct Times {
+/// Fixed-size histogram of latencies in nanoseconds.
+struct LatencyHistogram {
     count: u64,
     sum: u64,
     min: u64,
@@ -124,7 +124,7 @@ struct Times {
     buckets: Box<[u32]>,
 }
 
-impl Default for Times {
+impl Default for LatencyHistogram {
     fn default() -> Self {
         Self {
             count: 0,
@@ -132,13 +132,13 @@ impl Default for Times {
             min: 0,
             max: 0,
             misses: 0,
-            buckets: vec![0; BUCKETS].into(),
+            buckets: vec![0; BUCKET_COUNT].into(),
         }
     }
 }
 
-impl Times {
-    fn note(&mut self, nanos: u64) {
+impl LatencyHistogram {
+    fn record(&mut self, nanos: u64) {
         self.min = match self.count {
             0 => nanos,
             _ => self.min.min(nanos),
@@ -146,43 +146,44 @@ impl Times {
         self.max = self.max.max(nanos);
         self.count += 1;
         self.sum = self.sum.saturating_add(nanos);
-        if let Some(bucket) = self.buckets.get_mut(bucket_of(nanos)) {
+        if let Some(bucket) = self.buckets.get_mut(bucket_index(nanos)) {
             *bucket = bucket.saturating_add(1);
         }
     }
 
-    /// The upper end of the bucket in which so many per cent are.
+    /// Upper bound of the bucket that holds the given percentile.
     fn quantile(&self, per_cent: u64) -> u64 {
-        let wanted = (self.count * per_cent).div_ceil(100);
+        let rank = (self.count * per_cent).div_ceil(100);
         let mut seen = 0;
-        for (at, count) in self.buckets.iter().enumerate() {
+        for (index, count) in self.buckets.iter().enumerate() {
             seen += u64::from(*count);
-            if seen >= wanted && seen > 0 {
-                return end_of(at).min(self.max);
+            if seen >= rank && seen > 0 {
+                return bucket_upper_bound(index).min(self.max);
             }
         }
         self.max
     }
 }
 
-/// Below `STEPS` one per nanosecond, above it `STEPS` per power of two.
-fn bucket_of(nanos: u64) -> usize {
-    if nanos < STEPS {
+/// One bucket per nanosecond below `BUCKETS_PER_OCTAVE`, then `BUCKETS_PER_OCTAVE`
+/// per power of two.
+fn bucket_index(nanos: u64) -> usize {
+    if nanos < BUCKETS_PER_OCTAVE {
         return nanos as usize;
     }
-    let shift = nanos.ilog2() - STEPS.ilog2();
-    let at = u64::from(shift + 1) * STEPS + ((nanos >> shift) - STEPS);
-    (at as usize).min(BUCKETS - 1)
+    let shift = nanos.ilog2() - BUCKETS_PER_OCTAVE.ilog2();
+    let index = u64::from(shift + 1) * BUCKETS_PER_OCTAVE + ((nanos >> shift) - BUCKETS_PER_OCTAVE);
+    (index as usize).min(BUCKET_COUNT - 1)
 }
 
-/// The greatest value of a bucket.
-fn end_of(bucket: usize) -> u64 {
+/// Greatest value that falls into the bucket.
+fn bucket_upper_bound(bucket: usize) -> u64 {
     let bucket = bucket as u64;
-    if bucket < STEPS {
+    if bucket < BUCKETS_PER_OCTAVE {
         return bucket;
     }
-    let shift = bucket / STEPS - 1;
-    ((STEPS + bucket % STEPS + 1) << shift) - 1
+    let shift = bucket / BUCKETS_PER_OCTAVE - 1;
+    ((BUCKETS_PER_OCTAVE + bucket % BUCKETS_PER_OCTAVE + 1) << shift) - 1
 }
 
 #[cfg(test)]
@@ -190,24 +191,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_time_lies_in_its_bucket_which_is_narrow() {
+    fn every_latency_lies_in_its_narrow_bucket() {
         let mut nanos = 0_u64;
         while nanos < 1 << 40 {
-            let end = end_of(bucket_of(nanos));
+            let end = bucket_upper_bound(bucket_index(nanos));
             assert!(end >= nanos, "{nanos} in a bucket up to {end}");
-            assert!(end - nanos <= nanos / STEPS, "{nanos} up to {end}");
+            assert!(
+                end - nanos <= nanos / BUCKETS_PER_OCTAVE,
+                "{nanos} up to {end}"
+            );
             nanos += 1 + nanos / 50;
         }
     }
 
     #[test]
-    fn a_quantile_is_what_so_many_do_not_exceed() {
-        let mut times = Times::default();
-        assert_eq!(times.quantile(99), 0);
-        (1..=1_000_u64).for_each(|n| times.note(n * 1_000));
-        let p99 = times.quantile(99);
+    fn a_quantile_bounds_its_share_of_latencies() {
+        let mut latencies = LatencyHistogram::default();
+        assert_eq!(latencies.quantile(99), 0);
+        (1..=1_000_u64).for_each(|n| latencies.record(n * 1_000));
+        let p99 = latencies.quantile(99);
         assert!((990_000..=990_000 * 33 / 32).contains(&p99), "{p99}");
-        assert_eq!(times.quantile(100), 1_000_000);
-        assert_eq!((times.min, times.max), (1_000, 1_000_000));
+        assert_eq!(latencies.quantile(100), 1_000_000);
+        assert_eq!((latencies.min, latencies.max), (1_000, 1_000_000));
     }
 }

@@ -1,4 +1,7 @@
-//! A thread for each node, or each callback group.
+//! Isolated executor: one thread per node or per callback group.
+//!
+//! Each thread has its own scheduling policy, priority and CPU affinity, so no
+//! callback waits for one of another thread.
 
 use std::fmt;
 use std::panic::resume_unwind;
@@ -6,31 +9,31 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use pteros_rmw::thread::ThreadSettings;
+use pteros_runtime::thread::ThreadSettings;
 
-use super::crew::Crew;
-use super::panic::{PanicPolicy, Payload};
+use super::executor_core::ExecutorCore;
+use super::panic_policy::{PanicPayload, PanicPolicy};
 use super::{ExecutorError, ExecutorHandle};
 use crate::callback_group::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
 
-/// Spins each node, or each callback group, on a thread of its own with its own
-/// scheduling policy, priority and CPUs. No callback waits for one of another
-/// thread. Thread-safe.
+/// Spins each node or callback group on its own thread, with its own scheduling
+/// policy, priority and CPU affinity. No callback waits for one of another thread.
+/// Thread-safe.
 ///
 /// ```no_run
 /// use pteros::prelude::*;
-/// use pteros::thread::{Cpus, Priority};
+/// use pteros::thread::{CpuList, Priority};
 /// use pteros::{IsolatedExecutor, ThreadSettings};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
-/// let (control, planner) = (context.node("control")?, context.node("planner")?);
+/// let (control, planner) = (context.create_node("control")?, context.create_node("planner")?);
 /// let executor = IsolatedExecutor::new(&context);
 /// let urgent = ThreadSettings {
 ///     priority: Some(Priority::new(80)?),
-///     cpus: Some(Cpus::new([1])?),
+///     cpus: Some(CpuList::new([1])?),
 ///     ..ThreadSettings::default()
 /// };
 /// executor.add_node(&control, urgent)?;
@@ -47,29 +50,29 @@ pub struct IsolatedExecutor {
 
 #[derive(Default)]
 struct State {
-    cells: Vec<Cell>,
-    threads: Vec<JoinHandle<Result<(), Failure>>>,
+    workers: Vec<IsolatedWorker>,
+    join_handles: Vec<JoinHandle<Result<(), SpinFailure>>>,
     spinning: bool,
 }
 
-/// What one thread spins, and how the thread is to be.
-struct Cell {
-    crew: Arc<Crew>,
+/// One thread: the node or group that it spins, and its settings.
+struct IsolatedWorker {
+    core: Arc<ExecutorCore>,
     settings: ThreadSettings,
 }
 
-enum Failure {
-    Panic(Payload),
+enum SpinFailure {
+    Panic(PanicPayload),
     Error(ExecutorError),
 }
 
 impl IsolatedExecutor {
-    /// An executor without nodes.
+    /// Creates an executor without nodes.
     pub fn new(context: &Context) -> Self {
         Self::with_panic_policy(context, PanicPolicy::default())
     }
 
-    /// As [`Self::new`], and what ends when a callback panics.
+    /// Like [`Self::new`], with a policy for panics in callbacks.
     pub fn with_panic_policy(context: &Context, policy: PanicPolicy) -> Self {
         Self {
             context: context.clone(),
@@ -78,29 +81,34 @@ impl IsolatedExecutor {
         }
     }
 
-    /// Gives a node a thread, at once if it spins. Returns the handle of that
-    /// thread alone.
+    /// Adds a node with its own thread, which starts at once if the executor spins.
+    /// Returns the handle of that thread alone.
     ///
     /// # Errors
-    /// [`ExecutorError::OtherContext`], [`ExecutorError::AlreadyAdded`],
-    /// [`ExecutorError::NoThread`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::NodeAlreadyAdded`],
+    /// [`ExecutorError::ThreadSpawn`].
     pub fn add_node(
         &self,
         node: &Node,
         settings: ThreadSettings,
     ) -> Result<ExecutorHandle, ExecutorError> {
         let mut state = self.state.lock();
-        if state.cells.iter().any(|cell| cell.crew.has_node(node)) {
+        if state
+            .workers
+            .iter()
+            .any(|worker| worker.core.has_node(node))
+        {
             let node = node.fully_qualified_name();
-            return Err(ExecutorError::AlreadyAdded { node });
+            return Err(ExecutorError::NodeAlreadyAdded { node });
         }
-        let crew = Crew::new(&self.context, self.on_panic);
-        crew.add_node(node)?;
-        self.add(&mut state, Cell { crew, settings })
+        let core = ExecutorCore::new(&self.context, self.on_panic);
+        core.add_node(node)?;
+        self.add(&mut state, IsolatedWorker { core, settings })
     }
 
-    /// Gives a callback group a thread, at once if it spins; the rest of its node
-    /// stays where it is. Returns the handle of that thread alone.
+    /// Adds a callback group with its own thread, which starts at once if the
+    /// executor spins. The rest of the node stays with its executor. Returns the
+    /// handle of that thread alone.
     ///
     /// # Errors
     /// As [`Self::add_node`].
@@ -110,105 +118,125 @@ impl IsolatedExecutor {
         settings: ThreadSettings,
     ) -> Result<ExecutorHandle, ExecutorError> {
         let mut state = self.state.lock();
-        if state.cells.iter().any(|cell| cell.crew.has_group(group)) {
-            let node = group.node().path();
+        if state
+            .workers
+            .iter()
+            .any(|worker| worker.core.has_group(group))
+        {
+            let node = group.node().fully_qualified_name();
             return Err(ExecutorError::GroupAlreadyAdded { node });
         }
-        let crew = Crew::new(&self.context, self.on_panic);
-        crew.add_group(group)?;
-        self.add(&mut state, Cell { crew, settings })
+        let core = ExecutorCore::new(&self.context, self.on_panic);
+        core.add_group(group)?;
+        self.add(&mut state, IsolatedWorker { core, settings })
     }
 
-    fn add(&self, state: &mut State, cell: Cell) -> Result<ExecutorHandle, ExecutorError> {
-        let crew = cell.crew.clone();
+    fn add(
+        &self,
+        state: &mut State,
+        worker: IsolatedWorker,
+    ) -> Result<ExecutorHandle, ExecutorError> {
+        let core = worker.core.clone();
         if state.spinning {
-            let started = self.start(&cell);
-            let thread = started.inspect_err(|_| cell.crew.release())?;
-            state.threads.push(thread);
+            let started = self.start(&worker);
+            let thread = started.inspect_err(|_| worker.core.release())?;
+            state.join_handles.push(thread);
         }
-        state.cells.push(cell);
-        Ok(ExecutorHandle { crew })
+        state.workers.push(worker);
+        Ok(ExecutorHandle { core })
     }
 
-    fn start(&self, cell: &Cell) -> Result<JoinHandle<Result<(), Failure>>, ExecutorError> {
-        let (crew, settings, all) = (cell.crew.clone(), cell.settings.clone(), self.state.clone());
+    fn start(
+        &self,
+        worker: &IsolatedWorker,
+    ) -> Result<JoinHandle<Result<(), SpinFailure>>, ExecutorError> {
+        let (core, settings, state) = (
+            worker.core.clone(),
+            worker.settings.clone(),
+            self.state.clone(),
+        );
         let run = move || {
-            // Whoever starts the process knows better than who wrote the program.
-            let said = crew.thread_settings();
+            // Parameters given at start-up take precedence over the settings in the
+            // program.
+            let from_parameters = core.thread_settings();
             let settings = ThreadSettings {
-                priority: said.priority.or(settings.priority),
-                cpus: said.cpus.or(settings.cpus),
-                lock_memory: said.lock_memory || settings.lock_memory,
+                priority: from_parameters.priority.or(settings.priority),
+                cpus: from_parameters.cpus.or(settings.cpus),
+                lock_memory: from_parameters.lock_memory || settings.lock_memory,
             };
-            let ended = match settings.apply() {
+            let result = match settings.apply() {
                 Ok(()) => {
-                    let _spinning = crew.begin_spin();
-                    crew.spin_alone().map_err(Failure::Panic)
+                    let _spin_guard = core.begin_spin();
+                    core.spin_on_this_thread().map_err(SpinFailure::Panic)
                 }
-                Err(error) => Err(Failure::Error(error.into())),
+                Err(error) => Err(SpinFailure::Error(error.into())),
             };
-            if ended.is_err() {
-                all.lock().cancel();
+            if result.is_err() {
+                state.lock().cancel();
             }
-            ended
+            result
         };
         #[allow(
             clippy::disallowed_methods,
-            reason = "threads are what it is asked for"
+            reason = "the executor's purpose is to create threads"
         )]
         let thread = std::thread::Builder::new()
             .name("executor".into())
             .spawn(run);
-        thread.map_err(|error| ExecutorError::NoThread {
+        thread.map_err(|error| ExecutorError::ThreadSpawn {
             reason: error.to_string(),
         })
     }
 
-    /// Ends the spin that goes on, or else the next one, after the callbacks that
-    /// run now. Returns at once.
+    /// Ends the current spin, or else the next one, after the running callbacks.
+    /// Returns at once.
     pub fn cancel(&self) {
         self.state.lock().cancel();
     }
 
-    /// Runs callbacks, each thread its own, until the context shuts down or
+    /// Runs the callbacks of each thread until the context shuts down or
     /// [`IsolatedExecutor::cancel`] is called. Blocks; the threads end with it.
-    /// Without nodes it returns at once.
+    /// Returns at once if there are no nodes.
     ///
     /// # Errors
-    /// [`ExecutorError::AlreadySpinning`]; [`ExecutorError::NoThread`] and
-    /// [`ExecutorError::Thread`] when a thread cannot be what it is to be, which
-    /// ends the others.
+    /// [`ExecutorError::AlreadySpinning`]; [`ExecutorError::ThreadSpawn`] and
+    /// [`ExecutorError::Thread`] if a thread cannot start or get its settings,
+    /// which ends the other threads.
     ///
     /// # Panics
-    /// With the panic of a callback, as [`PanicPolicy::Process`] says.
+    /// Resumes the panic of a callback under [`PanicPolicy::Process`].
     pub fn spin(&self) -> Result<(), ExecutorError> {
-        let mut outcome = {
+        let mut started = {
             let mut state = self.state.lock();
-            // Under one lock: what is added meanwhile is started once.
+            // One lock for both: a node added concurrently is started exactly once.
             if std::mem::replace(&mut state.spinning, true) {
                 return Err(ExecutorError::AlreadySpinning);
             }
             self.start_all(&mut state)
         };
         let mut panic = None;
-        while let Some(thread) = self.next_thread() {
-            let ended = thread.join().unwrap_or_else(|p| Err(Failure::Panic(p)));
-            match ended {
+        while let Some(thread) = self.pop_join_handle() {
+            let result = thread.join().unwrap_or_else(|p| Err(SpinFailure::Panic(p)));
+            match result {
                 Ok(()) => {}
-                Err(Failure::Panic(payload)) => panic = panic.or(Some(payload)),
-                Err(Failure::Error(error)) => outcome = outcome.and(Err(error)),
+                Err(SpinFailure::Panic(payload)) => panic = panic.or(Some(payload)),
+                Err(SpinFailure::Error(error)) => started = started.and(Err(error)),
             }
         }
         match panic {
             Some(payload) => resume_unwind(payload),
-            None => outcome,
+            None => started,
         }
     }
 
     fn start_all(&self, state: &mut State) -> Result<(), ExecutorError> {
-        let State { cells, threads, .. } = state;
-        let started = cells.iter().try_for_each(|cell| {
-            threads.push(self.start(cell)?);
+        let State {
+            workers,
+            join_handles,
+            ..
+        } = state;
+        let started = workers.iter().try_for_each(|worker| {
+            join_handles.push(self.start(worker)?);
             Ok(())
         });
         if started.is_err() {
@@ -217,15 +245,16 @@ impl IsolatedExecutor {
         started
     }
 
-    /// A thread to wait for; others may be added until there is none.
-    fn next_thread(&self) -> Option<JoinHandle<Result<(), Failure>>> {
+    /// Takes the next thread to join. Threads may be added until none is left.
+    fn pop_join_handle(&self) -> Option<JoinHandle<Result<(), SpinFailure>>> {
         let mut state = self.state.lock();
-        let thread = state.threads.pop();
+        let thread = state.join_handles.pop();
         if thread.is_none() {
             state.spinning = false;
-            // Those that never began must not keep what ended the others.
-            for cell in &state.cells {
-                drop(cell.crew.begin_spin());
+            // Workers that never started must not keep the cancellation of this
+            // spin.
+            for worker in &state.workers {
+                drop(worker.core.begin_spin());
             }
         }
         thread
@@ -234,16 +263,16 @@ impl IsolatedExecutor {
 
 impl State {
     fn cancel(&self) {
-        for cell in &self.cells {
-            cell.crew.cancel();
+        for worker in &self.workers {
+            worker.core.cancel();
         }
     }
 }
 
 impl Drop for IsolatedExecutor {
     fn drop(&mut self) {
-        for cell in self.state.lock().cells.drain(..) {
-            cell.crew.release();
+        for worker in self.state.lock().workers.drain(..) {
+            worker.core.release();
         }
     }
 }
@@ -252,7 +281,7 @@ impl fmt::Debug for IsolatedExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
         f.debug_struct("IsolatedExecutor")
-            .field("cells", &state.cells.len())
+            .field("threads", &state.workers.len())
             .field("spinning", &state.spinning)
             .finish()
     }

@@ -1,105 +1,108 @@
-//! Executors: where and when user code runs.
+//! Executors: they run the callbacks of nodes on the threads that spin.
 //!
-//! The thread that spins is the receive loop (see `pteros_rmw`): it sleeps in
-//! the sockets' poll, runs the protocol and then the callbacks. Nothing is
-//! rebuilt per spin; a callback costs O(1) whatever the number of entities.
+//! The spinning thread is the receive loop (see `pteros_runtime`). It sleeps in the
+//! poll of the sockets, runs the protocol and then the callbacks. Nothing is
+//! rebuilt per spin, and a callback costs O(1) for any number of entities.
 
 mod chain;
+mod chain_executor;
 mod chain_report;
-mod chained;
-mod crew;
+mod executor_core;
 mod isolated;
-mod multi;
-mod panic;
+mod multi_threaded;
+mod panic_policy;
 mod polled;
-mod single;
-mod static_order;
+mod single_threaded;
+mod static_executor;
 
 use std::sync::Arc;
 
-use pteros_rmw::Core;
-use pteros_rmw::ready::ReadyQueue;
-use pteros_rmw::thread::ThreadError;
+use pteros_runtime::Core;
+use pteros_runtime::ready_queue::ReadyQueue;
+use pteros_runtime::thread::ThreadError;
 use thiserror::Error;
 
 pub use chain::{CHAINS_MAX, Chain, ChainError, ChainGraph};
+pub use chain_executor::ChainExecutor;
 pub use chain_report::{ChainReport, ChainReports};
-pub use chained::ChainExecutor;
-pub use crew::ExecutorHandle;
+pub use executor_core::ExecutorHandle;
 pub use isolated::IsolatedExecutor;
-pub use multi::MultiThreadedExecutor;
-pub use panic::PanicPolicy;
-pub(crate) use panic::text as panic_text;
+pub use multi_threaded::MultiThreadedExecutor;
+pub use panic_policy::PanicPolicy;
+pub(crate) use panic_policy::panic_message;
 pub use polled::PolledExecutor;
-pub use single::SingleThreadedExecutor;
-pub use static_order::{
-    DataSemantics, Output, Readiness, StaticExecutor, StaticExecutorHandle, StepKey, Trigger,
+pub use single_threaded::SingleThreadedExecutor;
+pub use static_executor::{
+    DataSemantics, Readiness, RoundOutput, StaticExecutor, StaticExecutorHandle, StepKey, Trigger,
 };
 
 use crate::timer::TimerHeap;
 
-/// Where the work of an executor's nodes gathers.
-pub(crate) struct Home {
-    pub(crate) queue: Arc<ReadyQueue>,
+/// Executor queue: ready tasks and timers of the nodes of one executor.
+pub(crate) struct ExecutorQueue {
+    pub(crate) ready: Arc<ReadyQueue>,
     pub(crate) timers: TimerHeap,
-    /// Of a wait set: it hears of subscriptions that are polled as well.
+    /// True for a wait set, which also gets wake-ups for subscriptions without a
+    /// callback.
     pub(crate) is_wait_set: bool,
 }
 
-impl Home {
+impl ExecutorQueue {
     fn new(core: &Arc<Core>) -> Arc<Self> {
         Arc::new(Self {
-            queue: core.ready_queue(),
+            ready: core.ready_queue(),
             timers: TimerHeap::new(),
             is_wait_set: false,
         })
     }
 
-    pub(crate) fn of_wait_set(core: &Arc<Core>) -> Arc<Self> {
+    pub(crate) fn for_wait_set(core: &Arc<Core>) -> Arc<Self> {
         Arc::new(Self {
-            queue: core.ready_queue(),
+            ready: core.ready_queue(),
             timers: TimerHeap::new(),
             is_wait_set: true,
         })
     }
 }
 
-/// Why an executor does not do what it was told.
+/// Why an executor rejected an operation.
 #[derive(Debug, Error)]
 pub enum ExecutorError {
-    /// The node lives in another context.
-    #[error("node \"{node}\" is of another context than the executor; make both from the same one")]
+    /// The node belongs to another context.
+    #[error(
+        "node \"{node}\" belongs to another context than the executor; create both from the same one"
+    )]
     OtherContext {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
-    /// It has the node already.
-    #[error("node \"{node}\" is in this executor already; add it once")]
-    AlreadyAdded {
-        /// The node.
+    /// The node is already in this executor.
+    #[error("node \"{node}\" is already in this executor; add it once")]
+    NodeAlreadyAdded {
+        /// Fully qualified name of the node.
         node: String,
     },
-    /// It has the callback group already.
-    #[error("this callback group of node \"{node}\" is in the executor already; add it once")]
+    /// The callback group is already in this executor.
+    #[error("this callback group of node \"{node}\" is already in the executor; add it once")]
     GroupAlreadyAdded {
-        /// The group's node.
+        /// Node of the callback group.
         node: String,
     },
-    /// Somebody spins it.
-    #[error("the executor is spinning already; give it more threads, or make another executor")]
+    /// Another thread is spinning the executor.
+    #[error("the executor is already spinning; give it more threads, or create another executor")]
     AlreadySpinning,
-    /// A static executor needs a positive period.
-    #[error("a period must be longer than zero; use `spin` to run whenever something is ready")]
+    /// The period of a static executor is zero.
+    #[error("period = 0; use a positive period, or `spin` to run whenever something is ready")]
     ZeroPeriod,
     /// A thread could not be started.
     #[error(
-        "no thread for the executor: {reason}; ask for fewer threads, or raise the limit (`ulimit -u`)"
+        "executor thread cannot start: {reason}; use fewer threads, or raise the limit (`ulimit -u`)"
     )]
-    NoThread {
-        /// The operating system's word.
+    ThreadSpawn {
+        /// Error text of the operating system.
         reason: String,
     },
-    /// The kernel refuses what a thread is to be.
+    /// The kernel rejected the thread settings.
     #[error(transparent)]
     Thread(#[from] ThreadError),
 }

@@ -1,17 +1,17 @@
-//! An executor inside a foreign event loop.
+//! Executor in an external event loop: a pollable file descriptor.
 
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use pteros_rmw::foreign::Foreign;
+use pteros_runtime::external_event_loop::ExternalEventLoop;
 
 use super::SingleThreadedExecutor;
 
-/// A [`SingleThreadedExecutor`] for those who have an event loop already (epoll,
-/// GLib, Qt, libuv, mio, an async runtime): a descriptor that is readable when
-/// [`PolledExecutor::spin_some`] has something to do. Timers, deadlines and what
-/// other threads bring are in it, so the loop needs no timeout of its own.
+/// A [`SingleThreadedExecutor`] for an external event loop (epoll, GLib, Qt, libuv,
+/// mio, an async runtime). Its descriptor is readable when
+/// [`PolledExecutor::spin_some`] has work. Timers, deadlines and wake-ups from
+/// other threads are included, so the loop needs no timeout of its own.
 ///
 /// ```no_run
 /// use std::os::fd::AsFd;
@@ -22,7 +22,7 @@ use super::SingleThreadedExecutor;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # fn wait_for(_: std::os::fd::BorrowedFd<'_>) {}
 /// let context = Context::new()?;
-/// let node = context.node("guest")?;
+/// let node = context.create_node("guest")?;
 /// let executor = SingleThreadedExecutor::new(&context);
 /// executor.add_node(&node)?;
 /// let executor = PolledExecutor::new(executor)?;
@@ -34,68 +34,72 @@ use super::SingleThreadedExecutor;
 /// # }
 /// ```
 ///
-/// While the loop is busy elsewhere for longer than 50 ms, the process's helper
-/// thread acknowledges what comes, as it does during a long callback.
+/// If the loop does not call `spin_some` for more than 50 ms, the background I/O
+/// thread acknowledges incoming data, as it does during a long callback.
 pub struct PolledExecutor {
     executor: SingleThreadedExecutor,
-    foreign: Foreign,
+    event_loop: ExternalEventLoop,
 }
 
 impl PolledExecutor {
-    /// Takes an executor over. It is ready at once: the first
-    /// [`PolledExecutor::spin_some`] runs what has waited.
+    /// Wraps an executor. The descriptor is readable at once, and the first
+    /// [`PolledExecutor::spin_some`] runs the callbacks that waited.
     ///
     /// # Errors
-    /// The operating system's, in practice "too many open files".
+    /// That of the operating system, in practice "too many open files".
     pub fn new(executor: SingleThreadedExecutor) -> io::Result<Self> {
-        let (core, home) = executor.parts();
-        let foreign = core.foreign(&home.queue)?;
-        let polled = Self { executor, foreign };
+        let (core, executor_queue) = executor.core_and_queue();
+        let event_loop = core.external_event_loop(&executor_queue.ready)?;
+        let polled = Self {
+            executor,
+            event_loop,
+        };
         polled.arm();
         Ok(polled)
     }
 
-    /// As [`SingleThreadedExecutor::spin_some`]. What is left afterwards leaves
-    /// the descriptor readable.
+    /// Like [`SingleThreadedExecutor::spin_some`]. The descriptor stays readable
+    /// while work is left.
     pub fn spin_some(&self) -> usize {
-        let (core, home) = self.executor.parts();
-        self.foreign.disarm(core, &home.queue);
-        // Also after a panic that somebody catches.
-        let _rearm = Rearm(self);
+        let (core, executor_queue) = self.executor.core_and_queue();
+        self.event_loop.disarm(core, &executor_queue.ready);
+        // Re-arms also after a panic that the caller catches.
+        let _rearm = RearmOnDrop(self);
         self.executor.spin_some()
     }
 
     fn arm(&self) {
-        let (core, home) = self.executor.parts();
-        self.foreign.arm(core, &home.queue, home.timers.next());
+        let (core, executor_queue) = self.executor.core_and_queue();
+        self.event_loop
+            .arm(core, &executor_queue.ready, executor_queue.timers.next());
     }
 
-    /// The executor: nodes are added to it and removed from it as ever.
+    /// The executor, to add and remove nodes.
     pub fn executor(&self) -> &SingleThreadedExecutor {
         &self.executor
     }
 
-    /// The executor, to be spun in another way.
+    /// Returns the executor, to be spun in another way.
     pub fn into_inner(self) -> SingleThreadedExecutor {
-        let (core, home) = self.executor.parts();
-        self.foreign.disarm(core, &home.queue);
+        let (core, executor_queue) = self.executor.core_and_queue();
+        self.event_loop.disarm(core, &executor_queue.ready);
         self.executor
     }
 }
 
-struct Rearm<'p>(&'p PolledExecutor);
+struct RearmOnDrop<'p>(&'p PolledExecutor);
 
-impl Drop for Rearm<'_> {
+impl Drop for RearmOnDrop<'_> {
     fn drop(&mut self) {
         self.0.arm();
     }
 }
 
 impl AsFd for PolledExecutor {
-    /// An epoll descriptor: readable while there is something to do. To be polled
-    /// level-triggered, not read from.
+    /// An epoll descriptor, readable while there is work. Poll it level-triggered
+    /// and do not read from it.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.foreign.as_fd()
+        self.event_loop.as_fd()
     }
 }
 

@@ -1,30 +1,31 @@
-//! The processes of a graph, as far as DDS knows processes.
+//! Participants of the graph: usually one per process.
 
-use pteros_rmw::graph::enclave_of;
-use pteros_rmw::rtps::discovery::data::ProductVersion;
-use pteros_rmw::rtps::id::{EntityId, Guid, VendorId};
+use pteros_runtime::graph::enclave_of;
+use pteros_runtime::rtps::discovery::data::ProductVersion;
+use pteros_runtime::rtps::id::{EntityId, Guid, VendorId};
 
 use super::Graph;
 
-/// A participant of another context: most often a process.
+/// A participant of another context, usually a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParticipantInfo {
-    /// Its identity.
+    /// Its GUID.
     pub guid: Guid,
-    /// Whose stack it is.
+    /// The vendor id of its DDS implementation.
     pub vendor: VendorId,
-    /// The version of that stack, where it tells: Pteros, Cyclone DDS, Fast DDS since
-    /// 3.0 and RTI Connext do.
+    /// The version of its DDS implementation, if announced.
+    ///
+    /// Pteros, Cyclone DDS, Fast DDS since 3.0 and RTI Connext announce it.
     pub version: Option<ProductVersion>,
-    /// Its enclave, if it told.
+    /// Its enclave, if announced.
     pub enclave: Option<String>,
 }
 
 impl Graph {
-    /// The participants of other contexts, sorted by identity; they need not have
-    /// nodes or endpoints.
+    /// The participants of other contexts, sorted by GUID; they may have no nodes
+    /// or endpoints.
     pub fn participants(&self) -> Vec<ParticipantInfo> {
-        let known = self.raw().participants();
+        let known = self.runtime_graph().participants();
         let mut known: Vec<ParticipantInfo> = known
             .iter()
             .map(|data| ParticipantInfo {

@@ -1,5 +1,7 @@
-//! Whether a managed node is at work, for whatever works only then: its
-//! publishers look at a flag, its timers are started and stopped.
+//! Activation of a managed node: gates its publishers and timers.
+//!
+//! Managed publishers check a flag. Managed timers are started and stopped with the
+//! active state.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -11,35 +13,35 @@ use crate::timer::{Timer, TimerCore};
 /// Shared by a node and its managed publishers.
 #[derive(Default)]
 pub(super) struct Activation {
-    /// Managed publishers speak.
-    open: AtomicBool,
-    /// How often it has been opened; publishers warn once in between.
-    phase: AtomicU64,
+    /// Managed publishers may publish.
+    publishers_active: AtomicBool,
+    /// Number of activations; publishers warn once between two of them.
+    activation_count: AtomicU64,
     /// Managed timers tick.
-    ticking: AtomicBool,
+    timers_active: AtomicBool,
     timers: Mutex<Vec<Weak<TimerCore>>>,
 }
 
 impl Activation {
-    pub(super) fn is_open(&self) -> bool {
-        self.open.load(Ordering::Acquire)
+    pub(super) fn are_publishers_active(&self) -> bool {
+        self.publishers_active.load(Ordering::Acquire)
     }
 
-    pub(super) fn phase(&self) -> u64 {
-        self.phase.load(Ordering::Acquire)
+    pub(super) fn activation_count(&self) -> u64 {
+        self.activation_count.load(Ordering::Acquire)
     }
 
-    pub(super) fn open(&self) {
-        if !self.open.swap(true, Ordering::AcqRel) {
-            self.phase.fetch_add(1, Ordering::AcqRel);
+    pub(super) fn activate_publishers(&self) {
+        if !self.publishers_active.swap(true, Ordering::AcqRel) {
+            self.activation_count.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    pub(super) fn close(&self) {
-        self.open.store(false, Ordering::Release);
+    pub(super) fn deactivate_publishers(&self) {
+        self.publishers_active.store(false, Ordering::Release);
     }
 
-    /// Starts all timers anew, each with a whole period.
+    /// Restarts all managed timers, each with a full period.
     pub(super) fn start_timers(&self) {
         self.set_timers(true, Timer::reset);
     }
@@ -48,14 +50,15 @@ impl Activation {
         self.set_timers(false, Timer::cancel);
     }
 
-    /// Whether timers tick: one that is reset by its user may be due all the same.
-    pub(super) fn is_ticking(&self) -> bool {
-        self.ticking.load(Ordering::Acquire)
+    /// Whether managed timers tick. A timer that its user reset may be due even if
+    /// not.
+    pub(super) fn are_timers_active(&self) -> bool {
+        self.timers_active.load(Ordering::Acquire)
     }
 
-    fn set_timers(&self, ticking: bool, change: impl Fn(&Timer)) {
+    fn set_timers(&self, are_active: bool, change: impl Fn(&Timer)) {
         let mut timers = self.timers.lock();
-        if self.ticking.swap(ticking, Ordering::AcqRel) == ticking {
+        if self.timers_active.swap(are_active, Ordering::AcqRel) == are_active {
             return;
         }
         timers.retain(|timer| timer.strong_count() > 0);
@@ -65,17 +68,17 @@ impl Activation {
             .map(|core| Timer { core })
             .collect();
         all.iter().for_each(change);
-        // Before the timers are let go: what the last one's callback holds is
-        // user code.
+        // Unlock before the timers are dropped: dropping a callback may run user
+        // code.
         drop(timers);
     }
 
-    /// Binds a timer to the active state.
-    pub(super) fn bind(&self, timer: &Timer) {
+    /// Makes a timer follow the active state.
+    pub(super) fn bind_timer(&self, timer: &Timer) {
         let mut timers = self.timers.lock();
         timers.retain(|timer| timer.strong_count() > 0);
         timers.push(Arc::downgrade(&timer.core));
-        if !self.is_ticking() {
+        if !self.are_timers_active() {
             timer.cancel();
         }
     }

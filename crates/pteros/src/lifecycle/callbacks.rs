@@ -1,82 +1,86 @@
-//! What a managed node does in its transitions, and what it answers.
+//! Lifecycle callbacks: transition callbacks of a managed node and their results.
+//!
+//! The names and states are those of rclcpp_lifecycle (ROS 2 design: managed
+//! nodes). A result may be deferred.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::machine::{LifecycleState, Verdict};
 use super::node::{LifecycleCore, LifecycleNode};
+use super::state_machine::{LifecycleState, TransitionOutcome};
 
-/// What a managed node does when it changes its state. Each callback has a
-/// default that does nothing, successfully. A panic in one counts as
-/// [`CallbackReturn::Error`].
+/// Transition callbacks of a managed node. Each has a default that returns success.
+/// A panic counts as [`CallbackReturn::Error`].
 ///
-/// They run in the node's executor when a service asked, else on the thread that
-/// called [`LifecycleNode::change_state`]; never two at a time. `node` is the node
-/// itself, without its callbacks: what they keep may hold a clone of it. `previous`
-/// is the state before the transition.
+/// The node's executor runs them if a service requested the transition, otherwise
+/// the thread that called [`LifecycleNode::change_state`]. They never run two at a
+/// time. `node` is a handle without the callbacks, so they may keep a clone.
+/// `previous` is the state before the transition.
 pub trait LifecycleCallbacks: Send + 'static {
-    /// Gets what the node needs to work. To inactive; back on failure.
+    /// Acquires resources. Leads to inactive; on failure back to unconfigured.
     fn on_configure(&mut self, node: &LifecycleNode, previous: LifecycleState) -> CallbackReturn {
         let _ = (node, previous);
         CallbackReturn::Success
     }
 
-    /// Gives back what `on_configure` got. To unconfigured; back on failure.
+    /// Releases the resources of `on_configure`. Leads to unconfigured; on failure
+    /// back to inactive.
     fn on_cleanup(&mut self, node: &LifecycleNode, previous: LifecycleState) -> CallbackReturn {
         let _ = (node, previous);
         CallbackReturn::Success
     }
 
-    /// Begins to work: managed publishers speak already. To active, where managed
-    /// timers tick; back on failure.
+    /// Starts work. Managed publishers are already enabled. Leads to active, where
+    /// managed timers tick; on failure back to inactive.
     fn on_activate(&mut self, node: &LifecycleNode, previous: LifecycleState) -> CallbackReturn {
         let _ = (node, previous);
         CallbackReturn::Success
     }
 
-    /// Stops working: managed timers have stopped, managed publishers still speak
-    /// until it returns. To inactive; back on failure.
+    /// Stops work. Managed timers have stopped; managed publishers stay enabled
+    /// until it returns. Leads to inactive; on failure back to active.
     fn on_deactivate(&mut self, node: &LifecycleNode, previous: LifecycleState) -> CallbackReturn {
         let _ = (node, previous);
         CallbackReturn::Success
     }
 
-    /// Ends. To finalized, on failure too.
+    /// Shuts down. Leads to finalized, also on failure.
     fn on_shutdown(&mut self, node: &LifecycleNode, previous: LifecycleState) -> CallbackReturn {
         let _ = (node, previous);
         CallbackReturn::Success
     }
 
-    /// Cleans up after one of the others said error or panicked. To unconfigured
-    /// when it succeeds; else to finalized.
+    /// Cleans up after another callback returned an error or panicked. Leads to
+    /// unconfigured on success, otherwise to finalized.
     fn on_error(&mut self, node: &LifecycleNode, previous: LifecycleState) -> CallbackReturn {
         let _ = (node, previous);
         CallbackReturn::Success
     }
 }
 
-/// A managed node that does nothing in its transitions.
+/// A managed node without transition callbacks.
 impl LifecycleCallbacks for () {}
 
-/// What a callback of a transition answers.
+/// Result of a transition callback, as in rclcpp_lifecycle.
 #[derive(Debug)]
 pub enum CallbackReturn {
-    /// Done: the node goes on to the state it was asked for.
+    /// Success: the node enters the requested state.
     Success,
-    /// Not done: the node is as before, except that shutting down goes on.
+    /// Failure: the node returns to its previous state. A shutdown continues.
     Failure,
-    /// Something is wrong: `on_error` decides what becomes of the node.
+    /// Error: `on_error` runs and decides the next state.
     Error,
-    /// The answer is still to come, see [`CallbackReturn::later`].
-    Later(Later),
+    /// The result follows later; see [`CallbackReturn::deferred`].
+    Deferred(DeferredReturn),
 }
 
 impl CallbackReturn {
-    /// An answer that is given later, from any thread. Until then the node stays
-    /// configuring, activating … and takes no other transition; what its callback
-    /// began goes on outside the executor. There is no time limit.
+    /// Creates a deferred result, sent later from any thread. Until then the node
+    /// stays in the transition state (configuring, activating …) and accepts no
+    /// other transition. Work that the callback started continues outside the
+    /// executor. There is no time limit.
     ///
     /// ```
     /// use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
@@ -85,104 +89,109 @@ impl CallbackReturn {
     ///
     /// impl LifecycleCallbacks for Lidar {
     ///     fn on_activate(&mut self, _: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
-    ///         let (later, answer) = CallbackReturn::later();
+    ///         let (deferred, sender) = CallbackReturn::deferred();
     ///         std::thread::spawn(move || {
     ///             // Spins the motor up, which takes a while …
-    ///             answer.success();
+    ///             sender.success();
     ///         });
-    ///         later
+    ///         deferred
     ///     }
     /// }
     /// ```
-    pub fn later() -> (Self, LaterAnswer) {
-        let shared = Arc::new(Mutex::new(Progress::Open));
-        let answer = LaterAnswer {
+    pub fn deferred() -> (Self, CallbackReturnSender) {
+        let shared = Arc::new(Mutex::new(DeferredState::Pending));
+        let sender = CallbackReturnSender {
             shared: shared.clone(),
         };
-        (Self::Later(Later { shared }), answer)
+        (Self::Deferred(DeferredReturn { shared }), sender)
     }
 }
 
-/// The half of an answer to come that a callback returns.
-pub struct Later {
-    shared: Arc<Mutex<Progress>>,
+/// The half of a deferred result that the callback returns.
+pub struct DeferredReturn {
+    shared: Arc<Mutex<DeferredState>>,
 }
 
-impl Later {
-    /// Says whom the answer is for. The answer, if it is there already.
-    pub(super) fn wait_for(self, core: &Arc<LifecycleCore>, number: u64) -> Option<Verdict> {
-        let mut progress = self.shared.lock();
-        match *progress {
-            Progress::Answered(verdict) => Some(verdict),
-            Progress::Open | Progress::Awaited(..) => {
-                *progress = Progress::Awaited(Arc::downgrade(core), number);
+impl DeferredReturn {
+    /// Returns the result if it was sent already, else registers the node to
+    /// receive it.
+    pub(super) fn outcome_or_register(
+        self,
+        core: &Arc<LifecycleCore>,
+        number: u64,
+    ) -> Option<TransitionOutcome> {
+        let mut state = self.shared.lock();
+        match *state {
+            DeferredState::Sent(outcome) => Some(outcome),
+            DeferredState::Pending | DeferredState::Awaited(..) => {
+                *state = DeferredState::Awaited(Arc::downgrade(core), number);
                 None
             }
         }
     }
 }
 
-impl fmt::Debug for Later {
+impl fmt::Debug for DeferredReturn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Later")
+        f.write_str("DeferredReturn")
     }
 }
 
-/// The answer to a transition whose callback has returned already. Dropped
-/// without a word it is [`LaterAnswer::error`].
-pub struct LaterAnswer {
-    shared: Arc<Mutex<Progress>>,
+/// Sends the deferred result of a transition callback. Dropping it unused counts as
+/// [`CallbackReturnSender::error`].
+pub struct CallbackReturnSender {
+    shared: Arc<Mutex<DeferredState>>,
 }
 
-impl LaterAnswer {
-    /// Done. The transition ends in the node's executor.
+impl CallbackReturnSender {
+    /// Reports success. The transition ends in the node's executor.
     pub fn success(self) {
-        self.give(Verdict::Success);
+        self.send(TransitionOutcome::Success);
     }
 
-    /// Not done: the node is as before.
+    /// Reports failure: the node returns to its previous state.
     pub fn failure(self) {
-        self.give(Verdict::Failure);
+        self.send(TransitionOutcome::Failure);
     }
 
-    /// Something is wrong: `on_error` runs in the node's executor.
+    /// Reports an error: `on_error` runs in the node's executor.
     pub fn error(self) {
-        self.give(Verdict::Error);
+        self.send(TransitionOutcome::Error);
     }
 
-    /// The first answer counts.
-    fn give(&self, verdict: Verdict) {
-        let mut progress = self.shared.lock();
-        match std::mem::replace(&mut *progress, Progress::Answered(verdict)) {
-            Progress::Open => {}
-            Progress::Answered(first) => *progress = Progress::Answered(first),
-            Progress::Awaited(core, number) => {
-                drop(progress);
+    /// Sends an outcome. Only the first one counts.
+    fn send(&self, outcome: TransitionOutcome) {
+        let mut state = self.shared.lock();
+        match std::mem::replace(&mut *state, DeferredState::Sent(outcome)) {
+            DeferredState::Pending => {}
+            DeferredState::Sent(first) => *state = DeferredState::Sent(first),
+            DeferredState::Awaited(core, number) => {
+                drop(state);
                 if let Some(core) = core.upgrade() {
-                    core.answered_later(number, verdict);
+                    core.handle_deferred_outcome(number, outcome);
                 }
             }
         }
     }
 }
 
-impl Drop for LaterAnswer {
+impl Drop for CallbackReturnSender {
     fn drop(&mut self) {
-        self.give(Verdict::Error);
+        self.send(TransitionOutcome::Error);
     }
 }
 
-impl fmt::Debug for LaterAnswer {
+impl fmt::Debug for CallbackReturnSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LaterAnswer")
+        f.write_str("CallbackReturnSender")
     }
 }
 
-/// How far an answer has come.
-enum Progress {
-    /// Its callback has not returned.
-    Open,
+/// State of a deferred result.
+enum DeferredState {
+    /// The callback has not returned.
+    Pending,
     /// The node waits for it, in the transition of that number.
     Awaited(Weak<LifecycleCore>, u64),
-    Answered(Verdict),
+    Sent(TransitionOutcome),
 }

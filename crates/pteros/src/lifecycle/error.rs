@@ -1,75 +1,78 @@
-//! Why a managed node is not in the state it was asked to go to.
+//! Errors of lifecycle transitions.
 
 use thiserror::Error;
 
-use super::machine::{LifecycleState, LifecycleTransition};
+use super::state_machine::{LifecycleState, LifecycleTransition};
 
-/// Why a transition did not come to its end.
+/// Why a transition did not reach its goal state.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransitionError {
-    /// It does not lead away from the node's state.
+    /// The current state has no such transition.
     #[error(
-        "node \"{node}\" is {state}: no transition {asked} leads away from there; possible: {}",
+        "node \"{node}\": transition {requested} is not available in state {state}; available: {}",
         possible(.state)
     )]
     Illegal {
         /// The node.
         node: String,
-        /// Its state.
+        /// Current state of the node.
         state: LifecycleState,
-        /// What was asked for: a label, or a number in brackets.
-        asked: String,
+        /// Requested transition: a label, or a number in brackets.
+        requested: String,
     },
-    /// Another transition goes on.
+    /// Another transition is in progress.
     #[error(
-        "node \"{node}\" is {state}: one transition at a time; ask for {asked} again when that has ended"
+        "node \"{node}\" is {state}: a transition is in progress; request {requested} again after it has ended"
     )]
     Busy {
         /// The node.
         node: String,
-        /// Its state.
+        /// Current state of the node.
         state: LifecycleState,
-        /// What was asked for.
-        asked: String,
+        /// Requested transition.
+        requested: String,
     },
-    /// The node's callback said that it failed.
-    #[error("node \"{node}\": {transition} failed, it is {state} again; its callback said FAILURE")]
+    /// The callback returned failure.
+    #[error(
+        "node \"{node}\": {transition} failed, back in state {state}; the callback returned FAILURE"
+    )]
     Failed {
         /// The node.
         node: String,
-        /// What was asked for.
+        /// Requested transition.
         transition: LifecycleTransition,
-        /// Where it is now.
+        /// State of the node now.
         state: LifecycleState,
     },
-    /// The node's callback said error, or panicked.
+    /// The callback returned an error or panicked.
     #[error(
-        "node \"{node}\": {transition} ended in an error, it is {state} now; its callback said ERROR or panicked, see its log"
+        "node \"{node}\": error in {transition}, now in state {state}; the callback returned ERROR or panicked, see the node's log"
     )]
     Error {
         /// The node.
         node: String,
-        /// What was asked for.
+        /// Requested transition.
         transition: LifecycleTransition,
-        /// Where error processing left it.
+        /// State after error processing.
         state: LifecycleState,
     },
-    /// The node has been dropped; only its handles remain.
+    /// The node was dropped; only handles remain.
     #[error("node \"{node}\" has been dropped")]
-    Gone {
+    NodeDropped {
         /// The node.
         node: String,
     },
 }
 
 fn possible(state: &LifecycleState) -> String {
-    let steps = state.transitions();
-    let words: Vec<_> = steps
-        .filter(|step| step.can_be_asked_for())
+    let transitions = state.transitions();
+    let words: Vec<_> = transitions
+        .filter(|transition| transition.is_requestable())
         .map(ToString::to_string)
         .collect();
-    match words.is_empty() {
-        true => "none".into(),
-        false => words.join(", "),
+    if words.is_empty() {
+        "none".into()
+    } else {
+        words.join(", ")
     }
 }

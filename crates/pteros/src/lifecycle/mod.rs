@@ -1,25 +1,29 @@
-//! Managed nodes: ROS 2's lifecycle.
+//! Lifecycle (managed) nodes: ROS 2's lifecycle state machine.
 //!
-//! [`LifecycleNode`] is a node with a state. Its callbacks
-//! ([`LifecycleCallbacks`]) run when somebody asks it to change, by a service or
-//! here; what it publishes and its timers work while it is active. States,
-//! transitions, services and the topic are ROS 2's (rcl_lifecycle, rclcpp_lifecycle).
+//! [`LifecycleNode`] is a node with a state. Its transition callbacks
+//! ([`LifecycleCallbacks`]) run when a service call or a method requests a
+//! transition. Its publishers and timers work while it is active. States,
+//! transitions, services and the topic are those of rcl_lifecycle and
+//! rclcpp_lifecycle (ROS 2 design: managed nodes).
+//!
+//! [`LifecycleSupervisor`] brings several managed nodes up and down by their
+//! dependencies.
 
 mod activation;
 mod callbacks;
 mod error;
-mod machine;
 mod node;
 mod publisher;
 mod services;
+mod state_machine;
 mod supervisor;
 
-pub use callbacks::{CallbackReturn, Later, LaterAnswer, LifecycleCallbacks};
+pub use callbacks::{CallbackReturn, CallbackReturnSender, DeferredReturn, LifecycleCallbacks};
 pub use error::TransitionError;
-pub use machine::{LifecycleState, LifecycleTransition};
 pub use node::LifecycleNode;
 pub use publisher::LifecyclePublisher;
+pub use state_machine::{LifecycleState, LifecycleTransition};
 pub use supervisor::{
-    Condition, LifecycleSupervisor, LossPolicy, NodeReport, SupervisedNode, SupervisorError,
+    LifecycleSupervisor, LossPolicy, NodeCondition, NodeReport, SupervisedNode, SupervisorError,
     SupervisorEvent, SupervisorReport,
 };

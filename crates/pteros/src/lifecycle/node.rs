@@ -1,4 +1,4 @@
-//! A node with a state, and how it changes it.
+//! Lifecycle node: a node with a state machine and transition services.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,40 +9,42 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_interfaces::lifecycle_msgs::msg::{State, Transition, TransitionEvent};
 use pteros_msg::message::Message;
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::ready::{Slot, Task};
-use pteros_rmw::rtps::fault;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::ready_queue::{ReadySlot, Task};
+use pteros_runtime::rtps::fault;
 
 use super::activation::Activation;
 use super::callbacks::{CallbackReturn, LifecycleCallbacks};
 use super::error::TransitionError;
-use super::machine::{LifecycleState, LifecycleTransition, Verdict, end_of};
 use super::publisher::LifecyclePublisher;
-use super::services::{Asked, Services};
-use crate::callback_group::GroupCore;
+use super::services::{ChangeStateCall, LifecycleServices};
+use super::state_machine::{
+    LifecycleState, LifecycleTransition, TransitionOutcome, transition_after,
+};
+use crate::callback_group::CallbackGroupCore;
 use crate::context::Context;
 use crate::error::{CreateError, NodeError};
-use crate::executor::{Home, panic_text};
-use crate::node::{Attach, Node, NodeOptions};
+use crate::executor::{ExecutorQueue, panic_message};
+use crate::node::{Node, NodeEntity, NodeOptions};
 use crate::publisher::{Publisher, PublisherOptions};
 use crate::qos::QosProfile;
 use crate::timer::{Timer, TimerOptions};
 
-/// Transitions are announced on this topic, as in ROS 2.
-const EVENTS: &str = "~/transition_event";
+/// Topic of transition events, as in ROS 2.
+const TRANSITION_EVENT_TOPIC: &str = "~/transition_event";
 
-/// A managed node: one with a state, which others change through the services
-/// `~/change_state`, `~/get_state`, `~/get_available_states`,
-/// `~/get_available_transitions` and `~/get_transition_graph`, and hear of on the
-/// topic `~/transition_event`. Cheap to clone; its callbacks are dropped, and its
-/// services end, with the last clone of the one that [`LifecycleNode::new`]
-/// returned.
+/// A managed node. Others change its state through the services `~/change_state`,
+/// `~/get_state`, `~/get_available_states`, `~/get_available_transitions` and
+/// `~/get_transition_graph`, and receive transitions on the topic
+/// `~/transition_event`. Cheap to clone. Its callbacks and services end with the
+/// last clone of the value that [`LifecycleNode::new`] returned.
 ///
-/// It is a [`Node`] in everything else: subscriptions, services and clients work
-/// in every state. [`create_publisher`](Self::create_publisher) and
-/// [`create_timer`](Self::create_timer) make those that work while it is active;
-/// [`LifecycleNode::node`] has the others.
+/// Otherwise it is a [`Node`]: subscriptions, services and clients work in every
+/// state. [`create_publisher`](Self::create_publisher) and
+/// [`create_timer`](Self::create_timer) create publishers and timers that work
+/// while the node is active. [`LifecycleNode::node`] creates the ones that always
+/// work.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -85,48 +87,48 @@ const EVENTS: &str = "~/transition_event";
 #[derive(Clone)]
 pub struct LifecycleNode {
     core: Arc<LifecycleCore>,
-    /// Not with the handle that callbacks get, which they may keep.
-    _owner: Option<Arc<Owner>>,
+    /// Not set in the handle that callbacks get, since they may keep it.
+    _owner: Option<Arc<CallbackOwner>>,
 }
 
-/// What is dropped when the last of its users' handles is.
-pub(super) struct Owner {
+/// Callbacks and services, dropped with the last user handle.
+pub(super) struct CallbackOwner {
     callbacks: Mutex<Box<dyn LifecycleCallbacks>>,
-    _services: Services,
+    _services: LifecycleServices,
 }
 
-/// A managed node without its callbacks.
+/// Core of a managed node, without its callbacks.
 pub(crate) struct LifecycleCore {
     node: Node,
     events: Publisher<TransitionEvent>,
     pub(super) activation: Arc<Activation>,
-    progress: Mutex<Progress>,
-    owner: OnceLock<Weak<Owner>>,
-    slot: Slot,
-    group: Arc<GroupCore>,
-    me: Weak<LifecycleCore>,
+    progress: Mutex<TransitionProgress>,
+    owner: OnceLock<Weak<CallbackOwner>>,
+    slot: ReadySlot,
+    group: Arc<CallbackGroupCore>,
+    weak_self: Weak<LifecycleCore>,
 }
 
-/// Where it is.
-struct Progress {
+/// Current state and transition.
+struct TransitionProgress {
     state: LifecycleState,
-    /// Transitions begun so far.
+    /// Number of transitions begun so far.
     number: u64,
-    under_way: Option<UnderWay>,
-    /// The answer that a callback has given later, until the executor looks.
-    answer: Option<(u64, Verdict)>,
+    active: Option<ActiveTransition>,
+    /// Deferred outcome of a callback, until the executor processes it.
+    deferred_outcome: Option<(u64, TransitionOutcome)>,
 }
 
-/// A transition that has begun.
-struct UnderWay {
-    asked_for: LifecycleTransition,
-    /// What its first callback said.
-    verdict: Option<Verdict>,
-    asked: Option<Asked>,
+/// A transition in progress.
+struct ActiveTransition {
+    requested: LifecycleTransition,
+    /// Outcome of the first callback.
+    outcome: Option<TransitionOutcome>,
+    call: Option<ChangeStateCall>,
 }
 
 impl LifecycleNode {
-    /// A managed node, unconfigured, with its services and its topic.
+    /// Creates a managed node in state unconfigured, with its services and topic.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -135,7 +137,7 @@ impl LifecycleNode {
         options: NodeOptions,
         callbacks: impl LifecycleCallbacks,
     ) -> Result<Self, NodeError> {
-        let node = context.node_with(options)?;
+        let node = context.create_node_with(options)?;
         Self::with_node(&node, callbacks).map_err(|source| NodeError::Part {
             node: node.fully_qualified_name(),
             source: Box::new(source),
@@ -143,51 +145,51 @@ impl LifecycleNode {
     }
 
     fn with_node(node: &Node, callbacks: impl LifecycleCallbacks) -> Result<Self, CreateError> {
-        let events = node.create_publisher(EVENTS, QosProfile::default())?;
-        let core = Arc::new_cyclic(|me| LifecycleCore {
+        let events = node.create_publisher(TRANSITION_EVENT_TOPIC, QosProfile::default())?;
+        let core = Arc::new_cyclic(|weak_self| LifecycleCore {
             node: node.clone(),
             events,
             activation: Arc::default(),
-            progress: Mutex::new(Progress {
+            progress: Mutex::new(TransitionProgress {
                 state: LifecycleState::Unconfigured,
                 number: 0,
-                under_way: None,
-                answer: None,
+                active: None,
+                deferred_outcome: None,
             }),
             owner: OnceLock::new(),
-            slot: Slot::default(),
-            group: node.core().own_group.clone(),
-            me: me.clone(),
+            slot: ReadySlot::default(),
+            group: node.core().default_callback_group.clone(),
+            weak_self: weak_self.clone(),
         });
-        let owner = Arc::new(Owner {
+        let owner = Arc::new(CallbackOwner {
             callbacks: Mutex::new(Box::new(callbacks)),
-            _services: Services::new(node, &core.me)?,
+            _services: LifecycleServices::new(node, &core.weak_self)?,
         });
         let _ = core.owner.set(Arc::downgrade(&owner));
-        let part: Weak<LifecycleCore> = core.me.clone();
-        core.slot.set_task(part.clone());
-        node.core().add(part);
+        let task: Weak<LifecycleCore> = core.weak_self.clone();
+        core.slot.set_task(task.clone());
+        node.core().add_entity(task);
         Ok(Self {
             core,
             _owner: Some(owner),
         })
     }
 
-    /// The node itself, whose publishers and timers work in every state.
+    /// The underlying node, whose publishers and timers work in every state.
     pub fn node(&self) -> &Node {
         &self.core.node
     }
 
-    /// Where it is now.
+    /// State of the node now.
     pub fn state(&self) -> LifecycleState {
         self.core.state()
     }
 
-    /// Goes to another state: runs the callback on this thread, and `on_error` if
-    /// need be. Returns where it is then: a state that lasts, unless the callback
-    /// [answers later](CallbackReturn::later). Other threads than those that spin
-    /// the node had better call its service, which runs the callbacks in the
-    /// executor, in the node's own group.
+    /// Runs a transition. The callback runs on this thread, as does `on_error` if
+    /// needed. Returns the state reached: a primary state, unless the callback
+    /// [defers its result](CallbackReturn::deferred). A thread that does not spin
+    /// the node should call the service instead, which runs the callbacks in the
+    /// executor, in the node's default callback group.
     ///
     /// # Errors
     /// See [`TransitionError`].
@@ -195,19 +197,21 @@ impl LifecycleNode {
         &self,
         transition: LifecycleTransition,
     ) -> Result<LifecycleState, TransitionError> {
-        self.core.change(&Wanted::Id(transition.id), None)
+        self.core
+            .change(&TransitionRequest::Id(transition.id), None)
     }
 
-    /// As [`Self::change_state`], by the transition's label, which may lead away
-    /// from several states: `shutdown`.
+    /// Like [`Self::change_state`], by the label of the transition. A label such as
+    /// `shutdown` exists in several states.
     ///
     /// # Errors
     /// See [`TransitionError`].
     pub fn change_state_by_label(&self, label: &str) -> Result<LifecycleState, TransitionError> {
-        self.core.change(&Wanted::Label(label.into()), None)
+        self.core
+            .change(&TransitionRequest::Label(label.into()), None)
     }
 
-    /// From unconfigured to inactive, as [`Self::change_state`].
+    /// Configures: from unconfigured to inactive; see [`Self::change_state`].
     ///
     /// # Errors
     /// See [`TransitionError`].
@@ -215,7 +219,7 @@ impl LifecycleNode {
         self.change_state(LifecycleTransition::CONFIGURE)
     }
 
-    /// From inactive to unconfigured, as [`Self::change_state`].
+    /// Cleans up: from inactive to unconfigured; see [`Self::change_state`].
     ///
     /// # Errors
     /// See [`TransitionError`].
@@ -223,7 +227,7 @@ impl LifecycleNode {
         self.change_state(LifecycleTransition::CLEANUP)
     }
 
-    /// From inactive to active, as [`Self::change_state`].
+    /// Activates: from inactive to active; see [`Self::change_state`].
     ///
     /// # Errors
     /// See [`TransitionError`].
@@ -231,7 +235,7 @@ impl LifecycleNode {
         self.change_state(LifecycleTransition::ACTIVATE)
     }
 
-    /// From active to inactive, as [`Self::change_state`].
+    /// Deactivates: from active to inactive; see [`Self::change_state`].
     ///
     /// # Errors
     /// See [`TransitionError`].
@@ -239,7 +243,7 @@ impl LifecycleNode {
         self.change_state(LifecycleTransition::DEACTIVATE)
     }
 
-    /// From wherever it is to finalized, as [`Self::change_state`].
+    /// Shuts down: from any primary state to finalized; see [`Self::change_state`].
     ///
     /// # Errors
     /// See [`TransitionError`].
@@ -247,9 +251,9 @@ impl LifecycleNode {
         self.change_state_by_label("shutdown")
     }
 
-    // --- what works while it is active ---
+    // --- managed publishers and timers ---
 
-    /// A publisher that speaks while the node is active.
+    /// Creates a publisher that publishes while the node is active.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -261,7 +265,7 @@ impl LifecycleNode {
         self.create_publisher_with(topic, PublisherOptions::new(qos))
     }
 
-    /// A publisher that speaks while the node is active, with options.
+    /// Creates a publisher with options that publishes while the node is active.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -279,8 +283,8 @@ impl LifecycleNode {
         ))
     }
 
-    /// A timer that ticks while the node is active, first one period after it has
-    /// become so.
+    /// Creates a timer that ticks while the node is active. The first tick is one
+    /// period after activation.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -292,9 +296,9 @@ impl LifecycleNode {
         self.create_timer_with(TimerOptions::new(period), callback)
     }
 
-    /// A timer with options that ticks while the node is active. One that ticks
-    /// once does so in each activation; one that was cancelled is started again by
-    /// the next.
+    /// Creates a timer with options that ticks while the node is active. A one-shot
+    /// timer ticks once per activation. The next activation restarts a cancelled
+    /// timer.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -305,11 +309,11 @@ impl LifecycleNode {
     ) -> Result<Timer, CreateError> {
         let activation = self.core.activation.clone();
         let timer = self.core.node.create_timer_with(options, move || {
-            if activation.is_ticking() {
+            if activation.are_timers_active() {
                 callback();
             }
         })?;
-        self.core.activation.bind(&timer);
+        self.core.activation.bind_timer(&timer);
         Ok(timer)
     }
 }
@@ -331,14 +335,14 @@ impl fmt::Debug for LifecycleNode {
     }
 }
 
-/// A transition as it is asked for.
+/// A requested transition, by id or by label.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
+pub(super) enum TransitionRequest {
     Id(u8),
     Label(String),
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for TransitionRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Id(id) => write!(f, "[{id}]"),
@@ -356,125 +360,131 @@ impl LifecycleCore {
         self.node.fully_qualified_name()
     }
 
-    /// Begins a transition and goes on until it ends or waits for its answer.
-    /// `asked` is told how the first callback ended.
+    /// Runs a transition until it ends or its result is deferred. `call` receives
+    /// the outcome of the first callback.
     pub(super) fn change(
         self: &Arc<Self>,
-        wanted: &Wanted,
-        asked: Option<Asked>,
+        request: &TransitionRequest,
+        call: Option<ChangeStateCall>,
     ) -> Result<LifecycleState, TransitionError> {
-        let mut asked = asked;
-        let begun = self.begin(wanted, &mut asked);
-        if let (Err(error), Some(asked)) = (&begun, asked) {
+        let mut call = call;
+        let transition = self.begin_transition(request, &mut call);
+        if let (Err(error), Some(call)) = (&transition, call) {
             tracing::warn!("{error}");
-            asked.answer(false);
+            call.respond(false);
         }
-        self.go_on(begun?, None)
+        self.run_transition(transition?, None)
     }
 
-    /// Enters the state in which the callback runs.
-    fn begin(
+    /// Enters the transition state, in which the callback runs.
+    fn begin_transition(
         &self,
-        wanted: &Wanted,
-        asked: &mut Option<Asked>,
+        request: &TransitionRequest,
+        call: &mut Option<ChangeStateCall>,
     ) -> Result<LifecycleTransition, TransitionError> {
         let mut progress = self.progress.lock();
         let state = progress.state;
-        if progress.under_way.is_some() {
+        if progress.active.is_some() {
             return Err(TransitionError::Busy {
                 node: self.name(),
                 state,
-                asked: wanted.to_string(),
+                requested: request.to_string(),
             });
         }
-        let of_any = fault!("transition-of-any-state-taken");
+        let ignores_state = fault!("illegal-transition-accepted");
         let all = LifecycleTransition::all().iter();
-        let mut steps = all.filter(|s| (of_any || s.start == state) && s.can_be_asked_for());
-        let found = steps.find(|step| match wanted {
-            Wanted::Id(id) => step.id == *id,
-            Wanted::Label(label) => step.label == label,
+        let mut transitions =
+            all.filter(|s| (ignores_state || s.start == state) && s.is_requestable());
+        let found = transitions.find(|transition| match request {
+            TransitionRequest::Id(id) => transition.id == *id,
+            TransitionRequest::Label(label) => transition.label == label,
         });
         let transition = *found.ok_or_else(|| TransitionError::Illegal {
             node: self.name(),
             state,
-            asked: wanted.to_string(),
+            requested: request.to_string(),
         })?;
         progress.number += 1;
-        progress.under_way = Some(UnderWay {
-            asked_for: transition,
-            verdict: None,
-            asked: asked.take(),
+        progress.active = Some(ActiveTransition {
+            requested: transition,
+            outcome: None,
+            call: call.take(),
         });
-        self.enter(&mut progress, &transition);
+        self.enter_state(&mut progress, &transition);
         Ok(transition)
     }
 
-    /// Runs callbacks until a state is reached that lasts, or an answer is to
-    /// come. `verdict` is that of the state's callback, if it has come.
-    fn go_on(
+    /// Runs callbacks until a primary state is reached or a result is deferred.
+    /// `outcome` is that of the current state's callback, if known.
+    fn run_transition(
         self: &Arc<Self>,
         transition: LifecycleTransition,
-        mut verdict: Option<Verdict>,
+        mut outcome: Option<TransitionOutcome>,
     ) -> Result<LifecycleState, TransitionError> {
         loop {
             let (state, number) = {
                 let progress = self.progress.lock();
                 (progress.state, progress.number)
             };
-            let said = match verdict.take() {
-                Some(verdict) => verdict,
+            let result = match outcome.take() {
+                Some(outcome) => outcome,
                 None => match self.run_callback(state, transition.start)? {
-                    CallbackReturn::Success => Verdict::Success,
-                    CallbackReturn::Failure => Verdict::Failure,
-                    CallbackReturn::Error => Verdict::Error,
-                    CallbackReturn::Later(later) => match later.wait_for(self, number) {
-                        Some(verdict) => verdict,
-                        None => return Ok(state),
-                    },
+                    CallbackReturn::Success => TransitionOutcome::Success,
+                    CallbackReturn::Failure => TransitionOutcome::Failure,
+                    CallbackReturn::Error => TransitionOutcome::Error,
+                    CallbackReturn::Deferred(deferred) => {
+                        match deferred.outcome_or_register(self, number) {
+                            Some(outcome) => outcome,
+                            None => return Ok(state),
+                        }
+                    }
                 },
             };
-            if let Some(end) = self.conclude(state, said) {
-                return self.outcome(transition, end);
+            if let Some(end) = self.apply_outcome(state, result) {
+                return self.report_outcome(transition, end);
             }
         }
     }
 
-    /// Goes where a callback's answer leads. The end, if the transition has come
-    /// to it.
-    fn conclude(&self, state: LifecycleState, verdict: Verdict) -> Option<UnderWay> {
+    /// Applies the outcome of a callback. Returns the transition if it has ended.
+    fn apply_outcome(
+        &self,
+        state: LifecycleState,
+        outcome: TransitionOutcome,
+    ) -> Option<ActiveTransition> {
         let mut progress = self.progress.lock();
         let mut end = None;
-        if let Some(step) = end_of(state, verdict) {
-            if let Some(under_way) = &mut progress.under_way {
-                under_way.verdict.get_or_insert(verdict);
+        if let Some(transition) = transition_after(state, outcome) {
+            if let Some(active) = &mut progress.active {
+                active.outcome.get_or_insert(outcome);
             }
-            if step.goal.is_primary() {
-                end = progress.under_way.take();
+            if transition.goal.is_primary() {
+                end = progress.active.take();
             }
-            self.enter(&mut progress, &step);
+            self.enter_state(&mut progress, &transition);
         }
         end
     }
 
-    /// Tells who asked, and says it in words.
-    fn outcome(
+    /// Answers the service call and returns the result.
+    fn report_outcome(
         &self,
         transition: LifecycleTransition,
-        end: UnderWay,
+        end: ActiveTransition,
     ) -> Result<LifecycleState, TransitionError> {
-        let verdict = end.verdict.unwrap_or(Verdict::Error);
-        if let Some(asked) = end.asked {
-            asked.answer(verdict == Verdict::Success);
+        let outcome = end.outcome.unwrap_or(TransitionOutcome::Error);
+        if let Some(call) = end.call {
+            call.respond(outcome == TransitionOutcome::Success);
         }
         let (node, state) = (self.name(), self.state());
-        match verdict {
-            Verdict::Success => Ok(state),
-            Verdict::Failure => Err(TransitionError::Failed {
+        match outcome {
+            TransitionOutcome::Success => Ok(state),
+            TransitionOutcome::Failure => Err(TransitionError::Failed {
                 node,
                 transition,
                 state,
             }),
-            Verdict::Error => Err(TransitionError::Error {
+            TransitionOutcome::Error => Err(TransitionError::Error {
                 node,
                 transition,
                 state,
@@ -482,40 +492,40 @@ impl LifecycleCore {
         }
     }
 
-    /// Changes the state, and all that depends on it, and says so. Under the
-    /// lock, so that the topic tells it in the order it happened; no user code
-    /// runs there.
-    fn enter(&self, progress: &mut Progress, step: &LifecycleTransition) {
+    /// Changes the state, enables or disables publishers and timers, and publishes
+    /// the event. Runs under the lock, so that events are published in order; no
+    /// user code runs here.
+    fn enter_state(&self, progress: &mut TransitionProgress, transition: &LifecycleTransition) {
         use LifecycleState as S;
-        progress.state = step.goal;
-        match step.goal {
-            S::Activating => self.activation.open(),
+        progress.state = transition.goal;
+        match transition.goal {
+            S::Activating => self.activation.activate_publishers(),
             S::Active => {
-                self.activation.open();
+                self.activation.activate_publishers();
                 self.activation.start_timers();
             }
             S::Deactivating | S::ShuttingDown => self.activation.stop_timers(),
             _ => {
                 self.activation.stop_timers();
-                self.activation.close();
+                self.activation.deactivate_publishers();
             }
         }
-        let now = self.node.core().core().env.wall();
+        let now = self.node.core().core().platform.wall_clock();
         let event = TransitionEvent {
             timestamp: u64::try_from(now.as_nanos()).unwrap_or(0),
-            transition: message_of(step),
-            start_state: state_message(step.start),
-            goal_state: state_message(step.goal),
+            transition: transition_message(transition),
+            start_state: state_message(transition.start),
+            goal_state: state_message(transition.goal),
         };
-        if !fault!("transition-not-told")
+        if !fault!("transition-event-not-published")
             && let Err(error) = self.events.publish_owned(event)
         {
-            tracing::warn!("a transition is not told: {error}");
+            tracing::warn!("transition event not published: {error}");
         }
-        tracing::debug!(node = %self.name(), "{} to {}", step.start, step.goal);
+        tracing::debug!(node = %self.name(), "{} to {}", transition.start, transition.goal);
     }
 
-    /// Runs the callback of a state that lasts as long as it does.
+    /// Runs the callback of a transition state.
     fn run_callback(
         self: &Arc<Self>,
         state: LifecycleState,
@@ -523,57 +533,59 @@ impl LifecycleCore {
     ) -> Result<CallbackReturn, TransitionError> {
         use LifecycleState as S;
         let owner = self.owner.get().and_then(Weak::upgrade);
-        let owner = owner.ok_or_else(|| TransitionError::Gone { node: self.name() })?;
+        let owner = owner.ok_or_else(|| TransitionError::NodeDropped { node: self.name() })?;
         let handle = LifecycleNode {
             core: self.clone(),
             _owner: None,
         };
-        // Never held by another: one transition at a time.
+        // Never contended: one transition at a time.
         let mut callbacks = owner.callbacks.lock();
-        // What a panic leaves behind in the user's callbacks, `on_error` is told.
-        let said = catch_unwind(AssertUnwindSafe(|| match state {
+        // After a panic, `on_error` runs and can repair the user's state.
+        let result = catch_unwind(AssertUnwindSafe(|| match state {
             S::Configuring => callbacks.on_configure(&handle, previous),
             S::CleaningUp => callbacks.on_cleanup(&handle, previous),
             S::Activating => callbacks.on_activate(&handle, previous),
             S::Deactivating => callbacks.on_deactivate(&handle, previous),
             S::ShuttingDown => callbacks.on_shutdown(&handle, previous),
             S::ErrorProcessing => callbacks.on_error(&handle, previous),
-            // Primary states have none.
+            // Primary states have no callback.
             _ => CallbackReturn::Success,
         }));
-        Ok(said.unwrap_or_else(|payload| {
-            let (node, said) = (self.name(), panic_text(&payload));
-            tracing::error!("node \"{node}\" panicked while {}: {said}", state.label());
+        Ok(result.unwrap_or_else(|payload| {
+            let (node, result) = (self.name(), panic_message(&payload));
+            tracing::error!("node \"{node}\" panicked while {}: {result}", state.label());
             CallbackReturn::Error
         }))
     }
 
-    /// Takes in an answer that a callback has given later.
-    pub(super) fn answered_later(&self, number: u64, verdict: Verdict) {
-        self.progress.lock().answer = Some((number, verdict));
-        self.slot.ready();
+    /// Stores the deferred outcome of a callback.
+    pub(super) fn handle_deferred_outcome(&self, number: u64, outcome: TransitionOutcome) {
+        self.progress.lock().deferred_outcome = Some((number, outcome));
+        self.slot.mark_ready();
     }
 
-    fn take_answer(&self) -> Option<(LifecycleTransition, Verdict)> {
+    fn take_deferred_outcome(&self) -> Option<(LifecycleTransition, TransitionOutcome)> {
         let mut progress = self.progress.lock();
-        let (number, verdict) = progress.answer.take()?;
-        let under_way = progress.under_way.as_ref()?;
-        (number == progress.number).then_some((under_way.asked_for, verdict))
+        let (number, outcome) = progress.deferred_outcome.take()?;
+        let active = progress.active.as_ref()?;
+        (number == progress.number).then_some((active.requested, outcome))
     }
 }
 
-/// Ends a transition whose callback has answered later.
+/// Ends a transition whose result was deferred.
 impl Task for LifecycleCore {
     fn run(&self) {
-        self.slot.taken();
-        let me = self.me.upgrade();
-        if let (Some(me), Some((transition, verdict))) = (me, self.take_answer()) {
-            // Who asked has been told.
-            let _ = me.go_on(transition, Some(verdict));
+        self.slot.begin_take();
+        let weak_self = self.weak_self.upgrade();
+        if let (Some(weak_self), Some((transition, outcome))) =
+            (weak_self, self.take_deferred_outcome())
+        {
+            // The service call has been answered.
+            let _ = weak_self.run_transition(transition, Some(outcome));
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&MutualExclusionGate> {
         self.group.gate()
     }
 
@@ -586,14 +598,14 @@ impl Task for LifecycleCore {
     }
 }
 
-impl Attach for LifecycleCore {
-    fn attach(&self, home: Option<&Arc<Home>>) {
-        let queue = home.map(|home| home.queue.clone());
+impl NodeEntity for LifecycleCore {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
         self.slot
-            .attach(queue, || self.progress.lock().answer.is_some());
+            .attach(queue, || self.progress.lock().deferred_outcome.is_some());
     }
 
-    fn callback_group(&self) -> &Arc<GroupCore> {
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
         &self.group
     }
 }
@@ -605,9 +617,9 @@ pub(super) fn state_message(state: LifecycleState) -> State {
     }
 }
 
-pub(super) fn message_of(step: &LifecycleTransition) -> Transition {
+pub(super) fn transition_message(transition: &LifecycleTransition) -> Transition {
     Transition {
-        id: step.id,
-        label: step.label.into(),
+        id: transition.id,
+        label: transition.label.into(),
     }
 }

@@ -1,4 +1,4 @@
-//! Publishers that are silent while their node is not at work.
+//! Lifecycle publishers: drop messages while their node is not active.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use super::activation::Activation;
 use crate::PublishError;
 use crate::publisher::Publisher;
 
-/// A publisher of a managed node: what it is given while the node is not active
-/// is dropped, counted, and warned of once between two activations. It speaks
-/// from when `on_activate` is called until `on_deactivate` has returned. Cheap to
+/// Publisher of a managed node. Messages published while the node is not active are
+/// dropped and counted, with one warning between two activations. It is enabled
+/// from the call of `on_activate` until `on_deactivate` has returned. Cheap to
 /// clone, thread-safe.
 pub struct LifecyclePublisher<T> {
     publisher: Publisher<T>,
-    silence: Arc<Silence>,
+    drops: Arc<InactiveDrops>,
 }
 
-struct Silence {
+struct InactiveDrops {
     activation: Arc<Activation>,
     node: String,
     dropped: AtomicU64,
-    /// The phase in which was warned, and one.
+    /// Activation count at the last warning, plus one.
     warned: AtomicU64,
 }
 
@@ -31,7 +31,7 @@ impl<T> Clone for LifecyclePublisher<T> {
     fn clone(&self) -> Self {
         Self {
             publisher: self.publisher.clone(),
-            silence: self.silence.clone(),
+            drops: self.drops.clone(),
         }
     }
 }
@@ -40,7 +40,7 @@ impl<T: Message> LifecyclePublisher<T> {
     pub(super) fn new(publisher: Publisher<T>, activation: &Arc<Activation>, node: String) -> Self {
         Self {
             publisher,
-            silence: Arc::new(Silence {
+            drops: Arc::new(InactiveDrops {
                 activation: activation.clone(),
                 node,
                 dropped: AtomicU64::new(0),
@@ -49,8 +49,8 @@ impl<T: Message> LifecyclePublisher<T> {
         }
     }
 
-    /// As [`Publisher::publish`]; while the node is not active the message is
-    /// dropped, which is no error.
+    /// Like [`Publisher::publish`]. While the node is not active the message is
+    /// dropped without an error.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -59,8 +59,8 @@ impl<T: Message> LifecyclePublisher<T> {
             .map_or(Ok(()), |publisher| publisher.publish(message))
     }
 
-    /// As [`Publisher::publish_owned`]; while the node is not active the message
-    /// is dropped, which is no error.
+    /// Like [`Publisher::publish_owned`]. While the node is not active the message
+    /// is dropped without an error.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -69,8 +69,8 @@ impl<T: Message> LifecyclePublisher<T> {
             .map_or(Ok(()), |publisher| publisher.publish_owned(message))
     }
 
-    /// As [`Publisher::publish_arc`]; while the node is not active the message is
-    /// dropped, which is no error.
+    /// Like [`Publisher::publish_arc`]. While the node is not active the message is
+    /// dropped without an error.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -79,45 +79,45 @@ impl<T: Message> LifecyclePublisher<T> {
             .map_or(Ok(()), |publisher| publisher.publish_arc(message))
     }
 
-    /// The publisher itself, for loans, instances and stamps, while it may speak;
-    /// otherwise this counts as a message that was dropped.
+    /// The underlying publisher, for loaned messages, instances and timestamps.
+    /// Returns `None` while the node is not active, and counts a dropped message.
     pub fn when_active(&self) -> Option<&Publisher<T>> {
         if self.is_activated() {
             return Some(&self.publisher);
         }
-        self.silence.note(self.publisher.topic());
+        self.drops.count_drop(self.publisher.topic());
         None
     }
 
-    /// Whether it speaks.
+    /// Whether the publisher is enabled.
     pub fn is_activated(&self) -> bool {
-        self.silence.activation.is_open()
+        self.drops.activation.are_publishers_active()
     }
 
-    /// Messages dropped because the node was not active, so far.
+    /// Number of messages dropped because the node was not active.
     pub fn dropped_count(&self) -> u64 {
-        self.silence.dropped.load(Ordering::Relaxed)
+        self.drops.dropped.load(Ordering::Relaxed)
     }
 
-    /// The topic's fully qualified name, after remapping.
+    /// Fully qualified name of the topic, after remapping.
     pub fn topic(&self) -> &str {
         self.publisher.topic()
     }
 
-    /// Subscriptions matched now, whether it speaks or not.
+    /// Number of matched subscriptions, whether it is enabled or not.
     pub fn matched_count(&self) -> usize {
         self.publisher.matched_count()
     }
 }
 
-impl Silence {
-    fn note(&self, topic: &str) {
+impl InactiveDrops {
+    fn count_drop(&self, topic: &str) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
-        let phase = self.activation.phase() + 1;
-        if self.warned.swap(phase, Ordering::Relaxed) != phase {
+        let activation_count = self.activation.activation_count() + 1;
+        if self.warned.swap(activation_count, Ordering::Relaxed) != activation_count {
             tracing::warn!(
                 node = %self.node,
-                "topic \"{topic}\": a message was dropped because the node is not active; activate it first (further ones are only counted until then)"
+                "topic \"{topic}\": message dropped: the node is not active; activate it first (further drops are only counted until then)"
             );
         }
     }
@@ -127,7 +127,7 @@ impl<T> fmt::Debug for LifecyclePublisher<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LifecyclePublisher")
             .field("publisher", &self.publisher)
-            .field("dropped", &self.silence.dropped.load(Ordering::Relaxed))
+            .field("dropped", &self.drops.dropped.load(Ordering::Relaxed))
             .finish()
     }
 }

@@ -1,4 +1,4 @@
-//! The five services of a managed node.
+//! Lifecycle services: the five services of a managed node.
 
 use std::sync::{Arc, Weak};
 
@@ -10,39 +10,39 @@ use pteros_interfaces::lifecycle_msgs::srv::{
 };
 use pteros_msg::message::Service as ServiceType;
 
-use super::machine::{LifecycleState, LifecycleTransition};
-use super::node::{LifecycleCore, Wanted, message_of, state_message};
-use crate::callback_group::CallbackGroupKind;
+use super::node::{LifecycleCore, TransitionRequest, state_message, transition_message};
+use super::state_machine::{LifecycleState, LifecycleTransition};
+use crate::callback_group::CallbackGroupType;
 use crate::error::CreateError;
 use crate::node::Node;
-use crate::service::{Service, ServiceCall, ServiceOptions};
+use crate::service::{PendingRequest, Service, ServiceOptions};
 
-/// Kept for as long as they are served.
+/// The services, served until this is dropped.
 #[derive(Default)]
-pub(super) struct Services {
+pub(super) struct LifecycleServices {
     _change: Option<Service<ChangeState>>,
     _state: Option<Service<GetState>>,
     _states: Option<Service<GetAvailableStates>>,
     _transitions: Vec<Service<GetAvailableTransitions>>,
 }
 
-/// Who waits for a transition to end.
-pub(super) struct Asked(ServiceCall<ChangeState_Request, ChangeState_Response>);
+/// A `change_state` request, answered when the transition ends.
+pub(super) struct ChangeStateCall(PendingRequest<ChangeState_Request, ChangeState_Response>);
 
-impl Asked {
-    pub(super) fn answer(self, success: bool) {
+impl ChangeStateCall {
+    pub(super) fn respond(self, success: bool) {
         if let Err(error) = self.0.respond(ChangeState_Response { success }) {
-            tracing::warn!("no answer sent: {error}");
+            tracing::warn!("response not sent: {error}");
         }
     }
 }
 
-impl Services {
+impl LifecycleServices {
     pub(super) fn new(node: &Node, core: &Weak<LifecycleCore>) -> Result<Self, CreateError> {
-        // Questions are answered also while a callback of the node's own group
-        // runs, if there is a thread.
-        let group = node.create_callback_group(CallbackGroupKind::MutuallyExclusive);
-        let asking = || ServiceOptions::default().callback_group(&group);
+        // With a free thread, queries are answered while a callback of the default
+        // group runs.
+        let group = node.create_callback_group(CallbackGroupType::MutuallyExclusive);
+        let query_options = || ServiceOptions::default().callback_group(&group);
         let change = core.clone();
         let change = node.create_deferred_service::<ChangeState>(
             "~/change_state",
@@ -51,50 +51,54 @@ impl Services {
                 let Some(core) = change.upgrade() else {
                     return;
                 };
-                let asked = &call.request().transition;
-                // The label goes before the id, which is zero where only a label
-                // was given.
-                let wanted = match asked.label.is_empty() {
-                    true => Wanted::Id(asked.id),
-                    false => Wanted::Label(asked.label.clone()),
+                let requested = &call.request().transition;
+                // The label takes precedence: the id is zero if only a label was
+                // given.
+                let request = if requested.label.is_empty() {
+                    TransitionRequest::Id(requested.id)
+                } else {
+                    TransitionRequest::Label(requested.label.clone())
                 };
-                // Told by the answer.
-                let _ = core.change(&wanted, Some(Asked(call)));
+                // The response reports the result.
+                let _ = core.change(&request, Some(ChangeStateCall(call)));
             },
         )?;
-        let state = serve::<GetState>(node, "~/get_state", asking(), core, |core| {
+        let state = serve::<GetState>(node, "~/get_state", query_options(), core, |core| {
             GetState_Response {
                 current_state: state_message(core.map_or(LifecycleState::Unknown, |c| c.state())),
             }
         })?;
-        let states =
-            serve::<GetAvailableStates>(node, "~/get_available_states", asking(), core, |_| {
-                GetAvailableStates_Response {
-                    available_states: LifecycleState::ALL.map(state_message).into(),
-                }
-            })?;
-        let possible = serve::<GetAvailableTransitions>(
+        let states = serve::<GetAvailableStates>(
+            node,
+            "~/get_available_states",
+            query_options(),
+            core,
+            |_| GetAvailableStates_Response {
+                available_states: LifecycleState::ALL.map(state_message).into(),
+            },
+        )?;
+        let available = serve::<GetAvailableTransitions>(
             node,
             "~/get_available_transitions",
-            asking(),
+            query_options(),
             core,
             |core| {
                 let state = core.map_or(LifecycleState::Unknown, |core| core.state());
-                described(state.transitions())
+                transition_descriptions(state.transitions())
             },
         )?;
         let graph = serve::<GetAvailableTransitions>(
             node,
             "~/get_transition_graph",
-            asking(),
+            query_options(),
             core,
-            |_| described(LifecycleTransition::all().iter()),
+            |_| transition_descriptions(LifecycleTransition::all().iter()),
         )?;
         Ok(Self {
             _change: Some(change),
             _state: Some(state),
             _states: Some(states),
-            _transitions: vec![possible, graph],
+            _transitions: vec![available, graph],
         })
     }
 }
@@ -104,21 +108,21 @@ fn serve<S: ServiceType>(
     name: &str,
     options: ServiceOptions,
     core: &Weak<LifecycleCore>,
-    answer: impl Fn(Option<Arc<LifecycleCore>>) -> S::Response + Send + 'static,
+    handler: impl Fn(Option<Arc<LifecycleCore>>) -> S::Response + Send + 'static,
 ) -> Result<Service<S>, CreateError> {
     let core = core.clone();
-    node.create_service_with::<S>(name, options, move |_| answer(core.upgrade()))
+    node.create_service_with::<S>(name, options, move |_| handler(core.upgrade()))
 }
 
-fn described<'s>(
-    steps: impl Iterator<Item = &'s LifecycleTransition>,
+fn transition_descriptions<'s>(
+    transitions: impl Iterator<Item = &'s LifecycleTransition>,
 ) -> GetAvailableTransitions_Response {
-    let described = steps.map(|step| TransitionDescription {
-        transition: message_of(step),
-        start_state: state_message(step.start),
-        goal_state: state_message(step.goal),
+    let descriptions = transitions.map(|transition| TransitionDescription {
+        transition: transition_message(transition),
+        start_state: state_message(transition.start),
+        goal_state: state_message(transition.goal),
     });
     GetAvailableTransitions_Response {
-        available_transitions: described.collect(),
+        available_transitions: descriptions.collect(),
     }
 }

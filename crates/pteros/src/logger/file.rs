@@ -1,109 +1,112 @@
-//! Log files: `PROGRAM_PID_MILLISECONDS.log`, as rcl's backend (spdlog) names them.
+//! Log files: `PROGRAM_PID_MILLISECONDS.log`, named as by rcl's backend (spdlog).
 //!
-//! A file is opened with the first message, so whoever says nothing has none. A line
-//! is one `write`, at once: whatever was said before a crash is there, and no thread
-//! is needed. A disk that is full, or gone, stops nobody: what cannot be written is
-//! counted, said once on the console, and tried again a second later.
+//! A file is opened with the first message, so a process that logs nothing has
+//! none. A line is one `write`, done at once: lines before a crash are in the file,
+//! and no thread is needed. A full or missing disk blocks nothing. Lines that
+//! cannot be written are counted, reported once on the console, and retried a
+//! second later.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use parking_lot::Mutex;
-use pteros_rmw::env::Env;
+use pteros_runtime::platform::Platform;
 
-use super::file_options::Settled;
+use super::file_options::LogFileSettings;
 
-/// The pause after a failure, in nanoseconds.
-const RETRY: u64 = 1_000_000_000;
-/// Names that are tried: two contexts of a process may begin in one millisecond.
+/// Pause after a failure, in nanoseconds.
+const RETRY_PAUSE_NANOS: u64 = 1_000_000_000;
+/// File names that are tried: two contexts of a process may start in the same
+/// millisecond.
 const NAMES_MAX: i64 = 1_000;
 
-/// The file of a context, and those before it.
+/// The log file of a context, and its rotated predecessors.
 pub(super) struct LogFile {
     folder: PathBuf,
-    /// The program, or what `--log-file-name` calls it.
+    /// The program's name, or the value of `--log-file-name`.
     prefix: String,
-    settled: Settled,
+    settings: LogFileSettings,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    open: Option<Open>,
-    /// The name without its end, once there was a file.
+    open: Option<OpenFile>,
+    /// The file name without extension, once a file exists.
     stem: Option<String>,
-    /// No earlier than this: something failed.
+    /// Not before this time: a write failed.
     retry_at: u64,
-    lost: u64,
-    /// The first failure was told of.
-    is_told: bool,
+    lost_lines: u64,
+    /// The first failure has been reported.
+    failure_reported: bool,
 }
 
-struct Open {
+struct OpenFile {
     file: File,
     bytes: u64,
 }
 
 impl LogFile {
-    /// None, where there is no folder.
-    pub(super) fn new(settled: Settled, prefix: Option<&str>) -> Option<Self> {
-        let folder = settled.folder.clone()?;
+    /// `None` if there is no folder.
+    pub(super) fn new(settings: LogFileSettings, prefix: Option<&str>) -> Option<Self> {
+        let folder = settings.folder.clone()?;
         Some(Self {
             folder,
             prefix: prefix.map_or_else(program, Into::into),
-            settled,
+            settings,
             state: Mutex::default(),
         })
     }
 
     pub(super) fn format(&self) -> super::LogFileFormat {
-        self.settled.format
+        self.settings.format
     }
 
-    /// Writes a line, which ends with a line feed. Of lines lost since the last one that
-    /// was written `tell` makes a line that goes before it. The first failure is
-    /// answered in words.
+    /// Writes a line, which ends with a line feed.
+    ///
+    /// If lines were lost before it, the line that `tell` returns for their number
+    /// is written first. Returns a message for the first failure.
     pub(super) fn write(
         &self,
         line: &str,
-        env: &dyn Env,
+        env: &dyn Platform,
         tell: impl FnOnce(u64) -> String,
     ) -> Option<String> {
         let now = env.now().as_nanos();
         let mut state = self.state.lock();
         if now < state.retry_at {
-            state.lost = state.lost.saturating_add(1);
+            state.lost_lines = state.lost_lines.saturating_add(1);
             return None;
         }
-        let told = match state.lost {
+        let with_loss_note = match state.lost_lines {
             0 => None,
             lost => Some(tell(lost) + line),
         };
-        let wall = env.wall().as_nanos() / 1_000_000;
-        match self.put(&mut state, told.as_deref().unwrap_or(line), wall) {
+        let wall = env.wall_clock().as_nanos() / 1_000_000;
+        match self.append_text(&mut state, with_loss_note.as_deref().unwrap_or(line), wall) {
             Ok(()) => {
-                state.lost = 0;
+                state.lost_lines = 0;
                 None
             }
             Err(error) => {
-                state.lost = state.lost.saturating_add(1);
-                state.retry_at = now.saturating_add(RETRY);
-                if std::mem::replace(&mut state.is_told, true) {
+                state.lost_lines = state.lost_lines.saturating_add(1);
+                state.retry_at = now.saturating_add(RETRY_PAUSE_NANOS);
+                if std::mem::replace(&mut state.failure_reported, true) {
                     return None;
                 }
                 Some(format!(
-                    "log files in {}: {error}; what is said is counted until it can be written. Make room there, set ROS_LOG_DIR to a folder that can be written, or leave them out with --ros-args --disable-external-lib-logs",
+                    "log files in {}: {error}; messages are counted until they can be written. Free space there, set ROS_LOG_DIR to a writable folder, or disable log files with --ros-args --disable-external-lib-logs",
                     self.folder.display(),
                 ))
             }
         }
     }
 
-    fn put(&self, state: &mut State, text: &str, wall_ms: i64) -> io::Result<()> {
+    fn append_text(&self, state: &mut State, text: &str, wall_ms: i64) -> io::Result<()> {
         let bytes = text.len() as u64;
-        let is_full = |open: &mut Open| {
-            open.bytes > 0 && open.bytes.saturating_add(bytes) > self.settled.file_bytes_max
+        let is_full = |open: &mut OpenFile| {
+            open.bytes > 0 && open.bytes.saturating_add(bytes) > self.settings.file_bytes_max
         };
         if let (Some(_), Some(stem)) = (state.open.take_if(is_full), &state.stem) {
             self.rotate(stem)?;
@@ -115,20 +118,20 @@ impl LogFile {
         let written = open.file.write_all(text.as_bytes());
         match written {
             Ok(()) => open.bytes = open.bytes.saturating_add(bytes),
-            // Half a line is none.
+            // Removes a partly written line.
             Err(_) => open.file.set_len(open.bytes)?,
         }
         written
     }
 
-    /// Opens the file: a new one, or after a rotation the first again.
-    fn open(&self, stem: &mut Option<String>, wall_ms: i64) -> io::Result<Open> {
+    /// Opens a new file, or after a rotation the first name again.
+    fn open(&self, stem: &mut Option<String>, wall_ms: i64) -> io::Result<OpenFile> {
         fs::create_dir_all(&self.folder)?;
         if let Some(stem) = stem {
             let path = self.folder.join(format!("{stem}.log"));
             let file = OpenOptions::new().create(true).append(true).open(path)?;
             let bytes = file.metadata()?.len();
-            return Ok(Open { file, bytes });
+            return Ok(OpenFile { file, bytes });
         }
         for later in 0..NAMES_MAX {
             let ms = wall_ms.saturating_add(later);
@@ -137,7 +140,7 @@ impl LogFile {
             match OpenOptions::new().create_new(true).append(true).open(path) {
                 Ok(file) => {
                     *stem = Some(name);
-                    return Ok(Open { file, bytes: 0 });
+                    return Ok(OpenFile { file, bytes: 0 });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -146,13 +149,13 @@ impl LogFile {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// `a.log` becomes `a.1.log`, that `a.2.log`; the oldest goes.
+    /// Renames `a.log` to `a.1.log`, that to `a.2.log`; deletes the oldest.
     fn rotate(&self, stem: &str) -> io::Result<()> {
         let path = |age: u32| match age {
             0 => self.folder.join(format!("{stem}.log")),
             age => self.folder.join(format!("{stem}.{age}.log")),
         };
-        let oldest = self.settled.files_max.saturating_sub(1);
+        let oldest = self.settings.files_max.saturating_sub(1);
         let missing_is_fine = |done: io::Result<()>| match done {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
@@ -165,7 +168,7 @@ impl LogFile {
     }
 }
 
-/// The name of the program's file.
+/// The program's file name.
 fn program() -> String {
     let path = std::env::args_os().next().map(PathBuf::from);
     let name = path.as_ref().and_then(|path| path.file_name());

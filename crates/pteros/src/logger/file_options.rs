@@ -1,5 +1,5 @@
-//! Where log files lie, how long they get and what they look like; and the file of
-//! `--log-config-file`, which says so in YAML.
+//! Log file options: folder, size, count and format, and the YAML file of
+//! `--log-config-file`.
 //!
 //! ```yaml
 //! format: json        # or text
@@ -8,15 +8,18 @@
 //! files_max: 8
 //! ```
 //!
-//! What that file says is up to the backend in ROS 2, whose usual one takes none.
+//! In ROS 2 the content of that file is up to the logging backend, and the default
+//! one takes none.
 
 use std::path::{Path, PathBuf};
 
-use pteros_msg::yaml::{Content, Node, Place};
+use pteros_msg::yaml::{YamlContent, YamlNode, YamlPosition};
 use thiserror::Error;
 
-/// How log files are written. Fields that are not set have what the file of
-/// `--log-config-file` says, else what stands here.
+/// How log files are written.
+///
+/// Unset fields take the value of the `--log-config-file` file, else the default
+/// given here.
 ///
 /// ```
 /// use pteros::ContextOptions;
@@ -34,32 +37,36 @@ use thiserror::Error;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFileOptions {
-    /// The folder, made with the first message. Unset: ROS_LOG_DIR, else `log` in
-    /// ROS_HOME, else `~/.ros/log`, where the context reads the environment; where
-    /// it does not there are no files.
+    /// The folder, created with the first message.
+    ///
+    /// If unset and the context reads the environment: ROS_LOG_DIR, else `log` in
+    /// ROS_HOME, else `~/.ros/log`. Otherwise there are no files.
     pub folder: Option<PathBuf>,
-    /// What a line is. Text unless set.
+    /// The format of a line. Text unless set.
     pub format: Option<LogFileFormat>,
-    /// The bytes after which a file is closed and the next begun; at least 4 KiB,
-    /// 64 MiB unless set.
+    /// The size in bytes at which a file is rotated.
+    ///
+    /// At least 4 KiB, 64 MiB unless set.
     pub file_bytes_max: Option<u64>,
-    /// The files that a context keeps, the one it writes included; beyond it the
-    /// oldest is deleted. 1 to 100, 4 unless set.
+    /// The number of files kept, including the current one; beyond it the oldest is
+    /// deleted.
+    ///
+    /// 1 to 100, 4 unless set.
     pub files_max: Option<u32>,
 }
 
-/// What a line of a log file is.
+/// Format of a line in a log file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFileFormat {
-    /// The console's line, without colours (RCUTILS_CONSOLE_OUTPUT_FORMAT).
+    /// The console's line without colours (RCUTILS_CONSOLE_OUTPUT_FORMAT).
     #[default]
     Text,
-    /// A JSON object with the fields of `rcl_interfaces/msg/Log` and `severity`, the
-    /// level's word.
+    /// A JSON object with the fields of `rcl_interfaces/msg/Log` and `severity`,
+    /// the level's name.
     Json,
 }
 
-/// Log files cannot be as somebody wants them.
+/// The log file options are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LogFileError {
     /// The file of `--log-config-file` cannot be read.
@@ -69,20 +76,20 @@ pub enum LogFileError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// The system's word.
+        /// The operating system's error.
         reason: String,
     },
-    /// Something in it is wrong.
-    #[error("--log-config-file {file:?}, line {line}: {what}; {way_out}")]
-    Wrong {
+    /// The file has an invalid entry.
+    #[error("--log-config-file {file:?}, line {line}: {problem}; {hint}")]
+    Invalid {
         /// The file.
         file: PathBuf,
         /// Its line, from 1.
         line: u32,
-        /// What is wrong.
-        what: String,
-        /// What to write instead.
-        way_out: &'static str,
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        hint: &'static str,
     },
     /// A field of [`LogFileOptions`] is out of its range.
     #[error("log files: {field} is {value}; use {range}")]
@@ -91,21 +98,21 @@ pub enum LogFileError {
         field: &'static str,
         /// Its value.
         value: u64,
-        /// What it may be.
+        /// The permitted range.
         range: &'static str,
     },
 }
 
-/// Two files of 64 MiB hold a million lines, and four bound what a process can do to
-/// the flash of a robot.
+/// Two files of 64 MiB hold a million lines, and four bound what a process can
+/// write to the flash of a robot.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const FILES_MAX: u32 = 4;
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 4_096..=1 << 40;
 const FILES: std::ops::RangeInclusive<u32> = 1..=100;
 
-/// All of them settled.
+/// Log file options with all fields resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settled {
+pub(super) struct LogFileSettings {
     pub(super) folder: Option<PathBuf>,
     pub(super) format: LogFileFormat,
     pub(super) file_bytes_max: u64,
@@ -113,18 +120,18 @@ pub(super) struct Settled {
 }
 
 impl LogFileOptions {
-    /// These, then what the file says, then the defaults.
-    pub(super) fn settle(
+    /// These options, then those of the file, then the defaults.
+    pub(super) fn resolve(
         &self,
         file: Option<&Path>,
         folder: Option<PathBuf>,
-    ) -> Result<Settled, LogFileError> {
-        let said = file.map(Self::read).transpose()?.unwrap_or_default();
-        let bytes = self.file_bytes_max.or(said.file_bytes_max);
-        let files = self.files_max.or(said.files_max);
-        let settled = Settled {
-            folder: self.folder.clone().or(said.folder).or(folder),
-            format: self.format.or(said.format).unwrap_or_default(),
+    ) -> Result<LogFileSettings, LogFileError> {
+        let from_file = file.map(Self::read).transpose()?.unwrap_or_default();
+        let bytes = self.file_bytes_max.or(from_file.file_bytes_max);
+        let files = self.files_max.or(from_file.files_max);
+        let settled = LogFileSettings {
+            folder: self.folder.clone().or(from_file.folder).or(folder),
+            format: self.format.or(from_file.format).unwrap_or_default(),
             file_bytes_max: bytes.unwrap_or(FILE_BYTES_MAX),
             files_max: files.unwrap_or(FILES_MAX),
         };
@@ -154,34 +161,34 @@ impl LogFileOptions {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, LogFileError> {
-        let wrong = |place: Place, what: String, way_out| LogFileError::Wrong {
+        let wrong = |place: YamlPosition, problem: String, hint| LogFileError::Invalid {
             file: path.into(),
             line: place.line,
-            what,
-            way_out,
+            problem,
+            hint,
         };
-        let root = Node::read(text)
+        let root = YamlNode::read(text)
             .map_err(|error| wrong(error.place, error.message, "write lines of KEY: VALUE"))?;
         let mut options = Self::default();
         let entries = match &root.content {
             _ if root.is_null() => return Ok(options),
-            Content::Mapping(entries) => entries,
+            YamlContent::Mapping(entries) => entries,
             _ => {
-                let what = format!("{} where keys should be", root.found_text());
-                return Err(wrong(root.place, what, KEYS));
+                let problem = format!("{} where keys should be", root.found_text());
+                return Err(wrong(root.place, problem, KEYS));
             }
         };
         for entry in entries {
             let value = match &entry.value.content {
-                Content::Scalar { text, .. } => text.as_str(),
+                YamlContent::Scalar { text, .. } => text.as_str(),
                 _ => {
-                    let what = format!("{} is {}", entry.key, entry.value.found_text());
-                    return Err(wrong(entry.value.place, what, KEYS));
+                    let problem = format!("{} is {}", entry.key, entry.value.found_text());
+                    return Err(wrong(entry.value.place, problem, KEYS));
                 }
             };
-            let refuse = |way_out| {
-                let what = format!("{} is {value:?}", entry.key);
-                wrong(entry.value.place, what, way_out)
+            let refuse = |hint| {
+                let problem = format!("{} is {value:?}", entry.key);
+                wrong(entry.value.place, problem, hint)
             };
             match entry.key.as_str() {
                 "folder" if value.is_empty() => return Err(refuse("name a folder")),
@@ -202,8 +209,8 @@ impl LogFileOptions {
                     options.files_max = Some(files.ok_or_else(|| refuse(FILES_RANGE))?);
                 }
                 key => {
-                    let what = format!("{key:?} is no key of log files");
-                    return Err(wrong(entry.place, what, KEYS));
+                    let problem = format!("{key:?} is no key of log files");
+                    return Err(wrong(entry.place, problem, KEYS));
                 }
             }
         }
@@ -235,21 +242,21 @@ mod tests {
     }
 
     #[test]
-    fn the_program_goes_before_the_file_and_the_file_before_the_environment() {
+    fn the_program_precedes_the_file_and_the_file_the_environment() {
         let text = "format: json\nfolder: /var/log/robot\nfile_bytes_max: 16k\nfiles_max: 2\n";
-        let said = parse(text).unwrap();
-        assert_eq!(said.format, Some(LogFileFormat::Json));
-        assert_eq!(said.file_bytes_max, Some(16 << 10));
-        let settled = said.settle(None, Some("/ros/log".into())).unwrap();
+        let from_file = parse(text).unwrap();
+        assert_eq!(from_file.format, Some(LogFileFormat::Json));
+        assert_eq!(from_file.file_bytes_max, Some(16 << 10));
+        let settled = from_file.resolve(None, Some("/ros/log".into())).unwrap();
         assert_eq!(settled.folder, Some("/var/log/robot".into()));
         assert_eq!(settled.files_max, 2);
-        let settled = LogFileOptions::default().settle(None, Some("/ros/log".into()));
+        let settled = LogFileOptions::default().resolve(None, Some("/ros/log".into()));
         assert_eq!(settled.unwrap().folder, Some("/ros/log".into()));
         assert_eq!(parse("# nothing\n").unwrap(), LogFileOptions::default());
     }
 
     #[test]
-    fn what_is_wrong_in_the_file_is_named_with_its_line() {
+    fn an_invalid_entry_is_named_with_its_line() {
         for (text, line, part) in [
             (
                 "format: json\nlevel: 3\n",
@@ -278,12 +285,12 @@ mod tests {
             files_max: Some(0),
             ..LogFileOptions::default()
         };
-        let error = few.settle(None, None).unwrap_err().to_string();
+        let error = few.resolve(None, None).unwrap_err().to_string();
         assert_eq!(
             error,
             "log files: files_max is 0; use a number from 1 to 100"
         );
-        let missing = LogFileOptions::default().settle(Some(Path::new("/no/such")), None);
+        let missing = LogFileOptions::default().resolve(Some(Path::new("/no/such")), None);
         assert!(missing.unwrap_err().to_string().contains("cannot be read"));
     }
 }

@@ -1,18 +1,18 @@
-//! Lines for the console, as RCUTILS_CONSOLE_OUTPUT_FORMAT wants them.
+//! Console lines in the format of RCUTILS_CONSOLE_OUTPUT_FORMAT.
 
 use std::fmt::Write as _;
 
-use super::Record;
+use super::LogRecord;
 
-/// rcutils's format without a setting.
+/// rcutils's default format.
 pub(super) const DEFAULT: &str = "[{severity}] [{time}] [{name}]: {message}";
 
-/// A format, taken apart once.
+/// A parsed format.
 #[derive(Clone, Debug)]
-pub(super) struct Format(Vec<Piece>);
+pub(super) struct ConsoleFormat(Vec<FormatToken>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+enum FormatToken {
     Text(String),
     Severity,
     Name,
@@ -20,7 +20,7 @@ enum Piece {
     Function,
     File,
     Line,
-    /// Seconds with nine digits behind the point.
+    /// Seconds with nine decimals.
     Time,
     /// Nanoseconds, whole.
     Nanoseconds,
@@ -28,10 +28,10 @@ enum Piece {
     Date,
 }
 
-impl Format {
-    /// Names in braces that rcutils does not know stay text, as there.
+impl ConsoleFormat {
+    /// Parses a format. Unknown names in braces stay text, as in rcutils.
     pub(super) fn parse(text: &str) -> Self {
-        let mut pieces = Vec::new();
+        let mut tokens = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
         while let Some(open) = rest.find('{') {
@@ -39,11 +39,11 @@ impl Format {
             plain.push_str(before);
             let token = from
                 .find('}')
-                .and_then(|close| Some((piece(&from[1..close])?, close)));
+                .and_then(|close| Some((token(&from[1..close])?, close)));
             match token {
-                Some((piece, close)) => {
-                    pieces.push(Piece::Text(unescaped(&std::mem::take(&mut plain))));
-                    pieces.push(piece);
+                Some((token, close)) => {
+                    tokens.push(FormatToken::Text(unescaped(&std::mem::take(&mut plain))));
+                    tokens.push(token);
                     rest = &from[close + 1..];
                 }
                 None => {
@@ -53,54 +53,54 @@ impl Format {
             }
         }
         plain.push_str(rest);
-        pieces.push(Piece::Text(unescaped(&plain)));
-        pieces.retain(|piece| *piece != Piece::Text(String::new()));
-        Self(pieces)
+        tokens.push(FormatToken::Text(unescaped(&plain)));
+        tokens.retain(|token| *token != FormatToken::Text(String::new()));
+        Self(tokens)
     }
 
-    pub(super) fn line(&self, record: &Record<'_>) -> String {
+    pub(super) fn line(&self, record: &LogRecord<'_>) -> String {
         let mut out = String::with_capacity(80 + record.message.len());
-        for piece in &self.0 {
+        for token in &self.0 {
             // Writing to a String does not fail.
-            let _ = match piece {
-                Piece::Text(text) => write!(out, "{text}"),
-                Piece::Severity => write!(out, "{}", record.severity),
-                Piece::Name => write!(out, "{}", record.name),
-                Piece::Message => write!(out, "{}", record.message),
-                Piece::Function => write!(out, "{}", record.function),
-                Piece::File => write!(out, "{}", record.file),
-                Piece::Line => write!(out, "{}", record.line),
-                Piece::Time => write!(out, "{}", record.time),
-                Piece::Nanoseconds => write!(out, "{}", record.time.as_nanos()),
-                Piece::Date => write!(out, "{}", date(record.time.as_nanos())),
+            let _ = match token {
+                FormatToken::Text(text) => write!(out, "{text}"),
+                FormatToken::Severity => write!(out, "{}", record.severity),
+                FormatToken::Name => write!(out, "{}", record.name),
+                FormatToken::Message => write!(out, "{}", record.message),
+                FormatToken::Function => write!(out, "{}", record.function),
+                FormatToken::File => write!(out, "{}", record.file),
+                FormatToken::Line => write!(out, "{}", record.line),
+                FormatToken::Time => write!(out, "{}", record.time),
+                FormatToken::Nanoseconds => write!(out, "{}", record.time.as_nanos()),
+                FormatToken::Date => write!(out, "{}", date(record.time.as_nanos())),
             };
         }
         out
     }
 }
 
-fn piece(name: &str) -> Option<Piece> {
+fn token(name: &str) -> Option<FormatToken> {
     Some(match name {
-        "severity" => Piece::Severity,
-        "name" => Piece::Name,
-        "message" => Piece::Message,
-        "function_name" => Piece::Function,
-        "file_name" => Piece::File,
-        "line_number" => Piece::Line,
-        "time" => Piece::Time,
-        "time_as_nanoseconds" => Piece::Nanoseconds,
-        "date_time_with_ms" => Piece::Date,
+        "severity" => FormatToken::Severity,
+        "name" => FormatToken::Name,
+        "message" => FormatToken::Message,
+        "function_name" => FormatToken::Function,
+        "file_name" => FormatToken::File,
+        "line_number" => FormatToken::Line,
+        "time" => FormatToken::Time,
+        "time_as_nanoseconds" => FormatToken::Nanoseconds,
+        "date_time_with_ms" => FormatToken::Date,
         _ => return None,
     })
 }
 
-/// `\n`, `\t` and their kin, as rcutils expands them.
+/// Expands `\n`, `\t`, `\r` and `\x1b`, as rcutils does.
 fn unescaped(text: &str) -> String {
     let replaced = text.replace("\\n", "\n").replace("\\t", "\t");
     replaced.replace("\\r", "\r").replace("\\x1b", "\x1b")
 }
 
-/// Days to a date: the civil calendar, counted from 1 March of year 0.
+/// Converts days to a date: the civil calendar, counted from 1 March of year 0.
 fn date(nanos: i64) -> String {
     let (seconds, rest) = (
         nanos.div_euclid(1_000_000_000),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_line_has_what_its_format_names() {
-        let record = Record {
+        let record = LogRecord {
             severity: Severity::Warn,
             time: Time::from_nanos(951_782_400_123_456_789),
             name: "robot.arm",
@@ -138,7 +138,7 @@ mod tests {
             function: "arm::move",
             line: 7,
         };
-        let line = |format: &str| Format::parse(format).line(&record);
+        let line = |format: &str| ConsoleFormat::parse(format).line(&record);
         assert_eq!(
             line(DEFAULT),
             "[WARN] [951782400.123456789] [robot.arm]: hot {time}"

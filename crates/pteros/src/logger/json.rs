@@ -1,13 +1,13 @@
-//! Lines of JSON, for log files.
+//! Log lines in JSON, for log files.
 
 use std::fmt::Write as _;
 
 use pteros_interfaces::builtin_interfaces::msg;
 
-use super::Record;
+use super::LogRecord;
 
-/// The fields of `rcl_interfaces/msg/Log`, and the severity as a word.
-pub(super) fn line(record: &Record<'_>) -> String {
+/// The fields of `rcl_interfaces/msg/Log`, and the severity's name.
+pub(super) fn line(record: &LogRecord<'_>) -> String {
     let stamp = msg::Time::from(record.time);
     let mut out = String::with_capacity(200 + record.message.len());
     // Writing to a String does not fail.
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_fields_of_the_message() {
-        let record = Record {
+        let record = LogRecord {
             severity: Severity::Error,
             time: Time::from_nanos(1_700_000_000_000_000_007),
             name: "robot.arm",

@@ -1,4 +1,5 @@
-//! Which loggers say what: a level for all, and for single ones and those below.
+//! Logger levels: a default, and levels of loggers that apply to their children
+//! too.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,44 +8,46 @@ use parking_lot::Mutex;
 
 use crate::log::{LogSettings, Severity};
 
-/// Loggers with a level of their own; beyond it the oldest names are kept.
+/// The most loggers with an explicit level; further ones are refused.
 const LOGGERS_MAX: usize = 1_000;
 
-/// The levels of a context. A logger without one has that of the nearest logger above
-/// it (`robot` for `robot.arm`), else the default, info.
+/// The levels of a context.
+///
+/// A logger without one has the level of its nearest parent (`robot` for
+/// `robot.arm`), else the default, info.
 pub(super) struct Levels {
-    /// Counts changes, so that loggers look anew only then.
+    /// Counts changes; loggers update their cached level when it differs.
     changes: AtomicU64,
-    table: Mutex<Table>,
+    table: Mutex<LevelTable>,
 }
 
-struct Table {
+struct LevelTable {
     default: Severity,
-    own: BTreeMap<String, Severity>,
+    explicit: BTreeMap<String, Severity>,
 }
 
 impl Levels {
     pub(super) fn new(settings: &LogSettings) -> Self {
-        let own = settings.loggers.iter().cloned().collect();
+        let explicit = settings.loggers.iter().cloned().collect();
         Self {
             changes: AtomicU64::new(1),
-            table: Mutex::new(Table {
+            table: Mutex::new(LevelTable {
                 default: settings.level.unwrap_or(Severity::Info),
-                own,
+                explicit,
             }),
         }
     }
 
-    pub(super) fn changes(&self) -> u64 {
+    pub(super) fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The level that counts for a logger.
-    pub(super) fn effective(&self, name: &str) -> Severity {
+    /// The level that applies to a logger.
+    pub(super) fn effective_level(&self, name: &str) -> Severity {
         let table = self.table.lock();
         let mut name = name;
         loop {
-            if let Some(level) = table.own.get(name) {
+            if let Some(level) = table.explicit.get(name) {
                 return *level;
             }
             match name.rsplit_once('.') {
@@ -54,23 +57,24 @@ impl Levels {
         }
     }
 
-    /// The logger's own level, if it has one.
-    pub(super) fn own(&self, name: &str) -> Option<Severity> {
-        self.table.lock().own.get(name).copied()
+    /// The logger's explicit level, if it has one.
+    pub(super) fn explicit_level(&self, name: &str) -> Option<Severity> {
+        self.table.lock().explicit.get(name).copied()
     }
 
-    /// Gives a logger a level of its own, or takes it away. False: too many have one.
+    /// Sets or removes a logger's explicit level. False if too many loggers have
+    /// one.
     pub(super) fn set(&self, name: &str, level: Option<Severity>) -> bool {
         let mut table = self.table.lock();
         match level {
             Some(level) => {
-                if table.own.len() >= LOGGERS_MAX && !table.own.contains_key(name) {
+                if table.explicit.len() >= LOGGERS_MAX && !table.explicit.contains_key(name) {
                     return false;
                 }
-                table.own.insert(name.into(), level);
+                table.explicit.insert(name.into(), level);
             }
             None => {
-                table.own.remove(name);
+                table.explicit.remove(name);
             }
         }
         drop(table);
@@ -84,19 +88,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_logger_has_the_level_of_the_nearest_above_it() {
+    fn a_logger_inherits_the_level_of_its_nearest_parent() {
         let levels = Levels::new(&LogSettings {
             level: Some(Severity::Warn),
             loggers: vec![("robot".into(), Severity::Error)],
             ..LogSettings::default()
         });
-        assert_eq!(levels.effective("other.arm"), Severity::Warn);
-        assert_eq!(levels.effective("robot.arm"), Severity::Error);
+        assert_eq!(levels.effective_level("other.arm"), Severity::Warn);
+        assert_eq!(levels.effective_level("robot.arm"), Severity::Error);
         assert!(levels.set("robot.arm", Some(Severity::Debug)));
-        assert_eq!(levels.effective("robot.arm.joint"), Severity::Debug);
-        assert_eq!(levels.own("robot.arm.joint"), None);
+        assert_eq!(levels.effective_level("robot.arm.joint"), Severity::Debug);
+        assert_eq!(levels.explicit_level("robot.arm.joint"), None);
         levels.set("robot.arm", None);
-        assert_eq!(levels.effective("robot.arm"), Severity::Error);
-        assert_eq!(levels.effective("robots"), Severity::Warn);
+        assert_eq!(levels.effective_level("robot.arm"), Severity::Error);
+        assert_eq!(levels.effective_level("robots"), Severity::Warn);
     }
 }

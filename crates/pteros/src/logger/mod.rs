@@ -1,9 +1,9 @@
-//! Loggers of nodes: lines on the console and in files, and messages on `/rosout`.
+//! Loggers of nodes: console lines, log files and messages on `/rosout`.
 //!
-//! [`Node::logger`] and the macros [`info!`](crate::info), `debug!`, `warn!`, `error!`
-//! and `fatal!`, each also as `…_once!`, `…_skip_first!` and `…_throttle!`. What a logger
-//! does not say costs two atomic loads. What Pteros itself reports goes to `tracing`
-//! ([`crate::log`]), not here.
+//! Use [`Node::logger`] and the macros [`info!`](crate::info), `debug!`, `warn!`,
+//! `error!` and `fatal!`, each also as `…_once!`, `…_skip_first!` and
+//! `…_throttle!`. A disabled message costs two atomic loads. Pteros itself reports
+//! to `tracing` ([`crate::log`]), not here.
 
 mod file;
 mod file_options;
@@ -25,18 +25,18 @@ pub use file_options::{LogFileError, LogFileFormat, LogFileOptions};
 pub(crate) use services::LoggerServices;
 
 use file::LogFile;
-use format::Format;
+use format::ConsoleFormat;
 use levels::Levels;
-use rosout::Rosout;
+use rosout::RosoutPublisher;
 
-use pteros_rmw::env::Env;
+use pteros_runtime::platform::Platform;
 
 use crate::clock::Time;
 use crate::log::{LogSettings, Severity};
 use crate::node::{Node, NodeCore};
 
-/// One thing that is said.
-pub(crate) struct Record<'r> {
+/// A log message.
+pub(crate) struct LogRecord<'r> {
     pub(crate) severity: Severity,
     pub(crate) time: Time,
     pub(crate) name: &'r str,
@@ -46,7 +46,7 @@ pub(crate) struct Record<'r> {
     pub(crate) line: u32,
 }
 
-/// How lines look; see `docs/logging.md`.
+/// Console format and colours; see `docs/how_to/logging.md`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConsoleSettings {
     pub(crate) format: Option<String>,
@@ -54,28 +54,28 @@ pub(crate) struct ConsoleSettings {
     pub(crate) to_stdout: bool,
 }
 
-/// What the loggers of a context share.
-pub(crate) struct LogHub {
-    env: Arc<dyn Env>,
+/// The outputs and levels that the loggers of a context share.
+pub(crate) struct LogOutputs {
+    env: Arc<dyn Platform>,
     levels: Levels,
-    format: Format,
+    format: ConsoleFormat,
     console: bool,
     colours: bool,
     to_stdout: bool,
     file: Option<LogFile>,
-    rosout: Option<Rosout>,
+    rosout: Option<RosoutPublisher>,
 }
 
-impl LogHub {
-    /// `folder` is where log files lie unless somebody says otherwise.
+impl LogOutputs {
+    /// `folder` is the default folder of log files.
     pub(crate) fn new(
-        env: Arc<dyn Env>,
+        env: Arc<dyn Platform>,
         settings: &LogSettings,
         console: &ConsoleSettings,
         files: &LogFileOptions,
         folder: Option<PathBuf>,
     ) -> Result<Arc<Self>, LogFileError> {
-        let files = files.settle(settings.config_file.as_deref(), folder)?;
+        let files = files.resolve(settings.config_file.as_deref(), folder)?;
         let file = match settings.external {
             Some(false) => None,
             _ => LogFile::new(files, settings.file_name.as_deref()),
@@ -85,29 +85,30 @@ impl LogHub {
                 "--enable-external-lib-logs: there is no folder for log files; set ROS_LOG_DIR, or the context's `log_files`"
             );
         }
-        let is_terminal = match console.to_stdout {
-            true => std::io::stdout().is_terminal(),
-            false => std::io::stderr().is_terminal(),
+        let is_terminal = if console.to_stdout {
+            std::io::stdout().is_terminal()
+        } else {
+            std::io::stderr().is_terminal()
         };
         Ok(Arc::new(Self {
             env,
             levels: Levels::new(settings),
-            format: Format::parse(console.format.as_deref().unwrap_or(format::DEFAULT)),
+            format: ConsoleFormat::parse(console.format.as_deref().unwrap_or(format::DEFAULT)),
             console: settings.console != Some(false),
             colours: console.colours.unwrap_or(is_terminal),
             to_stdout: console.to_stdout,
             file,
-            rosout: (settings.rosout != Some(false)).then(Rosout::default),
+            rosout: (settings.rosout != Some(false)).then(RosoutPublisher::default),
         }))
     }
 
-    /// Says it everywhere; on `/rosout` as long as its node is there.
-    fn say(&self, record: &Record<'_>, node: Option<&NodeCore>) {
-        self.say_without_file(record, node);
+    /// Writes to all outputs; to `/rosout` as long as the node exists.
+    fn write(&self, record: &LogRecord<'_>, node: Option<&NodeCore>) {
+        self.write_console_and_rosout(record, node);
         let Some(file) = &self.file else {
             return;
         };
-        let line = |record: &Record<'_>| {
+        let line = |record: &LogRecord<'_>| {
             let mut line = match file.format() {
                 LogFileFormat::Text => self.format.line(record),
                 LogFileFormat::Json => json::line(record),
@@ -117,25 +118,25 @@ impl LogHub {
         };
         let lost = |count: u64| {
             let message = format!(
-                "{count} messages before this are not in this file: they could not be written"
+                "{count} messages before this one are missing: they could not be written to this file"
             );
-            line(&Record {
+            line(&LogRecord {
                 severity: Severity::Warn,
                 message: &message,
                 ..*record
             })
         };
         if let Some(failure) = file.write(&line(record), &*self.env, lost) {
-            let told = Record {
+            let report = LogRecord {
                 severity: Severity::Error,
                 message: &failure,
                 ..*record
             };
-            self.say_without_file(&told, node);
+            self.write_console_and_rosout(&report, node);
         }
     }
 
-    fn say_without_file(&self, record: &Record<'_>, node: Option<&NodeCore>) {
+    fn write_console_and_rosout(&self, record: &LogRecord<'_>, node: Option<&NodeCore>) {
         if self.console {
             self.print(record);
         }
@@ -144,10 +145,10 @@ impl LogHub {
         }
     }
 
-    fn print(&self, record: &Record<'_>) {
+    fn print(&self, record: &LogRecord<'_>) {
         let mut line = self.format.line(record);
         if self.colours {
-            // rcutils's: green, none, yellow, red twice.
+            // rcutils's colours: green, none, yellow, and red for both.
             let colour = match record.severity {
                 Severity::Debug => "\x1b[32m",
                 Severity::Info => "\x1b[0m",
@@ -157,22 +158,22 @@ impl LogHub {
             line = format!("{colour}{line}\x1b[0m");
         }
         line.push('\n');
-        // Nobody is left to tell of a closed console.
-        let _ = match self.to_stdout {
-            true => std::io::stdout().lock().write_all(line.as_bytes()),
-            false => std::io::stderr().lock().write_all(line.as_bytes()),
+        // A closed console cannot be reported anywhere.
+        let _ = if self.to_stdout {
+            std::io::stdout().lock().write_all(line.as_bytes())
+        } else {
+            std::io::stderr().lock().write_all(line.as_bytes())
         };
     }
 }
 
-/// Says things in the name of a node, or of a part of it. Cheap to clone,
-/// thread-safe.
+/// A logger of a node or of a part of it. Cheap to clone, thread-safe.
 ///
 /// ```no_run
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("arm")?;
+/// let node = Context::new()?.create_node("arm")?;
 /// let log = node.logger();
 /// pteros::info!(log, "{} joints", 6);
 /// pteros::warn_throttle!(log, std::time::Duration::from_secs(1), "hot");
@@ -188,22 +189,22 @@ pub struct Logger {
 
 struct LoggerCore {
     name: String,
-    hub: Arc<LogHub>,
+    outputs: Arc<LogOutputs>,
     node: Weak<NodeCore>,
-    /// The least severity that is said, as of the levels' change `seen`.
-    least: AtomicU8,
-    seen: AtomicU64,
+    /// The effective level, as of the change number `seen_changes`.
+    threshold: AtomicU8,
+    seen_changes: AtomicU64,
 }
 
 impl Logger {
-    fn new(name: String, hub: &Arc<LogHub>, node: Weak<NodeCore>) -> Self {
+    fn new(name: String, outputs: &Arc<LogOutputs>, node: Weak<NodeCore>) -> Self {
         Self {
             core: Arc::new(LoggerCore {
                 name,
-                hub: hub.clone(),
+                outputs: outputs.clone(),
                 node,
-                least: AtomicU8::new(0),
-                seen: AtomicU64::new(0),
+                threshold: AtomicU8::new(0),
+                seen_changes: AtomicU64::new(0),
             }),
         }
     }
@@ -213,38 +214,40 @@ impl Logger {
         &self.core.name
     }
 
-    /// The logger of a part: its name after this one's and a dot.
+    /// A child logger: its name is this one's, a dot and `name`.
     pub fn child(&self, name: &str) -> Self {
         let name = format!("{}.{name}", self.core.name);
-        Self::new(name, &self.core.hub, self.core.node.clone())
+        Self::new(name, &self.core.outputs, self.core.node.clone())
     }
 
-    /// Whether it says things of that severity: two atomic loads.
+    /// Whether messages of that severity are logged: two atomic loads.
     pub fn is_enabled(&self, severity: Severity) -> bool {
         let core = &*self.core;
-        let changes = core.hub.levels.changes();
-        if core.seen.load(Ordering::Acquire) != changes {
-            let least = core.hub.levels.effective(&core.name);
-            core.least.store(least as u8, Ordering::Relaxed);
-            core.seen.store(changes, Ordering::Release);
+        let changes = core.outputs.levels.change_count();
+        if core.seen_changes.load(Ordering::Acquire) != changes {
+            let least = core.outputs.levels.effective_level(&core.name);
+            core.threshold.store(least as u8, Ordering::Relaxed);
+            core.seen_changes.store(changes, Ordering::Release);
         }
-        severity as u8 >= core.least.load(Ordering::Relaxed)
+        severity as u8 >= core.threshold.load(Ordering::Relaxed)
     }
 
-    /// The least severity that it says, its own or that of a logger above it.
+    /// The effective level: its own or that of the nearest parent.
     pub fn level(&self) -> Severity {
-        self.core.hub.levels.effective(&self.core.name)
+        self.core.outputs.levels.effective_level(&self.core.name)
     }
 
-    /// Gives it, and those below without one, a level; `None` takes it away. A
-    /// context keeps levels of a thousand loggers; false beyond that.
+    /// Sets the level of this logger and of its children without one; `None`
+    /// removes it.
+    ///
+    /// A context keeps levels of a thousand loggers; returns false beyond that.
     pub fn set_level(&self, level: Option<Severity>) -> bool {
-        self.core.hub.levels.set(&self.core.name, level)
+        self.core.outputs.levels.set(&self.core.name, level)
     }
 
-    /// Says something, if it is enabled; the macros call this.
+    /// Logs a message, if enabled; the macros call this.
     #[doc(hidden)]
-    pub fn say(&self, severity: Severity, at: At, message: fmt::Arguments<'_>) {
+    pub fn log(&self, severity: Severity, at: SourceLocation, message: fmt::Arguments<'_>) {
         if !self.is_enabled(severity) {
             return;
         }
@@ -253,11 +256,11 @@ impl Logger {
             None => message.to_string().into(),
         };
         let node = self.core.node.upgrade();
-        let hub = &self.core.hub;
-        let record = Record {
+        let outputs = &self.core.outputs;
+        let record = LogRecord {
             severity,
             time: node.as_ref().map_or_else(
-                || Time::from_nanos(hub.env.wall().as_nanos()),
+                || Time::from_nanos(outputs.env.wall_clock().as_nanos()),
                 |node| node.time.now(),
             ),
             name: &self.core.name,
@@ -266,13 +269,13 @@ impl Logger {
             function: at.function,
             line: at.line,
         };
-        hub.say(&record, node.as_deref());
+        outputs.write(&record, node.as_deref());
     }
 
-    /// Whether a throttled place may speak again; notes that it does.
+    /// Whether a throttled call site may log now; records that it does.
     #[doc(hidden)]
-    pub fn may_speak(&self, last: &AtomicU64, pause: Duration) -> bool {
-        let now = self.core.hub.env.now().as_nanos();
+    pub fn pass_throttle(&self, last: &AtomicU64, pause: Duration) -> bool {
+        let now = self.core.outputs.env.now().as_nanos();
         let spoke = last.load(Ordering::Relaxed);
         let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         if spoke != 0 && now.saturating_sub(spoke) < pause {
@@ -293,13 +296,13 @@ impl fmt::Debug for Logger {
     }
 }
 
-/// A place in a program.
+/// A source location.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct At {
+pub struct SourceLocation {
     /// The file.
     pub file: &'static str,
-    /// The module, which stands for the function.
+    /// The module, in place of the function's name.
     pub function: &'static str,
     /// The line.
     pub line: u32,
@@ -309,7 +312,7 @@ impl Node {
     /// The node's logger.
     pub fn logger(&self) -> Logger {
         let core = self.core();
-        let hub = &core.context().inner.log;
-        Logger::new(self.logger_name(), hub, Arc::downgrade(core))
+        let outputs = &core.context().inner.log_outputs;
+        Logger::new(self.logger_name(), outputs, Arc::downgrade(core))
     }
 }

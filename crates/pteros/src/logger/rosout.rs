@@ -1,8 +1,8 @@
-//! `/rosout`: what loggers say, for everybody.
+//! `/rosout`: publishes log messages as `rcl_interfaces/msg/Log`.
 //!
-//! One writer for the process, made with the first message and named as every
-//! node's that logs: ROS 2 has one for each node. Reliable, transient local, keep last
-//! 1000, lifespan 10 s, as rcl has it.
+//! One writer per process, created with the first message and listed as an endpoint
+//! of every node that logs; ROS 2 has one writer per node. QoS as in rcl: reliable,
+//! transient local, keep last 1000, lifespan 10 s.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,64 +10,64 @@ use std::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use pteros_interfaces::rcl_interfaces::msg::Log;
 use pteros_msg::cdr::Representation;
-use pteros_rmw::env::Instant;
-use pteros_rmw::writer::WriterEndpoint;
+use pteros_runtime::platform::Instant;
+use pteros_runtime::writer::WriterEndpoint;
 
-use super::Record;
+use super::LogRecord;
 use crate::log::Severity;
-use crate::node::{NodeCore, TypeFacts, spec};
+use crate::node::{MessageTypeInfo, NodeCore, endpoint_spec};
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
-use crate::publisher::Shared;
+use crate::publisher::SharedMessage;
 use crate::qos::QosProfile;
 
-/// Messages of a process in one second; those beyond are counted and told of.
+/// Rate limit per process; messages beyond it are counted and reported.
 const MESSAGES_PER_SECOND: u32 = 1_000;
 const SECOND: u64 = 1_000_000_000;
 
 #[derive(Default)]
-pub(super) struct Rosout {
+pub(super) struct RosoutPublisher {
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     writer: Option<Arc<WriterEndpoint>>,
-    /// There could be none: said once.
+    /// Creating the writer failed; reported once.
     failed: bool,
-    /// When the second began that is counted.
-    began: Instant,
-    count: u32,
+    /// Start of the second that is counted.
+    window_start: Instant,
+    window_count: u32,
     dropped: u64,
 }
 
-impl Rosout {
-    pub(super) fn publish(&self, node: &NodeCore, record: &Record<'_>) {
+impl RosoutPublisher {
+    pub(super) fn publish(&self, node: &NodeCore, record: &LogRecord<'_>) {
         let mut state = self.state.lock();
         let Some(writer) = state.writer(node) else {
             return;
         };
-        let now = node.core().env.now();
-        if now.as_nanos().saturating_sub(state.began.as_nanos()) >= SECOND {
-            (state.began, state.count) = (now, 0);
+        let now = node.core().platform.now();
+        if now.as_nanos().saturating_sub(state.window_start.as_nanos()) >= SECOND {
+            (state.window_start, state.window_count) = (now, 0);
         }
-        if state.count >= MESSAGES_PER_SECOND {
+        if state.window_count >= MESSAGES_PER_SECOND {
             state.dropped += 1;
             return;
         }
-        state.count += 1;
+        state.window_count += 1;
         let dropped = std::mem::take(&mut state.dropped);
         drop(state);
         if dropped > 0 {
             let message = format!(
-                "{dropped} messages of this process are not on /rosout: it takes {MESSAGES_PER_SECOND} a second; log less, or use the throttled macros"
+                "{dropped} messages of this process are not on /rosout: its rate limit is {MESSAGES_PER_SECOND} per second; log less, or use the throttled macros"
             );
-            let told = Record {
+            let warning = LogRecord {
                 severity: Severity::Warn,
                 message: &message,
                 ..*record
             };
-            send(node, &writer, &told);
+            send(node, &writer, &warning);
         }
         send(node, &writer, record);
     }
@@ -77,14 +77,16 @@ impl State {
     fn writer(&mut self, node: &NodeCore) -> Option<Arc<WriterEndpoint>> {
         if self.writer.is_none() && !self.failed {
             let qos = QosProfile::rosout();
-            let made = spec("/rosout", TypeFacts::of::<Log>(), &qos, |q| q.to_endpoint())
-                .map_err(|error| error.to_string())
-                .and_then(|spec| {
-                    let made = node.core().create_writer(spec);
-                    made.map_err(|error| error.to_string())
-                });
-            match made {
-                Ok(made) => self.writer = Some(made),
+            let created = endpoint_spec("/rosout", MessageTypeInfo::of::<Log>(), &qos, |q| {
+                q.to_endpoint()
+            })
+            .map_err(|error| error.to_string())
+            .and_then(|spec| {
+                let created = node.core().create_writer(spec);
+                created.map_err(|error| error.to_string())
+            });
+            match created {
+                Ok(created) => self.writer = Some(created),
                 Err(error) => {
                     self.failed = true;
                     tracing::warn!("no publisher on /rosout: {error}");
@@ -92,16 +94,16 @@ impl State {
             }
         }
         let writer = self.writer.clone()?;
-        if !node.is_on_rosout.swap(true, Ordering::Relaxed) {
+        if !node.has_rosout_publisher.swap(true, Ordering::Relaxed) {
             node.attach_endpoint(&writer.data);
         }
         Some(writer)
     }
 }
 
-fn send(node: &NodeCore, writer: &WriterEndpoint, record: &Record<'_>) {
+fn send(node: &NodeCore, writer: &WriterEndpoint, record: &LogRecord<'_>) {
     let memory = PayloadMemory::default();
-    let mut message = Shared {
+    let mut message = SharedMessage {
         message: Arc::new(Log {
             stamp: record.time.into(),
             level: record.severity as u8,
@@ -114,7 +116,7 @@ fn send(node: &NodeCore, writer: &WriterEndpoint, record: &Record<'_>) {
         payload: Payload::new(&memory, Representation::Xcdr1),
     };
     let core = node.core();
-    if let Err(error) = core.publish(writer, &mut message, core.env.wall()) {
+    if let Err(error) = core.publish(writer, &mut message, core.platform.wall_clock()) {
         tracing::debug!("/rosout: {error}");
     }
 }

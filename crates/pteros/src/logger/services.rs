@@ -1,17 +1,17 @@
-//! `~/get_logger_levels` and `~/set_logger_levels`, for nodes whose options ask for
-//! them.
+//! Logger services: `~/get_logger_levels` and `~/set_logger_levels`, for nodes that
+//! enable them.
 
 use std::sync::Arc;
 
 use pteros_interfaces::rcl_interfaces::{msg, srv};
 
-use super::LogHub;
+use super::LogOutputs;
 use crate::error::CreateError;
 use crate::log::Severity;
 use crate::node::{Node, NodeOptions};
 use crate::service::Service;
 
-/// Kept by the node's handles.
+/// Kept alive by the node's handles.
 pub(crate) struct LoggerServices {
     _get: Service<srv::GetLoggerLevels>,
     _set: Service<srv::SetLoggerLevels>,
@@ -19,11 +19,15 @@ pub(crate) struct LoggerServices {
 
 impl LoggerServices {
     pub(crate) fn start(node: &Node) -> Result<Self, CreateError> {
-        let hub = node.context().inner.log.clone();
+        let outputs = node.context().inner.log_outputs.clone();
         let get = node.create_service::<srv::GetLoggerLevels>("~/get_logger_levels", {
-            let hub = hub.clone();
+            let outputs = outputs.clone();
             move |asked| srv::GetLoggerLevels_Response {
-                levels: asked.names.iter().map(|name| level(&hub, name)).collect(),
+                levels: asked
+                    .names
+                    .iter()
+                    .map(|name| level_message(&outputs, name))
+                    .collect(),
             }
         })?;
         let set =
@@ -32,7 +36,7 @@ impl LoggerServices {
                     results: asked
                         .levels
                         .iter()
-                        .map(|wanted| set(&hub, wanted))
+                        .map(|wanted| set_level(&outputs, wanted))
                         .collect(),
                 }
             })?;
@@ -43,30 +47,33 @@ impl LoggerServices {
     }
 }
 
-/// 0, unset, for a logger without a level of its own, as rcutils says.
-fn level(hub: &Arc<LogHub>, name: &str) -> msg::LoggerLevel {
+/// 0 (unset) for a logger without an explicit level, as in rcutils.
+fn level_message(outputs: &Arc<LogOutputs>, name: &str) -> msg::LoggerLevel {
     msg::LoggerLevel {
         name: name.into(),
-        level: hub
+        level: outputs
             .levels
-            .own(name)
+            .explicit_level(name)
             .map_or(0, |level| u32::from(level as u8)),
     }
 }
 
-fn set(hub: &Arc<LogHub>, wanted: &msg::LoggerLevel) -> msg::SetLoggerLevelsResult {
+fn set_level(outputs: &Arc<LogOutputs>, wanted: &msg::LoggerLevel) -> msg::SetLoggerLevelsResult {
     let level = match wanted.level {
         0 => Ok(None),
         number => match u8::try_from(number).map(Severity::try_from) {
             Ok(Ok(level)) => Ok(Some(level)),
             _ => Err(format!(
-                "{number} is no log level; give 10, 20, 30, 40 or 50, or 0 for none of its own"
+                "{number} is no log level; use 10, 20, 30, 40 or 50, or 0 to remove the level"
             )),
         },
     };
-    let outcome = level.and_then(|level| match hub.levels.set(&wanted.name, level) {
-        true => Ok(()),
-        false => Err("a thousand loggers have levels of their own already".into()),
+    let outcome = level.and_then(|level| {
+        if outputs.levels.set(&wanted.name, level) {
+            Ok(())
+        } else {
+            Err("a thousand loggers have explicit levels, which is the limit".into())
+        }
     });
     msg::SetLoggerLevelsResult {
         successful: outcome.is_ok(),
@@ -75,9 +82,11 @@ fn set(hub: &Arc<LogHub>, wanted: &msg::LoggerLevel) -> msg::SetLoggerLevelsResu
 }
 
 impl NodeOptions {
-    /// Whether the node serves the levels of loggers, `~/get_logger_levels` and
-    /// `~/set_logger_levels`: those of its context, whatever their names. Off by
-    /// default, as in ROS 2.
+    /// Whether the node offers `~/get_logger_levels` and `~/set_logger_levels`.
+    ///
+    /// Off by default, as in ROS 2.
+    ///
+    /// They read and set all loggers of its context, whatever their names.
     #[must_use]
     pub fn enable_logger_service(mut self, yes: bool) -> Self {
         self.logger_services = yes;

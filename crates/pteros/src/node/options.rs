@@ -1,12 +1,14 @@
-//! How a node is set up.
+//! Node options: name, namespace, arguments and services of a node.
 
 use std::time::Duration;
 
 use crate::args::Arguments;
 use crate::parameter::NodeParameterOptions;
 
-/// How a node is set up. By default it has no name yet, is in the root namespace
-/// and hears what the command line says.
+/// Options of a node.
+///
+/// By default it has no name yet, is in the root namespace and follows the
+/// process's `--ros-args`.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     pub(super) name: String,
@@ -21,12 +23,12 @@ pub struct NodeOptions {
     pub(crate) type_description_service: bool,
 }
 
-/// Spawned futures of one node, unless told otherwise: far more than a node
-/// waits for at once, and few enough that one that leaks them hears of it.
+/// Default limit of spawned futures per node. It is far more than a node waits for
+/// at once, and low enough that a leak of futures is reported.
 const TASKS_MAX: usize = 1_000;
 
 impl NodeOptions {
-    /// A node of that name in the root namespace.
+    /// Options of a node of that name in the root namespace.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -42,20 +44,22 @@ impl NodeOptions {
         }
     }
 
-    /// Calls the node so. A component says so of its own node; a remap of
-    /// `__node` overrides it.
+    /// Sets the node's name.
+    ///
+    /// A component sets the name of its own node; a remapping of `__node` overrides
+    /// it.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Puts the node into a namespace, `/robot1`.
+    /// Sets the node's namespace, for example `/robot1`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
     }
 
-    /// Arguments of this node alone; they go before the process's.
+    /// Sets arguments for this node alone. They take precedence over the process's.
     pub fn arguments(mut self, arguments: Arguments) -> Self {
         self.arguments = arguments;
         self
@@ -67,28 +71,33 @@ impl NodeOptions {
         self
     }
 
-    /// Whether its messages go as shared pointers within the process. On by
-    /// default, unlike ROS 2's option of that name. Off, what it publishes, asks
-    /// and answers is serialized, once for all of the process that read it, and
-    /// what it receives is decoded by each subscription, as between processes;
-    /// QoS is the same either way. It costs time and gives each subscription a
-    /// message of its own, which may be changed or kept without a copy.
+    /// Whether intra-process messages are passed as shared pointers.
+    ///
+    /// On by default, unlike ROS 2's option of that name.
+    ///
+    /// When off, published messages, requests and responses are serialized once for
+    /// all readers of the process, and each subscription decodes its own copy, as
+    /// between processes. QoS is the same either way. Off costs time, and gives
+    /// each subscription a message of its own, to modify or keep without a copy.
     pub fn use_intra_process_comms(mut self, yes: bool) -> Self {
         self.use_intra_process_comms = yes;
         self
     }
 
-    /// Refuses the name if another node of the graph has it. `span` is how long to
-    /// look for one before the node is made, and once more after, in case two came
-    /// at the same time: some 200 ms on one host, more on a slow network. Making
-    /// the node blocks for both. Without it a second node of a name is warned of,
-    /// at both ends, and works.
+    /// Refuses to create the node if another node of the graph has its name.
+    ///
+    /// `span` is how long discovery is observed before the node is created, and
+    /// once more afterwards, in case two nodes start at the same time. About 200 ms
+    /// suffice on one host, more on a slow network. Creation blocks for both spans.
+    /// Without this option a second node of the same name works, and both sides log
+    /// a warning.
     pub fn unique_name(mut self, span: Duration) -> Self {
         self.unique_within = Some(span);
         self
     }
 
-    /// How many futures of [`Node::spawn`](crate::Node::spawn) may be there at once; 1000 by default.
+    /// The most futures of [`Node::spawn`](crate::Node::spawn) at once; 1000 by
+    /// default.
     pub fn tasks_max(mut self, count: usize) -> Self {
         self.tasks_max = count;
         self

@@ -1,4 +1,4 @@
-//! Who has a word when parameters are set, and who is told afterwards.
+//! Parameter callbacks: pre-set, on-set and post-set, as in rclcpp.
 
 use std::any::Any;
 use std::fmt;
@@ -6,66 +6,66 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::store::Parameter;
+use super::parameter_store::Parameter;
 
 type PreSet = dyn Fn(&mut Vec<Parameter>) + Send + Sync;
 type OnSet = dyn Fn(&[Parameter]) -> Result<(), String> + Send + Sync;
 type PostSet = dyn Fn(&[Parameter]) + Send + Sync;
 
-/// Keeps a callback of a node's parameters; dropped, it is not called any more.
-#[must_use = "the callback ends when this is dropped"]
-pub struct ParameterCallback {
+/// Handle of a parameter callback. Dropping it removes the callback.
+#[must_use = "dropping the handle removes the callback"]
+pub struct ParameterCallbackHandle {
     _kept: Arc<dyn Any + Send + Sync>,
 }
 
-impl fmt::Debug for ParameterCallback {
+impl fmt::Debug for ParameterCallbackHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ParameterCallback")
+        f.write_str("ParameterCallbackHandle")
     }
 }
 
-/// The callbacks of one node, each list in the order they came; the latest is
-/// called first, as in rclcpp.
+/// The callbacks of one node, in the order of registration. The latest is called
+/// first, as in rclcpp.
 #[derive(Default)]
-pub(super) struct Callbacks {
+pub(super) struct ParameterCallbacks {
     pre_set: Mutex<Vec<Weak<Box<PreSet>>>>,
     on_set: Mutex<Vec<Weak<Box<OnSet>>>>,
     post_set: Mutex<Vec<Weak<Box<PostSet>>>>,
 }
 
-impl Callbacks {
-    pub(super) fn add_pre_set(&self, callback: Box<PreSet>) -> ParameterCallback {
+impl ParameterCallbacks {
+    pub(super) fn add_pre_set(&self, callback: Box<PreSet>) -> ParameterCallbackHandle {
         add(&self.pre_set, callback)
     }
 
-    pub(super) fn add_on_set(&self, callback: Box<OnSet>) -> ParameterCallback {
+    pub(super) fn add_on_set(&self, callback: Box<OnSet>) -> ParameterCallbackHandle {
         add(&self.on_set, callback)
     }
 
-    pub(super) fn add_post_set(&self, callback: Box<PostSet>) -> ParameterCallback {
+    pub(super) fn add_post_set(&self, callback: Box<PostSet>) -> ParameterCallbackHandle {
         add(&self.post_set, callback)
     }
 
     pub(super) fn call_pre_set(&self, parameters: &mut Vec<Parameter>) {
-        for callback in living(&self.pre_set) {
+        for callback in live_callbacks(&self.pre_set) {
             callback(parameters);
         }
     }
 
-    /// The first no is the answer.
+    /// The first rejection is the result.
     pub(super) fn call_on_set(&self, parameters: &[Parameter]) -> Result<(), String> {
-        let mut callbacks = living(&self.on_set).into_iter();
+        let mut callbacks = live_callbacks(&self.on_set).into_iter();
         callbacks.try_for_each(|callback| callback(parameters))
     }
 
     pub(super) fn call_post_set(&self, parameters: &[Parameter]) {
-        for callback in living(&self.post_set) {
+        for callback in live_callbacks(&self.post_set) {
             callback(parameters);
         }
     }
 }
 
-fn add<F: ?Sized>(list: &Mutex<Vec<Weak<Box<F>>>>, callback: Box<F>) -> ParameterCallback
+fn add<F: ?Sized>(list: &Mutex<Vec<Weak<Box<F>>>>, callback: Box<F>) -> ParameterCallbackHandle
 where
     Box<F>: Send + Sync + 'static,
 {
@@ -73,10 +73,10 @@ where
     let mut list = list.lock();
     list.retain(|callback| callback.strong_count() > 0);
     list.push(Arc::downgrade(&callback));
-    ParameterCallback { _kept: callback }
+    ParameterCallbackHandle { _kept: callback }
 }
 
-/// Those that are still there, latest first; they are called under no lock.
-fn living<F: ?Sized>(list: &Mutex<Vec<Weak<Box<F>>>>) -> Vec<Arc<Box<F>>> {
+/// The registered callbacks, latest first; they are called without a lock.
+fn live_callbacks<F: ?Sized>(list: &Mutex<Vec<Weak<Box<F>>>>) -> Vec<Arc<Box<F>>> {
     list.lock().iter().rev().filter_map(Weak::upgrade).collect()
 }

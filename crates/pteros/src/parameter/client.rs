@@ -1,4 +1,4 @@
-//! Parameters of another node, asked for and set over its services.
+//! Parameter client: reads and sets parameters of another node over its services.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -8,8 +8,8 @@ use pteros_interfaces::rcl_interfaces::{msg, srv};
 use pteros_msg::message::Service as ServiceType;
 use thiserror::Error;
 
-use super::file::ParameterFile;
-use super::store::Parameter;
+use super::parameter_file::ParameterFile;
+use super::parameter_store::Parameter;
 use super::value::{ParameterType, ParameterValue};
 use crate::error::CreateError;
 use crate::node::Node;
@@ -18,50 +18,50 @@ use crate::sample::Sample;
 use crate::service::{CallError, Client, ServiceOptions};
 use crate::subscription::Subscription;
 
-/// Why another node's parameters are not read or set.
+/// Why parameters of another node were not read or set.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ParameterClientError {
-    /// A client could not be made.
+    /// A service client could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// No answer.
+    /// A service call failed.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The node answers without one of the names that were asked for: one of them
-    /// is not declared, or has no value, which leaves rclcpp's whole answer empty.
+    /// The response has no values. One of the names is not declared or has no
+    /// value, which leaves the whole response empty, as in rclcpp.
     #[error(
-        "node \"{node}\" does not tell {names}: one of them is not declared or has no value; `pteros param list {node}` shows what there is"
+        "node \"{node}\" returned no values for {names}: one of them is not declared or has no value; see `pteros param list {node}`"
     )]
-    NotTold {
-        /// The node.
+    MissingValues {
+        /// Fully qualified name of the node.
         node: String,
-        /// What was asked for.
+        /// Requested names.
         names: String,
     },
-    /// The answer has other parts than were asked for.
+    /// The number of results differs from the number of requested names.
     #[error(
-        "node \"{node}\" answers {found} times to {asked} questions; its parameter services are broken"
+        "node \"{node}\" returned {found} results for {requested} names; its parameter services are broken"
     )]
     WrongCount {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// Parts of the answer.
+        /// Number of results.
         found: usize,
-        /// Parts of the question.
-        asked: usize,
+        /// Number of requested names.
+        requested: usize,
     },
 }
 
-/// Whether a node has set what it was asked to; its reason if not.
-pub type SetOutcome = Result<(), String>;
+/// Whether a parameter was set; the reason of the node if not.
+pub type SetParameterResult = Result<(), String>;
 
-/// Reads and sets another node's parameters. Thread-safe; a service is looked up
-/// when it is first used.
+/// Reads and sets the parameters of another node. Thread-safe. Each service client
+/// is created on first use.
 ///
-/// All calls block, for the service to be there and for its answer, at most the
-/// given time in all; they drive the network themselves and run no callbacks. So
-/// a client does not reach a node that is spun by the thread that calls.
+/// All calls block for the service and its response, at most the given time in
+/// total. They drive the network themselves and run no callbacks. So a client
+/// cannot reach a node that is spun by the calling thread.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -70,13 +70,13 @@ pub type SetOutcome = Result<(), String>;
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("tuner")?;
+/// let node = Context::new()?.create_node("tuner")?;
 /// let wheels = ParameterClient::new(&node, "/wheels");
-/// let patience = Duration::from_secs(1);
-/// let speed = wheels.get(&["speed"], patience)?;
+/// let timeout = Duration::from_secs(1);
+/// let speed = wheels.get(&["speed"], timeout)?;
 /// println!("{}", speed[0]);
-/// let refused = wheels.set(vec![Parameter::new("speed", 0.5)], patience)?;
-/// assert_eq!(refused, [Ok(())]);
+/// let results = wheels.set(vec![Parameter::new("speed", 0.5)], timeout)?;
+/// assert_eq!(results, [Ok(())]);
 /// # Ok(())
 /// # }
 /// ```
@@ -92,7 +92,8 @@ pub struct ParameterClient {
 }
 
 impl ParameterClient {
-    /// A client, of `node`, of the parameters of the node with that full name.
+    /// Creates a client of `node` for the parameters of the node with the fully
+    /// qualified name `remote`.
     pub fn new(node: &Node, remote: &str) -> Self {
         Self {
             node: node.clone(),
@@ -106,15 +107,15 @@ impl ParameterClient {
         }
     }
 
-    /// The full name of the node whose parameters these are.
+    /// Fully qualified name of the remote node.
     pub fn remote(&self) -> &str {
         &self.remote
     }
 
-    /// Values of parameters, in the order of `names`.
+    /// Returns the values of parameters, in the order of `names`.
     ///
     /// # Errors
-    /// See [`ParameterClientError`]; also when one name is unknown there.
+    /// See [`ParameterClientError`]; also if a name is unknown.
     pub fn get(
         &self,
         names: &[&str],
@@ -123,18 +124,18 @@ impl ParameterClient {
         let request = srv::GetParameters_Request {
             names: owned(names),
         };
-        let answer = self.call(&self.get, "get_parameters", &request, timeout)?;
-        self.check_told(names, answer.values.len())?;
-        let values = answer.values.iter();
+        let response = self.call(&self.get, "get_parameters", &request, timeout)?;
+        self.check_count(names, response.values.len())?;
+        let values = response.values.iter();
         Ok(values
             .map(|value| ParameterValue::from_message(value).unwrap_or_default())
             .collect())
     }
 
-    /// Types of parameters, in the order of `names`.
+    /// Returns the types of parameters, in the order of `names`.
     ///
     /// # Errors
-    /// See [`ParameterClientError`]; also when one name is unknown there.
+    /// See [`ParameterClientError`]; also if a name is unknown.
     pub fn types(
         &self,
         names: &[&str],
@@ -143,18 +144,18 @@ impl ParameterClient {
         let request = srv::GetParameterTypes_Request {
             names: owned(names),
         };
-        let answer = self.call(&self.types, "get_parameter_types", &request, timeout)?;
-        self.check_told(names, answer.types.len())?;
-        let types = answer.types.iter();
+        let response = self.call(&self.types, "get_parameter_types", &request, timeout)?;
+        self.check_count(names, response.types.len())?;
+        let types = response.types.iter();
         Ok(types
             .map(|number| ParameterType::from_number(*number).unwrap_or_default())
             .collect())
     }
 
-    /// What is said about parameters, in the order of `names`.
+    /// Returns the descriptors of parameters, in the order of `names`.
     ///
     /// # Errors
-    /// See [`ParameterClientError`]; also when one name is unknown there.
+    /// See [`ParameterClientError`]; also if a name is unknown.
     pub fn describe(
         &self,
         names: &[&str],
@@ -163,13 +164,14 @@ impl ParameterClient {
         let request = srv::DescribeParameters_Request {
             names: owned(names),
         };
-        let answer = self.call(&self.describe, "describe_parameters", &request, timeout)?;
-        self.check_told(names, answer.descriptors.len())?;
-        Ok(answer.descriptors.clone())
+        let response = self.call(&self.describe, "describe_parameters", &request, timeout)?;
+        self.check_count(names, response.descriptors.len())?;
+        Ok(response.descriptors.clone())
     }
 
-    /// Names of parameters that are one of `prefixes` or begin with it and a dot, all
-    /// for none; at most `depth` parts between dots below their prefix, 0 for any.
+    /// Lists parameter names that equal one of `prefixes` or begin with it and a
+    /// dot; without prefixes, all names. `depth` limits the parts between dots
+    /// below the prefix; 0 means no limit.
     ///
     /// # Errors
     /// See [`ParameterClientError`].
@@ -183,11 +185,11 @@ impl ParameterClient {
             prefixes: owned(prefixes),
             depth,
         };
-        let answer = self.call(&self.list, "list_parameters", &request, timeout)?;
-        Ok(answer.result.names.clone())
+        let response = self.call(&self.list, "list_parameters", &request, timeout)?;
+        Ok(response.result.names.clone())
     }
 
-    /// Sets parameters one by one; whether each was set, or why not.
+    /// Sets parameters one by one. Returns the result of each.
     ///
     /// # Errors
     /// See [`ParameterClientError`].
@@ -195,24 +197,24 @@ impl ParameterClient {
         &self,
         parameters: Vec<Parameter>,
         timeout: Duration,
-    ) -> Result<Vec<SetOutcome>, ParameterClientError> {
-        let asked = parameters.len();
+    ) -> Result<Vec<SetParameterResult>, ParameterClientError> {
+        let requested = parameters.len();
         let request = srv::SetParameters_Request {
             parameters: messages(parameters),
         };
-        let answer = self.call(&self.set, "set_parameters", &request, timeout)?;
-        let found = answer.results.len();
-        if found != asked {
+        let response = self.call(&self.set, "set_parameters", &request, timeout)?;
+        let found = response.results.len();
+        if found != requested {
             return Err(ParameterClientError::WrongCount {
                 node: self.remote.clone(),
                 found,
-                asked,
+                requested,
             });
         }
-        Ok(answer.results.iter().map(outcome).collect())
+        Ok(response.results.iter().map(outcome).collect())
     }
 
-    /// Sets all of these parameters or none; whether they were set, or why not.
+    /// Sets all of these parameters or none.
     ///
     /// # Errors
     /// See [`ParameterClientError`].
@@ -220,16 +222,16 @@ impl ParameterClient {
         &self,
         parameters: Vec<Parameter>,
         timeout: Duration,
-    ) -> Result<SetOutcome, ParameterClientError> {
+    ) -> Result<SetParameterResult, ParameterClientError> {
         let request = srv::SetParametersAtomically_Request {
             parameters: messages(parameters),
         };
         let name = "set_parameters_atomically";
-        let answer = self.call(&self.set_atomically, name, &request, timeout)?;
-        Ok(outcome(&answer.result))
+        let response = self.call(&self.set_atomically, name, &request, timeout)?;
+        Ok(outcome(&response.result))
     }
 
-    /// Deletes parameters of dynamic type; whether each was, or why not.
+    /// Deletes parameters of dynamic type. Returns the result of each.
     ///
     /// # Errors
     /// See [`ParameterClientError`].
@@ -237,13 +239,13 @@ impl ParameterClient {
         &self,
         names: &[&str],
         timeout: Duration,
-    ) -> Result<Vec<SetOutcome>, ParameterClientError> {
+    ) -> Result<Vec<SetParameterResult>, ParameterClientError> {
         let nothing = |name: &&str| Parameter::new(*name, ParameterValue::NotSet);
         self.set(names.iter().map(nothing).collect(), timeout)
     }
 
-    /// Sets what a file has for the node; each parameter's name with whether it was
-    /// set, or why not. Without `wildcards` only what the file says for it by name.
+    /// Sets the parameters that a file has for the node. Returns the result of each
+    /// by name. Without `wildcards`, only entries that name the node apply.
     ///
     /// # Errors
     /// See [`ParameterClientError`].
@@ -252,7 +254,7 @@ impl ParameterClient {
         file: &ParameterFile,
         wildcards: bool,
         timeout: Duration,
-    ) -> Result<Vec<(String, SetOutcome)>, ParameterClientError> {
+    ) -> Result<Vec<(String, SetParameterResult)>, ParameterClientError> {
         let parameters = file.parameters_of(&self.remote, wildcards);
         if parameters.is_empty() {
             return Ok(Vec::new());
@@ -262,8 +264,9 @@ impl ParameterClient {
         Ok(names.into_iter().zip(outcomes).collect())
     }
 
-    /// Calls `changed` for the node's changes on `/parameter_events`, in the
-    /// executor of this client's node, for as long as the subscription is kept.
+    /// Subscribes to the parameter events of the remote node on
+    /// `/parameter_events`. The executor of this client's node calls `changed`, as
+    /// long as the subscription is kept.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -306,15 +309,19 @@ impl ParameterClient {
         Ok(slot.get_or_init(|| client).clone())
     }
 
-    fn check_told(&self, names: &[&str], found: usize) -> Result<(), ParameterClientError> {
-        let (node, asked) = (self.remote.clone(), names.len());
+    fn check_count(&self, names: &[&str], found: usize) -> Result<(), ParameterClientError> {
+        let (node, requested) = (self.remote.clone(), names.len());
         match found {
-            _ if found == asked => Ok(()),
-            0 => Err(ParameterClientError::NotTold {
+            _ if found == requested => Ok(()),
+            0 => Err(ParameterClientError::MissingValues {
                 node,
                 names: names.join(", "),
             }),
-            _ => Err(ParameterClientError::WrongCount { node, found, asked }),
+            _ => Err(ParameterClientError::WrongCount {
+                node,
+                found,
+                requested,
+            }),
         }
     }
 }
@@ -338,9 +345,10 @@ fn messages(parameters: Vec<Parameter>) -> Vec<msg::Parameter> {
         .collect()
 }
 
-fn outcome(result: &msg::SetParametersResult) -> SetOutcome {
-    match result.successful {
-        true => Ok(()),
-        false => Err(result.reason.clone()),
+fn outcome(result: &msg::SetParametersResult) -> SetParameterResult {
+    if result.successful {
+        Ok(())
+    } else {
+        Err(result.reason.clone())
     }
 }

@@ -1,11 +1,11 @@
-//! What a parameter is for, and which values it takes.
+//! Parameter descriptors: description, type rules and ranges.
 
 use pteros_interfaces::rcl_interfaces::msg;
 
 use super::value::{ParameterType, ParameterValue};
 
-/// What is said about a parameter when it is declared. By default: of the type
-/// of its default value for good, any value, no words.
+/// Descriptor of a parameter, given when it is declared. The default has the static
+/// type of the default value, no range and no description.
 ///
 /// ```
 /// use pteros::parameter::ParameterDescriptor;
@@ -41,58 +41,58 @@ pub(super) struct IntegerRange {
 }
 
 impl ParameterDescriptor {
-    /// One that demands nothing.
+    /// Creates a descriptor without restrictions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the parameter does, its unit included, for people.
+    /// Sets the description for users, including the unit.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = text.into();
         self
     }
 
-    /// What a value must be besides, for people; a callback has to check it
-    /// ([`Node::on_set_parameters`](crate::Node::on_set_parameters)).
+    /// Describes further constraints for users. A callback has to check them
+    /// ([`Node::add_on_set_parameters_callback`](crate::Node::add_on_set_parameters_callback)).
     #[must_use]
     pub fn additional_constraints(mut self, text: impl Into<String>) -> Self {
         self.additional_constraints = text.into();
         self
     }
 
-    /// The value it is declared with, overrides included, stays for good.
+    /// Makes it read-only: it keeps the value from its declaration, including
+    /// overrides.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// It may be set to values of other types, and deleted.
+    /// Allows values of other types, and deletion.
     #[must_use]
     pub fn dynamic_typing(mut self) -> Self {
         self.dynamic_typing = true;
         self
     }
 
-    /// The least and the greatest integer, both allowed, and between them those at
-    /// a multiple of `step` from the least; 0 for all.
+    /// Sets an inclusive integer range. Between the bounds, values must be a
+    /// multiple of `step` above `from`; 0 allows all.
     #[must_use]
     pub fn integer_range(mut self, from: i64, to: i64, step: u64) -> Self {
         self.integer_range = Some(IntegerRange { from, to, step });
         self
     }
 
-    /// The least and the greatest double, both allowed, and between them those at a
-    /// multiple of `step` from the least, within the rounding of doubles; 0.0 for
-    /// all.
+    /// Sets an inclusive range of doubles. Between the bounds, values must be a
+    /// multiple of `step` above `from`, within rounding; 0.0 allows all.
     #[must_use]
     pub fn float_range(mut self, from: f64, to: f64, step: f64) -> Self {
         self.float_range = Some(FloatRange { from, to, step });
         self
     }
 
-    /// Why the parameter `name` cannot have the value, in rclcpp's words.
+    /// Checks the range. The error text is that of rclcpp.
     pub(super) fn check_range(&self, name: &str, value: &ParameterValue) -> Result<(), String> {
         let fits = match (value, self.integer_range, self.float_range) {
             (ParameterValue::Integer(value), Some(range), _) => (range.has(*value), "integer"),
@@ -151,7 +151,7 @@ impl FloatRange {
         if are_close(value, self.from) || are_close(value, self.to) {
             return true;
         }
-        // Said so that NaN is in no range.
+        // Written so that NaN is in no range.
         if !(value >= self.from && value <= self.to) {
             return false;
         }
@@ -160,8 +160,8 @@ impl FloatRange {
     }
 }
 
-/// Equal but for rounding, as rclcpp judges: within 100 units in the last place.
-/// There an infinite value is close to everything; here to itself.
+/// Equality within rounding as in rclcpp: 100 units in the last place. In rclcpp an
+/// infinite value is close to everything; here only to itself.
 fn are_close(one: f64, other: f64) -> bool {
     if one.is_infinite() || other.is_infinite() {
         return one.total_cmp(&other).is_eq();
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_has_its_ends_and_its_steps() {
+    fn a_range_includes_its_bounds_and_steps() {
         let speed = ParameterDescriptor::new().float_range(0.0, 2.05, 0.1);
         let takes = |value: f64| speed.check_range("speed", &value.into()).is_ok();
         for value in [0.0, 0.3, 0.1 + 0.2, 1.7, 2.05] {

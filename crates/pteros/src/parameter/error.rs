@@ -1,178 +1,179 @@
-//! Why a parameter is not declared, not set or not known.
+//! Errors of declaring, setting and reading parameters.
 
-use pteros_rmw::names::NameError;
+use pteros_runtime::names::NameError;
 use thiserror::Error;
 
 use super::value::{ParameterType, ParameterValue};
 
-/// Why parameters are not set. As text it is the reason that clients get, in
-/// rclcpp's words.
+/// Why parameters were not set. The text is the reason that clients receive, equal
+/// to rclcpp's.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SetParameterError {
-    /// The node has none of that name.
+    /// No parameter of this name is declared.
     #[error("parameter '{name}' cannot be set because it was not declared")]
     NotDeclared {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
-    /// It keeps the value it was declared with.
+    /// The parameter is read-only.
     #[error("parameter '{name}' cannot be set because it is read-only")]
     ReadOnly {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
-    /// The value is of another type than the parameter.
+    /// The value has another type than the parameter.
     #[error(
         "Wrong parameter type, parameter {{{name}}} is of type {{{expected}}}, setting it to {{{found}}} is not allowed."
     )]
     WrongType {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// Its type.
+        /// Type of the parameter.
         expected: ParameterType,
-        /// The value's.
+        /// Type of the value.
         found: ParameterType,
     },
-    /// The value lies outside the range of the descriptor.
+    /// The value is outside the range of the descriptor.
     #[error("{reason}")]
     OutOfRange {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
         /// The value.
         value: ParameterValue,
-        /// Which range.
+        /// Describes the range.
         reason: String,
     },
-    /// A parameter of static type is to be deleted.
+    /// A parameter of static type cannot be deleted.
     #[error("cannot undeclare a statically typed parameter")]
-    Static {
-        /// The parameter.
+    StaticType {
+        /// Name of the parameter.
         name: String,
     },
-    /// An on-set callback says no.
+    /// An on-set callback rejected the values.
     #[error("{reason}")]
     Rejected {
-        /// The callback's word.
+        /// Reason given by the callback.
         reason: String,
     },
-    /// A parameter without a name.
+    /// The parameter name is empty.
     #[error("parameter name must not be empty")]
-    NoName,
-    /// Nothing to set, at first or after the pre-set callbacks.
+    EmptyName,
+    /// The parameter list is empty, initially or after the pre-set callbacks.
     #[error(
         "parameter list cannot be empty, this might be due to pre_set_parameters_callback modifying the original parameters list."
     )]
-    Nothing,
-    /// A callback of this node's parameters changes its parameters.
+    EmptyList,
+    /// A parameter callback tried to change parameters of the same node.
     #[error(
         "parameters cannot be declared or set from a callback of the same node's parameters; a pre-set callback may add to the list it is given"
     )]
     InCallback,
 }
 
-/// Why a node's parameter is not declared or not read.
+/// Why a parameter was not declared or not read.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ParameterError {
-    /// It exists already.
+    /// The parameter is already declared.
     #[error(
-        "node \"{node}\": parameter '{name}' is declared already; declare it once and keep the handle"
+        "node \"{node}\": parameter '{name}' is already declared; declare it once and keep the handle"
     )]
     AlreadyDeclared {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
-    /// It must be declared first.
+    /// The parameter is not declared.
     #[error("node \"{node}\" has no parameter '{name}'; declare it first")]
     NotDeclared {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
-    /// It was declared without a value and got none.
+    /// The parameter was declared without a default and got no value.
     #[error(
         "node \"{node}\": parameter '{name}' of type {type_of} has no value; give it one with -p {name}:=VALUE or in a --params-file"
     )]
     NoValue {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// Its type.
+        /// Type of the parameter.
         type_of: ParameterType,
     },
-    /// The value it was to begin with is refused.
-    #[error("node \"{node}\": parameter '{name}' = {value}, from {from}: {source}")]
-    Initial {
-        /// The node.
+    /// The initial value was rejected.
+    #[error("node \"{node}\": parameter '{name}' = {value}, from {origin}: {source}")]
+    InvalidInitialValue {
+        /// Fully qualified name of the node.
         node: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
         /// The value.
         value: ParameterValue,
-        /// Who gave it: a line of a file, the command line, the program.
-        from: String,
-        /// What is wrong.
+        /// Where the value came from: a line of a file, the command line or the
+        /// program.
+        origin: String,
+        /// The error.
         source: Box<SetParameterError>,
     },
-    /// It cannot be set or undeclared.
+    /// The parameter cannot be set or undeclared.
     #[error("node \"{node}\": {source}")]
     Set {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// What is wrong.
+        /// The error.
         source: SetParameterError,
     },
 }
 
-/// Why the command line's parameters cannot be read.
+/// Why parameters of the command line or a file cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ParameterFileError {
     /// The file cannot be read.
     #[error("parameter file {file}: {reason}; check its path")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// The system's word.
+        /// Error text of the operating system.
         reason: String,
     },
-    /// The file is not as it should be.
-    #[error("{file}:{line}:{column}: {what}; {way_out}")]
-    Wrong {
-        /// The file.
+    /// The file has invalid content.
+    #[error("{file}:{line}:{column}: {problem}; {hint}")]
+    Invalid {
+        /// Path of the file.
         file: String,
         /// Counted from 1.
         line: usize,
         /// Counted from 1.
         column: usize,
-        /// The node and parameter, and what is wrong there.
-        what: String,
-        /// What to write instead.
-        way_out: &'static str,
+        /// The node, the parameter and the error.
+        problem: String,
+        /// The remedy.
+        hint: &'static str,
     },
-    /// The value of a `-p` is none.
-    #[error("-p {name}:={value}: {what}; {way_out}")]
+    /// The value of a `-p` argument is invalid.
+    #[error("-p {name}:={value}: {problem}; {hint}")]
     Argument {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// As it was given.
+        /// The value as given.
         value: String,
-        /// What is wrong with it.
-        what: String,
-        /// What to write instead.
-        way_out: &'static str,
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        hint: &'static str,
     },
-    /// A name in it is none.
-    #[error("{place}: {source}")]
+    /// A name is invalid.
+    #[error("{location}: {source}")]
     Name {
-        /// Where.
-        place: String,
-        /// The name and its fault.
+        /// File and line.
+        location: String,
+        /// The name and the error.
         source: NameError,
     },
 }

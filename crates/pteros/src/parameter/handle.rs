@@ -1,20 +1,20 @@
-//! A parameter in the hands of the program: its value now.
+//! Parameter handle: the current value of a declared parameter.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::store::Follow;
+use super::parameter_store::ParameterObserver;
 use super::value::{ParameterCell, ParameterKind, ParameterValue};
 
-/// A declared parameter, which follows every change. Cheap to clone,
-/// thread-safe; it keeps nothing alive, and the last value once the node is gone
-/// or the parameter deleted.
+/// Handle of a declared parameter, which follows every change. Cheap to clone,
+/// thread-safe. It keeps nothing alive, and keeps the last value after the node or
+/// the parameter is gone.
 ///
 /// ```no_run
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("wheels")?;
+/// let node = Context::new()?.create_node("wheels")?;
 /// let speed = node.declare_parameter("speed", 1.5)?;
 /// let _timer = node.create_timer(std::time::Duration::from_millis(10), move || {
 ///     println!("{} m/s", speed.value());
@@ -36,25 +36,25 @@ impl<T: ParameterKind> ParameterHandle<T> {
         }
     }
 
-    /// The value now. A `bool`, `i64` or `f64` costs one atomic load; text and lists
-    /// are copied under a lock that is held for no longer.
+    /// Current value. A `bool`, `i64` or `f64` costs one atomic load. Strings and
+    /// arrays are copied under a lock held only for the copy.
     pub fn value(&self) -> T {
         self.cell.load()
     }
 
-    /// The parameter's name.
+    /// Name of the parameter.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn follower(&self) -> Arc<dyn Follow> {
+    pub(super) fn observer(&self) -> Arc<dyn ParameterObserver> {
         Arc::new(self.clone())
     }
 }
 
-impl<T: ParameterKind> Follow for ParameterHandle<T> {
-    fn follow(&self, value: &ParameterValue) {
-        // Of another type only when it is deleted.
+impl<T: ParameterKind> ParameterObserver for ParameterHandle<T> {
+    fn handle_value(&self, value: &ParameterValue) {
+        // Another type occurs only on deletion.
         if let Some(value) = T::from_parameter(value) {
             self.cell.store(value);
         }

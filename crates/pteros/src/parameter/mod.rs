@@ -1,42 +1,41 @@
-//! Parameters of nodes: values that people and files decide, under names that
-//! the node declares.
+//! Parameters: named, typed values of a node, set from outside.
 //!
-//! A node [declares](crate::Node::declare_parameter) what it wants to know, with a
-//! default, and reads it through a [`ParameterHandle`], which follows changes. Who
-//! starts the process gives other values (`-p`, `--params-file`,
-//! [`NodeOptions::parameter_overrides`](crate::NodeOptions::parameter_overrides));
-//! whoever is on the network reads and sets them by the services that every ROS 2
-//! node has, and hears of changes on `/parameter_events`. Types, reasons and events
-//! are rclcpp's; `docs/parameters.md` says where more is allowed.
+//! A node [declares](crate::Node::declare_parameter) its parameters with defaults
+//! and reads them through a [`ParameterHandle`], which follows changes. At
+//! start-up, parameter overrides replace the defaults (`-p`, `--params-file`,
+//! [`NodeOptions::parameter_overrides`](crate::NodeOptions::parameter_overrides)).
+//! Other nodes read and set parameters through the six parameter services, and
+//! receive parameter events on `/parameter_events`. Types, reasons and events are
+//! those of rclcpp; `docs/tutorials/parameters.md` lists the extensions.
 
 mod callbacks;
 mod client;
 mod descriptor;
 mod error;
-mod file;
 mod handle;
-mod of_every_node;
-mod of_node;
+mod node_parameters;
+mod node_pattern;
 mod options;
-mod pattern;
+mod parameter_file;
+mod parameter_store;
 mod qos_overrides;
 mod services;
-mod store;
-mod thread;
+mod standard_parameters;
+mod thread_parameters;
 mod value;
 mod yaml;
 
-pub use callbacks::ParameterCallback;
-pub use client::{ParameterClient, ParameterClientError, SetOutcome};
+pub use callbacks::ParameterCallbackHandle;
+pub use client::{ParameterClient, ParameterClientError, SetParameterResult};
 pub use descriptor::ParameterDescriptor;
 pub use error::{ParameterError, ParameterFileError, SetParameterError};
-pub use file::ParameterFile;
 pub use handle::ParameterHandle;
-pub use qos_overrides::{QosOverrides, QosPolicyKind};
-pub use store::Parameter;
+pub use parameter_file::ParameterFile;
+pub use parameter_store::Parameter;
+pub use qos_overrides::{QosOverridingOptions, QosPolicyKind};
 pub use value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
 
 pub(crate) use options::NodeParameterOptions;
+pub(crate) use parameter_store::ParameterStore;
 pub(crate) use services::ParameterServices;
-pub(crate) use store::ParameterStore;
-pub(crate) use thread::joined as joined_thread_settings;
+pub(crate) use thread_parameters::merge_thread_settings;

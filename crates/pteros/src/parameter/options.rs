@@ -1,9 +1,11 @@
-//! What `NodeOptions` say about a node's parameters.
+//! Parameter options of a node.
 
 use std::sync::Arc;
 
-use super::file::ParameterFile;
-use super::store::{Override, Overrides, Parameter, ParameterStore, StoreRules};
+use super::parameter_file::ParameterFile;
+use super::parameter_store::{
+    Parameter, ParameterOverride, ParameterOverrides, ParameterStore, StoreRules,
+};
 use crate::node::NodeOptions;
 
 /// See the methods of [`NodeOptions`].
@@ -27,35 +29,34 @@ impl Default for NodeParameterOptions {
 }
 
 impl NodeParameterOptions {
-    /// The store of a node: what the process says, then the node's own arguments,
-    /// then its options, of which the last one counts.
-    pub(crate) fn store(&self, node: String, said: &[&ParameterFile]) -> Arc<ParameterStore> {
-        let mut overrides = Overrides::new();
-        for said in said {
-            said.add_for(&node, &mut overrides);
+    /// Creates the parameter store of a node. Overrides come from the process
+    /// arguments, the node's own arguments and its options; the last one counts.
+    pub(crate) fn store(&self, node: String, files: &[&ParameterFile]) -> Arc<ParameterStore> {
+        let mut overrides = ParameterOverrides::new();
+        for files in files {
+            files.add_for(&node, &mut overrides);
         }
         for Parameter { name, value } in &self.overrides {
-            let given = Override {
+            let override_value = ParameterOverride {
                 value: value.clone(),
-                from: "the node's options".into(),
+                origin: "the node's options".into(),
             };
-            overrides.insert(name.clone(), given);
+            overrides.insert(name.clone(), override_value);
         }
         ParameterStore::new(node, self.rules, overrides)
     }
 }
 
 impl NodeOptions {
-    /// Values that parameters begin with, whatever the command line and its files
-    /// say. May be called several times; of values for one parameter the last
-    /// counts.
+    /// Sets parameter overrides. They take precedence over the command line and its
+    /// files. May be called several times; the last value for a parameter counts.
     #[must_use]
     pub fn parameter_overrides(mut self, values: impl IntoIterator<Item = Parameter>) -> Self {
         self.parameters.overrides.extend(values);
         self
     }
 
-    /// Whether parameters that nobody declared can be set, which declares them with
+    /// Sets whether undeclared parameters can be set, which declares them with
     /// dynamic type, and read, as not set. Off by default.
     #[must_use]
     pub fn allow_undeclared_parameters(mut self, yes: bool) -> Self {
@@ -63,25 +64,26 @@ impl NodeOptions {
         self
     }
 
-    /// Whether every parameter that has a value from the command line, a file or
-    /// the options is declared at once, with dynamic type. Off by default.
+    /// Sets whether every parameter with an override is declared at once, with
+    /// dynamic type. Off by default.
     #[must_use]
     pub fn automatically_declare_parameters_from_overrides(mut self, yes: bool) -> Self {
         self.parameters.rules.declare_from_overrides = yes;
         self
     }
 
-    /// Whether the node serves its parameters to others: `~/get_parameters`,
+    /// Sets whether the node offers the parameter services `~/get_parameters`,
     /// `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`,
-    /// `~/describe_parameters` and `~/list_parameters`. On by default, as in ROS 2;
-    /// off, the node costs twelve endpoints less.
+    /// `~/describe_parameters` and `~/list_parameters`. On by default, as in ROS 2.
+    /// Without them the node has twelve endpoints less.
     #[must_use]
     pub fn start_parameter_services(mut self, yes: bool) -> Self {
         self.parameters.services = yes;
         self
     }
 
-    /// Whether the node tells changes on `/parameter_events`. On by default.
+    /// Sets whether the node publishes parameter events on `/parameter_events`. On
+    /// by default.
     #[must_use]
     pub fn start_parameter_event_publisher(mut self, yes: bool) -> Self {
         self.parameters.events = yes;

@@ -1,5 +1,8 @@
-//! QoS policies of an endpoint that parameters may change before it is made:
-//! `qos_overrides./topic.publisher.depth`, as in rclcpp's `qos_parameters.hpp`.
+//! QoS overrides: QoS policies of an endpoint set by parameters, before it is
+//! created.
+//!
+//! The parameters are named as in rclcpp's `qos_parameters.hpp`, for example
+//! `qos_overrides./topic.publisher.depth`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,16 +10,16 @@ use std::time::Duration;
 
 use super::descriptor::ParameterDescriptor;
 use super::error::{ParameterError, SetParameterError};
-use super::store::{Declaration, ParameterStore};
+use super::parameter_store::{ParameterDeclaration, ParameterStore};
 use super::value::ParameterValue;
 use crate::error::CreateError;
 use crate::qos::{HistoryPolicy, QosProfile};
 
-/// A policy that a parameter may change.
+/// QoS policy that a parameter can override.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum QosPolicyKind {
-    /// `avoid_ros_namespace_conventions`, true or false: the topic's name is DDS's as it
-    /// stands, without `rt/` before it.
+    /// `avoid_ros_namespace_conventions`, true or false: uses the topic name as the
+    /// DDS name, without the `rt/` prefix.
     AvoidRosNamespaceConventions,
     /// `deadline`, in nanoseconds; 0 for none.
     Deadline,
@@ -36,7 +39,7 @@ pub enum QosPolicyKind {
     Reliability,
 }
 
-/// In the order in which they are declared and applied.
+/// All policies, in the order in which they are declared and applied.
 const KINDS: [QosPolicyKind; 9] = [
     QosPolicyKind::AvoidRosNamespaceConventions,
     QosPolicyKind::Deadline,
@@ -49,24 +52,24 @@ const KINDS: [QosPolicyKind; 9] = [
     QosPolicyKind::Reliability,
 ];
 
-type Check = Arc<dyn Fn(&QosProfile) -> Result<(), String> + Send + Sync>;
+type ValidationCallback = Arc<dyn Fn(&QosProfile) -> Result<(), String> + Send + Sync>;
 
-/// Which policies of an endpoint may be changed by parameters; none unless an
-/// endpoint's options say so. Each is a read-only parameter of the node,
-/// `qos_overrides./scan.subscription.reliability`, whose default is the program's
-/// profile, so they can be given in a parameter file or with `-p` and are listed
-/// by `pteros param`.
+/// QoS policies of an endpoint that parameters may override; none by default. Each
+/// is a read-only parameter of the node, for example
+/// `qos_overrides./scan.subscription.reliability`. Its default is the profile in
+/// the program. It can be set in a parameter file or with `-p`, and `pteros param`
+/// lists it.
 ///
 /// ```no_run
 /// use pteros::interfaces::sensor_msgs::msg::LaserScan;
-/// use pteros::parameter::QosOverrides;
+/// use pteros::parameter::QosOverridingOptions;
 /// use pteros::prelude::*;
 /// use pteros::SubscriptionOptions;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("mapper")?;
+/// let node = Context::new()?.create_node("mapper")?;
 /// let options = SubscriptionOptions::new(QosProfile::sensor_data())
-///     .qos_overrides(QosOverrides::common())
+///     .qos_overrides(QosOverridingOptions::with_default_policies())
 ///     .callback(|scan: Sample<LaserScan>| println!("{} ranges", scan.ranges.len()));
 /// // --ros-args -p qos_overrides./scan.subscription.depth:=20
 /// let _scans = node.create_subscription_with("scan", options)?;
@@ -74,14 +77,14 @@ type Check = Arc<dyn Fn(&QosProfile) -> Result<(), String> + Send + Sync>;
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct QosOverrides {
+pub struct QosOverridingOptions {
     kinds: Vec<QosPolicyKind>,
     id: String,
-    check: Option<Check>,
+    validate: Option<ValidationCallback>,
 }
 
-impl QosOverrides {
-    /// These policies.
+impl QosOverridingOptions {
+    /// Allows overrides of these policies.
     pub fn new(kinds: impl IntoIterator<Item = QosPolicyKind>) -> Self {
         Self {
             kinds: kinds.into_iter().collect(),
@@ -89,8 +92,9 @@ impl QosOverrides {
         }
     }
 
-    /// History, depth and reliability, rclcpp's default policies.
-    pub fn common() -> Self {
+    /// Allows overrides of history, depth and reliability, rclcpp's default
+    /// policies.
+    pub fn with_default_policies() -> Self {
         Self::new([
             QosPolicyKind::History,
             QosPolicyKind::Depth,
@@ -98,32 +102,33 @@ impl QosOverrides {
         ])
     }
 
-    /// Tells endpoints of one topic and node apart: the parameters are
-    /// `qos_overrides./scan.subscription_ID.…` then.
+    /// Sets an id that distinguishes endpoints of the same topic and node. The
+    /// parameters are then named `qos_overrides./scan.subscription_ID.…`.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
         self
     }
 
-    /// Asks whether the profile that came of it will do; the error says why not.
+    /// Sets a callback that accepts or rejects the resulting profile.
     #[must_use]
-    pub fn check(
+    pub fn validation_callback(
         mut self,
-        check: impl Fn(&QosProfile) -> Result<(), String> + Send + Sync + 'static,
+        validate: impl Fn(&QosProfile) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        self.check = Some(Arc::new(check));
+        self.validate = Some(Arc::new(validate));
         self
     }
 
-    /// Declares the parameters and changes the profile as they say.
+    /// Declares the parameters and applies their values to the profile.
     pub(crate) fn apply(
         &self,
         store: &ParameterStore,
-        (topic, entity): (&str, &str),
+        topic: &str,
+        entity: &str,
         qos: &mut QosProfile,
     ) -> Result<(), CreateError> {
-        let refused = |reason: String| CreateError::QosOverrides {
+        let rejected = |reason: String| CreateError::QosOverrides {
             topic: topic.into(),
             reason,
         };
@@ -144,7 +149,7 @@ impl QosOverrides {
                     kind.word()
                 ))
                 .read_only();
-            let declaration = Declaration {
+            let declaration = ParameterDeclaration {
                 name: name.clone(),
                 type_of: default.parameter_type(),
                 default,
@@ -155,29 +160,29 @@ impl QosOverrides {
                 Err(ParameterError::AlreadyDeclared { .. }) => store.get(&name),
                 declared => declared,
             };
-            let value = value.map_err(|error| refused(error.to_string()))?;
+            let value = value.map_err(|error| rejected(error.to_string()))?;
             kind.set(qos, &value).map_err(|reason| {
                 let error = SetParameterError::Rejected { reason };
-                let from = store
+                let origin = store
                     .overrides()
                     .get(&name)
-                    .map(|given| given.from.to_string());
-                let from = from.unwrap_or_default();
-                refused(format!(
-                    "parameter '{name}' = {value}, from {from}: {error}"
+                    .map(|override_value| override_value.origin.to_string());
+                let origin = origin.unwrap_or_default();
+                rejected(format!(
+                    "parameter '{name}' = {value}, from {origin}: {error}"
                 ))
             })?;
         }
-        match &self.check {
-            Some(check) => check(qos).map_err(refused),
+        match &self.validate {
+            Some(validate) => validate(qos).map_err(rejected),
             None => Ok(()),
         }
     }
 }
 
-impl fmt::Debug for QosOverrides {
+impl fmt::Debug for QosOverridingOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QosOverrides")
+        f.debug_struct("QosOverridingOptions")
             .field("kinds", &self.kinds)
             .field("id", &self.id)
             .finish_non_exhaustive()
@@ -185,7 +190,7 @@ impl fmt::Debug for QosOverrides {
 }
 
 impl QosPolicyKind {
-    /// The last part of the parameter's name, as rmw spells the policy.
+    /// Last part of the parameter name, as rmw spells the policy.
     fn word(self) -> &'static str {
         match self {
             Self::AvoidRosNamespaceConventions => "avoid_ros_namespace_conventions",
@@ -205,7 +210,7 @@ impl QosPolicyKind {
             let nanos = span.map_or(0, |span| span.as_nanos());
             ParameterValue::Integer(i64::try_from(nanos).unwrap_or(i64::MAX))
         };
-        // The words of reports are those of parameters in capitals.
+        // The display names are the parameter values in capitals.
         let word = |word: String| ParameterValue::String(word.to_lowercase());
         match self {
             Self::AvoidRosNamespaceConventions => {
@@ -238,43 +243,48 @@ impl QosPolicyKind {
             ParameterValue::Integer(nanos) if *nanos > 0 => {
                 Ok(Some(Duration::from_nanos(nanos.unsigned_abs())))
             }
-            _ => Err("no number of nanoseconds; write 100000000 for 100 ms, 0 for none".to_owned()),
+            _ => Err(
+                "not a number of nanoseconds; write 100000000 for 100 ms, 0 for none".to_owned(),
+            ),
         };
         let word = || match value {
             ParameterValue::String(word) => word.as_str(),
             _ => "",
         };
-        let says = |error: crate::qos::QosWordError| error.to_string();
+        let message = |error: crate::qos::QosParseError| error.to_string();
         match self {
-            // The parameter's type has been checked.
+            // The type of the parameter was checked before.
             Self::AvoidRosNamespaceConventions => {
                 qos.avoid_ros_namespace_conventions = *value == ParameterValue::Bool(true);
             }
             Self::Deadline => qos.deadline = span()?,
-            Self::Durability => qos.durability = word().parse().map_err(says)?,
+            Self::Durability => qos.durability = word().parse().map_err(message)?,
             Self::History => {
-                let history = word().parse().map_err(says)?;
-                // The depth is a parameter of its own.
+                let history = word().parse().map_err(message)?;
+                // The depth is a separate parameter.
                 let keeps = matches!(qos.history, HistoryPolicy::KeepLast(_));
                 if !(keeps && matches!(history, HistoryPolicy::KeepLast(_))) {
                     qos.history = history;
                 }
             }
-            // Whoever keeps all has no depth.
+            // KEEP_ALL has no depth.
             Self::Depth => {
                 if let HistoryPolicy::KeepLast(depth) = &mut qos.history {
-                    let given = match value {
-                        ParameterValue::Integer(given) => usize::try_from(*given).ok(),
+                    let override_value = match value {
+                        ParameterValue::Integer(override_value) => {
+                            usize::try_from(*override_value).ok()
+                        }
                         _ => None,
                     };
-                    let given = given.filter(|given| *given > 0);
-                    *depth = given.ok_or("no depth; give a number from 1 on")?;
+                    let override_value =
+                        override_value.filter(|override_value| *override_value > 0);
+                    *depth = override_value.ok_or("invalid depth; use a number of 1 or more")?;
                 }
             }
             Self::Lifespan => qos.lifespan = span()?,
-            Self::Liveliness => qos.liveliness = word().parse().map_err(says)?,
+            Self::Liveliness => qos.liveliness = word().parse().map_err(message)?,
             Self::LivelinessLeaseDuration => qos.liveliness_lease = span()?,
-            Self::Reliability => qos.reliability = word().parse().map_err(says)?,
+            Self::Reliability => qos.reliability = word().parse().map_err(message)?,
         }
         Ok(())
     }

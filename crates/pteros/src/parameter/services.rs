@@ -1,5 +1,7 @@
-//! The six parameter services of a node and its part of `/parameter_events`,
-//! answering as rclcpp's `ParameterService` does.
+//! Parameter services and parameter events of a node.
+//!
+//! The six services answer as rclcpp's `ParameterService` does. Parameter events go
+//! to `/parameter_events`.
 
 use std::sync::{Arc, Weak};
 
@@ -7,7 +9,7 @@ use pteros_interfaces::rcl_interfaces::{msg, srv};
 use pteros_msg::message::Service as ServiceType;
 
 use super::error::SetParameterError;
-use super::store::{Announce, Parameter, ParameterStore};
+use super::parameter_store::{Parameter, ParameterEventSink, ParameterStore};
 use super::value::ParameterType;
 use crate::error::CreateError;
 use crate::node::Node;
@@ -16,32 +18,31 @@ use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::service::{Service, ServiceOptions};
 
-/// Kept by the node's handles, not by its endpoints: it leaves with the last
-/// [`Node`].
+/// Owned by the node handles, not by its endpoints: dropped with the last [`Node`].
 #[derive(Default)]
 pub(crate) struct ParameterServices {
-    _services: Option<Services>,
-    _events: Option<Arc<Events>>,
+    _services: Option<ParameterServiceHandles>,
+    _events: Option<Arc<ParameterEventPublisher>>,
 }
 
-type Services = (
-    Service<srv::GetParameters>,
-    Service<srv::GetParameterTypes>,
-    Service<srv::SetParameters>,
-    Service<srv::SetParametersAtomically>,
-    Service<srv::DescribeParameters>,
-    Service<srv::ListParameters>,
-);
+struct ParameterServiceHandles {
+    _get_parameters: Service<srv::GetParameters>,
+    _get_parameter_types: Service<srv::GetParameterTypes>,
+    _set_parameters: Service<srv::SetParameters>,
+    _set_parameters_atomically: Service<srv::SetParametersAtomically>,
+    _describe_parameters: Service<srv::DescribeParameters>,
+    _list_parameters: Service<srv::ListParameters>,
+}
 
-struct Events(Publisher<msg::ParameterEvent>);
+struct ParameterEventPublisher(Publisher<msg::ParameterEvent>);
 
-impl Announce for Events {
-    fn announce(&self, mut event: msg::ParameterEvent) {
+impl ParameterEventSink for ParameterEventPublisher {
+    fn publish_event(&self, mut event: msg::ParameterEvent) {
         if self.0.matched_count() == 0 {
             return;
         }
         event.stamp = self.0.raw.node.time.now().into();
-        if pteros_rmw::rtps::fault!("parameter-events-not-told") {
+        if pteros_runtime::rtps::fault!("parameter-events-not-published") {
             return;
         }
         if let Err(error) = self.0.publish_owned(event) {
@@ -57,20 +58,20 @@ impl ParameterServices {
         with_events: bool,
     ) -> Result<Self, CreateError> {
         let store = &node.core().parameters;
-        let events = match with_events {
-            true => {
-                let qos = QosProfile::parameter_events();
-                let publisher = node.create_publisher("/parameter_events", qos)?;
-                let events = Arc::new(Events(publisher));
-                let weak: Weak<Events> = Arc::downgrade(&events);
-                store.announce_through(weak);
-                Some(events)
-            }
-            false => None,
+        let events = if with_events {
+            let qos = QosProfile::parameter_events();
+            let publisher = node.create_publisher("/parameter_events", qos)?;
+            let events = Arc::new(ParameterEventPublisher(publisher));
+            let weak: Weak<ParameterEventPublisher> = Arc::downgrade(&events);
+            store.set_event_sink(weak);
+            Some(events)
+        } else {
+            None
         };
-        let services = match with_services {
-            true => Some(services(node, store)?),
-            false => None,
+        let services = if with_services {
+            Some(services(node, store)?)
+        } else {
+            None
         };
         Ok(Self {
             _services: services,
@@ -79,33 +80,44 @@ impl ParameterServices {
     }
 }
 
-fn services(node: &Node, store: &Arc<ParameterStore>) -> Result<Services, CreateError> {
-    Ok((
-        serve(node, store, "get_parameters", get)?,
-        serve(node, store, "get_parameter_types", get_types)?,
-        serve(node, store, "set_parameters", set)?,
-        serve(node, store, "set_parameters_atomically", set_atomically)?,
-        serve(node, store, "describe_parameters", describe)?,
-        serve(node, store, "list_parameters", list)?,
-    ))
+fn services(
+    node: &Node,
+    store: &Arc<ParameterStore>,
+) -> Result<ParameterServiceHandles, CreateError> {
+    Ok(ParameterServiceHandles {
+        _get_parameters: serve(node, store, "get_parameters", get)?,
+        _get_parameter_types: serve(node, store, "get_parameter_types", get_types)?,
+        _set_parameters: serve(node, store, "set_parameters", set)?,
+        _set_parameters_atomically: serve(
+            node,
+            store,
+            "set_parameters_atomically",
+            set_atomically,
+        )?,
+        _describe_parameters: serve(node, store, "describe_parameters", describe)?,
+        _list_parameters: serve(node, store, "list_parameters", list)?,
+    })
 }
 
 fn serve<S: ServiceType>(
     node: &Node,
     store: &Arc<ParameterStore>,
     name: &str,
-    answer: impl Fn(&ParameterStore, &S::Request) -> S::Response + Send + 'static,
+    handler: impl Fn(&ParameterStore, &S::Request) -> S::Response + Send + 'static,
 ) -> Result<Service<S>, CreateError> {
     let store = store.clone();
     let options = ServiceOptions::new(QosProfile::parameters());
     node.create_service_with::<S>(&format!("~/{name}"), options, move |request: Sample<_>| {
-        answer(&store, &request)
+        handler(&store, &request)
     })
 }
 
-/// One name that cannot be answered leaves the whole answer empty, as in rclcpp.
-fn get(store: &ParameterStore, asked: &srv::GetParameters_Request) -> srv::GetParameters_Response {
-    let values: Result<Vec<_>, _> = asked.names.iter().map(|name| store.get(name)).collect();
+/// An unknown name leaves the whole response empty, as in rclcpp.
+fn get(
+    store: &ParameterStore,
+    request: &srv::GetParameters_Request,
+) -> srv::GetParameters_Response {
+    let values: Result<Vec<_>, _> = request.names.iter().map(|name| store.get(name)).collect();
     let values = values.unwrap_or_else(|error| {
         tracing::debug!("get_parameters: {error}");
         Vec::new()
@@ -117,9 +129,9 @@ fn get(store: &ParameterStore, asked: &srv::GetParameters_Request) -> srv::GetPa
 
 fn get_types(
     store: &ParameterStore,
-    asked: &srv::GetParameterTypes_Request,
+    request: &srv::GetParameterTypes_Request,
 ) -> srv::GetParameterTypes_Response {
-    let names = asked.names.iter();
+    let names = request.names.iter();
     let types: Result<Vec<_>, _> = names.map(|name| store.type_of(name)).collect();
     let types = types.unwrap_or_else(|error| {
         tracing::debug!("get_parameter_types: {error}");
@@ -132,9 +144,9 @@ fn get_types(
 
 fn describe(
     store: &ParameterStore,
-    asked: &srv::DescribeParameters_Request,
+    request: &srv::DescribeParameters_Request,
 ) -> srv::DescribeParameters_Response {
-    let names = asked.names.iter();
+    let names = request.names.iter();
     let descriptors: Result<Vec<_>, _> = names.map(|name| store.describe(name)).collect();
     srv::DescribeParameters_Response {
         descriptors: descriptors.unwrap_or_else(|error| {
@@ -146,26 +158,29 @@ fn describe(
 
 fn list(
     store: &ParameterStore,
-    asked: &srv::ListParameters_Request,
+    request: &srv::ListParameters_Request,
 ) -> srv::ListParameters_Response {
     srv::ListParameters_Response {
-        result: store.list(&asked.prefixes, asked.depth),
+        result: store.list(&request.prefixes, request.depth),
     }
 }
 
-/// One by one: what is refused does not keep the others.
-fn set(store: &ParameterStore, asked: &srv::SetParameters_Request) -> srv::SetParameters_Response {
+/// Sets one by one; a rejected parameter does not affect the others.
+fn set(
+    store: &ParameterStore,
+    request: &srv::SetParameters_Request,
+) -> srv::SetParameters_Response {
     let one = |parameter| result(store.set_atomically(vec![Parameter::from_message(parameter)]));
     srv::SetParameters_Response {
-        results: asked.parameters.iter().map(one).collect(),
+        results: request.parameters.iter().map(one).collect(),
     }
 }
 
 fn set_atomically(
     store: &ParameterStore,
-    asked: &srv::SetParametersAtomically_Request,
+    request: &srv::SetParametersAtomically_Request,
 ) -> srv::SetParametersAtomically_Response {
-    let parameters = asked.parameters.iter().map(Parameter::from_message);
+    let parameters = request.parameters.iter().map(Parameter::from_message);
     let mut result = match store.set_atomically(parameters.collect()) {
         Err(SetParameterError::NotDeclared { .. }) => result(Err(UNDECLARED)),
         outcome => result(outcome),
@@ -174,7 +189,7 @@ fn set_atomically(
     srv::SetParametersAtomically_Response { result }
 }
 
-/// In rclcpp's words.
+/// Text of rclcpp.
 const UNDECLARED: &str = "One or more parameters were not declared before setting";
 
 fn result<E: ToString>(outcome: Result<(), E>) -> msg::SetParametersResult {

@@ -1,4 +1,4 @@
-//! Values of parameters, their types, and the Rust types that hold them.
+//! Parameter values, their types, and the Rust types that hold them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,35 +6,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use pteros_interfaces::rcl_interfaces::msg;
 
-/// The type of a parameter, with the numbers of `rcl_interfaces/msg/ParameterType`.
+/// Type of a parameter, numbered as in `rcl_interfaces/msg/ParameterType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 #[repr(u8)]
 pub enum ParameterType {
-    /// No value, or of any type.
+    /// No value, or any type.
     #[default]
     NotSet = 0,
     /// `true` or `false`.
     Bool = 1,
-    /// 64 bits, with sign.
+    /// 64-bit signed integer.
     Integer = 2,
-    /// 64 bits, IEEE 754.
+    /// 64-bit IEEE 754 number.
     Double = 3,
-    /// Text.
+    /// A string.
     String = 4,
     /// Bytes.
     ByteArray = 5,
-    /// Truth values.
+    /// Booleans.
     BoolArray = 6,
     /// Integers.
     IntegerArray = 7,
     /// Doubles.
     DoubleArray = 8,
-    /// Texts.
+    /// Strings.
     StringArray = 9,
 }
 
 impl ParameterType {
-    /// The type of that number on the wire; `None` for numbers without a type.
+    /// Type with the given number on the wire, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::NotSet,
@@ -51,19 +51,19 @@ impl ParameterType {
         })
     }
 
-    /// Its number on the wire.
+    /// Number of the type on the wire.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// Whether it is a list.
+    /// Whether it is an array type.
     pub fn is_array(self) -> bool {
         self >= Self::ByteArray
     }
 }
 
 impl fmt::Display for ParameterType {
-    /// As rclcpp writes it in its reasons: `double`, `integer_array`.
+    /// Name as in rclcpp's messages: `double`, `integer_array`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::NotSet => "not set",
@@ -80,34 +80,34 @@ impl fmt::Display for ParameterType {
     }
 }
 
-/// The value of a parameter.
+/// Value of a parameter.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum ParameterValue {
-    /// None. Setting a parameter of dynamic type to it deletes the parameter.
+    /// No value. Setting a parameter of dynamic type to it deletes the parameter.
     #[default]
     NotSet,
     /// `true` or `false`.
     Bool(bool),
-    /// 64 bits, with sign.
+    /// 64-bit signed integer.
     Integer(i64),
-    /// 64 bits, IEEE 754.
+    /// 64-bit IEEE 754 number.
     Double(f64),
-    /// Text.
+    /// A string.
     String(String),
     /// Bytes.
     ByteArray(Vec<u8>),
-    /// Truth values.
+    /// Booleans.
     BoolArray(Vec<bool>),
     /// Integers.
     IntegerArray(Vec<i64>),
     /// Doubles.
     DoubleArray(Vec<f64>),
-    /// Texts.
+    /// Strings.
     StringArray(Vec<String>),
 }
 
 impl ParameterValue {
-    /// Which type it is of.
+    /// Type of the value.
     pub fn parameter_type(&self) -> ParameterType {
         match self {
             Self::NotSet => ParameterType::NotSet,
@@ -123,12 +123,12 @@ impl ParameterValue {
         }
     }
 
-    /// The same value as type `wanted`, where nothing is lost: integers that a
-    /// double holds exactly, alone and in lists, lists of integers from 0 to 255 for
-    /// bytes, which YAML has no other form for, and an empty list of any type.
-    /// Everything else stays what it is.
+    /// Converts to type `wanted` where nothing is lost, otherwise returns the value
+    /// unchanged. It converts integers that a double represents exactly, alone and
+    /// in arrays. It converts arrays of integers from 0 to 255 to bytes, for which
+    /// YAML has no other form, and an empty array to any array type.
     #[must_use]
-    pub fn fitted(self, wanted: ParameterType) -> Self {
+    pub fn coerced(self, wanted: ParameterType) -> Self {
         match (self, wanted) {
             (Self::Integer(value), ParameterType::Double) => match exact_double(value) {
                 Some(double) => Self::Double(double),
@@ -165,7 +165,7 @@ impl ParameterValue {
         }
     }
 
-    /// Reads a message. Its type's number decides; `None` for one without a type.
+    /// Converts from a message, by its type number. `None` for an invalid type.
     pub fn from_message(value: &msg::ParameterValue) -> Option<Self> {
         Some(match ParameterType::from_number(value.r#type)? {
             ParameterType::NotSet => Self::NotSet,
@@ -181,7 +181,7 @@ impl ParameterValue {
         })
     }
 
-    /// The message of it; the fields of other types keep their defaults.
+    /// Converts into a message; fields of other types keep their defaults.
     pub fn into_message(self) -> msg::ParameterValue {
         let mut message = msg::ParameterValue {
             r#type: self.parameter_type().number(),
@@ -203,18 +203,18 @@ impl ParameterValue {
     }
 }
 
-/// The double that is exactly this integer.
+/// The double that equals this integer exactly, if there is one.
 fn exact_double(value: i64) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "looked at below")]
+    #[expect(clippy::cast_precision_loss, reason = "checked below")]
     let double = value as f64;
-    // Converted back through i128: 2^63 is a double, but no i64.
+    // Converted back through i128: 2^63 is a double, but not an i64.
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^64")]
     let back = double as i128;
     (back == i128::from(value)).then_some(double)
 }
 
 impl fmt::Display for ParameterValue {
-    /// As YAML in one line.
+    /// One line of YAML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn list<T: fmt::Debug>(f: &mut fmt::Formatter<'_>, values: &[T]) -> fmt::Result {
             f.debug_list().entries(values).finish()
@@ -234,25 +234,25 @@ impl fmt::Display for ParameterValue {
     }
 }
 
-/// A Rust type that a parameter can be read as. Sealed: ROS 2 has ten types.
+/// Rust type that a parameter can be read as. Sealed: ROS 2 has ten types.
 ///
 /// `ParameterValue` itself stands for a parameter of dynamic type.
 pub trait ParameterKind: Clone + Send + Sync + Sized + 'static {
     /// The type of the parameter.
     const TYPE: ParameterType;
 
-    /// Where a [`Parameter`](super::Parameter) keeps the value.
+    /// Storage of the value in a handle.
     #[doc(hidden)]
     type Cell: ParameterCell<Self>;
 
-    /// The value as a parameter.
+    /// Converts to a parameter value.
     fn into_parameter(self) -> ParameterValue;
 
-    /// The value in a parameter of this type.
+    /// Converts from a parameter value, if it has this type.
     fn from_parameter(value: &ParameterValue) -> Option<Self>;
 }
 
-/// Holds the value that a handle reads.
+/// Storage of the value that a handle reads.
 #[doc(hidden)]
 pub trait ParameterCell<T>: Send + Sync + 'static {
     fn with(value: T) -> Self;
@@ -260,11 +260,11 @@ pub trait ParameterCell<T>: Send + Sync + 'static {
     fn store(&self, value: T);
 }
 
-/// Scalars: no lock, one relaxed load.
+/// Storage of scalars: lock-free, one atomic load.
 #[doc(hidden)]
 pub struct ScalarCell(AtomicU64);
 
-/// Whatever needs memory of its own: a lock for as long as it is copied.
+/// Storage of strings and arrays: a lock held while the value is copied.
 #[doc(hidden)]
 pub struct LockedCell<T>(Mutex<T>);
 
@@ -360,9 +360,10 @@ impl ParameterKind for ParameterValue {
     }
 }
 
-/// What a parameter can be declared with: its kind, or something that becomes it.
+/// Default values accepted by a declaration: a parameter kind, or a type that
+/// converts to one.
 pub trait IntoParameter {
-    /// How the parameter is read then.
+    /// Type as which the parameter is read.
     type Kind: ParameterKind;
 
     /// The value.
@@ -390,24 +391,24 @@ macro_rules! becomes {
 }
 
 becomes!(&str => String, str::to_owned);
-// No smaller numbers: `1` shall be an i64 and `1.5` an f64 wherever they stand.
+// No smaller number types: literals such as `1` and `1.5` must infer i64 and f64.
 becomes!(&[&str] => Vec<String>, |texts: &[&str]| texts.iter().map(|&t| t.to_owned()).collect());
 
 impl<T: IntoParameter> From<T> for ParameterValue
 where
-    T: NotAValue,
+    T: NotParameterValue,
 {
     fn from(value: T) -> Self {
         value.into_kind().into_parameter()
     }
 }
 
-/// Everything but [`ParameterValue`], which is one already.
+/// All default types except [`ParameterValue`] itself.
 #[doc(hidden)]
-pub trait NotAValue {}
+pub trait NotParameterValue {}
 
 macro_rules! not_a_value {
-    ($($type:ty),*) => { $(impl NotAValue for $type {})* };
+    ($($type:ty),*) => { $(impl NotParameterValue for $type {})* };
 }
 
 not_a_value!(
@@ -432,8 +433,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_become_doubles_only_where_nothing_is_lost() {
-        let fit = |value: i64| ParameterValue::from(value).fitted(ParameterType::Double);
+    fn integers_become_doubles_only_without_loss() {
+        let fit = |value: i64| ParameterValue::from(value).coerced(ParameterType::Double);
         assert_eq!(fit(3), ParameterValue::Double(3.0));
         let exact = 1_i64 << 53;
         assert_eq!(fit(exact), ParameterValue::Double(9_007_199_254_740_992.0));
@@ -444,21 +445,21 @@ mod tests {
             ParameterValue::Double(-9_223_372_036_854_775_808.0)
         );
         let list = ParameterValue::IntegerArray(vec![1, exact + 1]);
-        assert_eq!(list.clone().fitted(ParameterType::DoubleArray), list);
+        assert_eq!(list.clone().coerced(ParameterType::DoubleArray), list);
     }
 
     #[test]
-    fn an_empty_list_is_of_whatever_type_is_wanted() {
+    fn an_empty_array_takes_any_array_type() {
         let empty = ParameterValue::StringArray(Vec::new());
         let wanted = ParameterType::DoubleArray;
         assert_eq!(
-            empty.fitted(wanted),
+            empty.coerced(wanted),
             ParameterValue::DoubleArray(Vec::new())
         );
     }
 
     #[test]
-    fn every_value_survives_its_message() {
+    fn every_value_converts_to_its_message_and_back() {
         let values = [
             ParameterValue::NotSet,
             true.into(),

@@ -1,29 +1,30 @@
-//! Parameter values from YAML, typed as libyaml and rcl's parser type them.
+//! Parameter values from YAML, typed as by libyaml and rcl's parser.
 //!
-//! A plain scalar is a truth value (`yes`, `On`, `n` …), else an integer in C's
-//! notation (`0777` is octal, `0x1F` hexadecimal), else a double (`.inf`, `1e3`), else
-//! text; quoted, or with the tag `!!str`, it is text. The tags `!!bool`, `!!int` and
-//! `!!float` demand a type. Source: rcl_yaml_param_parser, `parse.c`.
+//! A plain scalar is, in this order: a boolean (`yes`, `On`, `n` …), an integer in
+//! C notation (`0777` is octal, `0x1F` hexadecimal), a double (`.inf`, `1e3`), a
+//! string. A quoted scalar, or one with the tag `!!str`, is a string. The tags
+//! `!!bool`, `!!int` and `!!float` require a type. Source: rcl_yaml_param_parser,
+//! `parse.c`.
 
-use pteros_msg::yaml::{Content, Node};
+use pteros_msg::yaml::{YamlContent, YamlNode};
 
 use super::value::{ParameterType, ParameterValue};
 
-/// What is wrong with a value, and what to write instead.
+/// Error in a YAML value: the problem, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
-    pub(super) what: String,
-    pub(super) way_out: &'static str,
+pub(super) struct YamlValueError {
+    pub(super) problem: String,
+    pub(super) hint: &'static str,
 }
 
-fn wrong<T>(what: impl Into<String>, way_out: &'static str) -> Result<T, Wrong> {
-    let what = what.into();
-    Err(Wrong { what, way_out })
+fn invalid<T>(problem: impl Into<String>, hint: &'static str) -> Result<T, YamlValueError> {
+    let problem = problem.into();
+    Err(YamlValueError { problem, hint })
 }
 
 impl ParameterValue {
-    /// Reads a value as `-p` and `pteros param set` take it: YAML in one line, typed
-    /// as ROS 2 types it. What is no YAML is an error.
+    /// Parses a value as `-p` and `pteros param set` do: one line of YAML, typed as
+    /// in ROS 2. Invalid YAML is an error.
     ///
     /// ```
     /// use pteros::parameter::ParameterValue;
@@ -36,49 +37,50 @@ impl ParameterValue {
     /// ```
     ///
     /// # Errors
-    /// What is wrong with it, and what to write instead.
+    /// The problem, and what to write instead.
     pub fn from_yaml(text: &str) -> Result<Self, String> {
-        let node = Node::read(text).map_err(|error| format!("{text:?} is no YAML: {error}"))?;
-        value(&node).map_err(|wrong| format!("{}; {}", wrong.what, wrong.way_out))
+        let node =
+            YamlNode::read(text).map_err(|error| format!("{text:?} is not valid YAML: {error}"))?;
+        value(&node).map_err(|error| format!("{}; {}", error.problem, error.hint))
     }
 }
 
-/// The value that a node of YAML stands for.
-pub(super) fn value(node: &Node) -> Result<ParameterValue, Wrong> {
+/// Value of a YAML node.
+pub(super) fn value(node: &YamlNode) -> Result<ParameterValue, YamlValueError> {
     let tag = node.tag.as_deref().and_then(|tag| tag.strip_prefix(CORE));
     match &node.content {
-        Content::Scalar { text, quoted } => scalar(text, *quoted, tag),
-        Content::List(items) => list(items),
-        Content::Mapping(_) => wrong(
-            "a mapping is no value",
-            "write a scalar or a list; groups of parameters go into files",
+        YamlContent::Scalar { text, quoted } => scalar(text, *quoted, tag),
+        YamlContent::List(items) => list(items),
+        YamlContent::Mapping(_) => invalid(
+            "a mapping is not a parameter value",
+            "write a scalar or an array; groups of parameters go into files",
         ),
     }
 }
 
-/// The namespace of YAML's own tags.
+/// Namespace of YAML's core tags.
 const CORE: &str = "tag:yaml.org,2002:";
 
-fn scalar(text: &str, quoted: bool, tag: Option<&str>) -> Result<ParameterValue, Wrong> {
-    let demanded = |value: Option<ParameterValue>| match value {
+fn scalar(text: &str, quoted: bool, tag: Option<&str>) -> Result<ParameterValue, YamlValueError> {
+    let tagged = |value: Option<ParameterValue>| match value {
         Some(value) => Ok(value),
-        None => wrong(
-            format!("{text:?} is not what its tag !!{} says", tag.unwrap_or("")),
+        None => invalid(
+            format!("{text:?} does not match its tag !!{}", tag.unwrap_or("")),
             "write a value of that type, or leave the tag out",
         ),
     };
     match tag {
         Some("str") => return Ok(ParameterValue::String(text.into())),
-        Some("bool") => return demanded(bool_of(text).map(ParameterValue::Bool)),
-        Some("int") => return demanded(integer_of(text).map(ParameterValue::Integer)),
-        Some("float") => return demanded(double_of(text).map(ParameterValue::Double)),
+        Some("bool") => return tagged(bool_of(text).map(ParameterValue::Bool)),
+        Some("int") => return tagged(integer_of(text).map(ParameterValue::Integer)),
+        Some("float") => return tagged(double_of(text).map(ParameterValue::Double)),
         _ => {}
     }
     if quoted {
         return Ok(ParameterValue::String(text.into()));
     }
     if text.is_empty() {
-        return wrong("no value", "write '' for an empty text");
+        return invalid("no value", "write '' for an empty string");
     }
     let value = bool_of(text).map(ParameterValue::Bool);
     let value = value.or_else(|| integer_of(text).map(ParameterValue::Integer));
@@ -86,51 +88,55 @@ fn scalar(text: &str, quoted: bool, tag: Option<&str>) -> Result<ParameterValue,
     Ok(value.unwrap_or_else(|| ParameterValue::String(text.into())))
 }
 
-/// A list of one type. Of integers and doubles mixed rcl refuses the list; so do
-/// we. An empty one is of texts until a declared type says otherwise.
-fn list(items: &[Node]) -> Result<ParameterValue, Wrong> {
+/// Array of one type. As in rcl, mixed integers and doubles are an error. An empty
+/// array is one of strings until a declared type decides.
+fn list(items: &[YamlNode]) -> Result<ParameterValue, YamlValueError> {
     let mut values = Vec::with_capacity(items.len());
     for item in items {
         let value = value(item)?;
         if value.parameter_type().is_array() {
-            return wrong("a list in a list", "parameters have lists of scalars only");
+            return invalid("a list in a list", "parameters have lists of scalars only");
         }
         values.push(value);
     }
     let types = || values.iter().map(ParameterValue::parameter_type);
     let first = types().next().unwrap_or(ParameterType::String);
     if let Some((at, other)) = types().enumerate().find(|(_, other)| *other != first) {
-        return wrong(
+        return invalid(
             format!(
                 "a list of {first} has, at place {}, a value of type {other}",
                 at + 1
             ),
-            "let all be of one type: [1.0, 2.5], not [1, 2.5]",
+            "use one type: [1.0, 2.5], not [1, 2.5]",
         );
     }
     Ok(match first {
-        ParameterType::Bool => gather(values, ParameterValue::BoolArray, |value| match value {
-            ParameterValue::Bool(value) => Some(value),
-            _ => None,
-        }),
+        ParameterType::Bool => {
+            collect_array(values, ParameterValue::BoolArray, |value| match value {
+                ParameterValue::Bool(value) => Some(value),
+                _ => None,
+            })
+        }
         ParameterType::Integer => {
-            gather(values, ParameterValue::IntegerArray, |value| match value {
+            collect_array(values, ParameterValue::IntegerArray, |value| match value {
                 ParameterValue::Integer(value) => Some(value),
                 _ => None,
             })
         }
-        ParameterType::Double => gather(values, ParameterValue::DoubleArray, |value| match value {
-            ParameterValue::Double(value) => Some(value),
-            _ => None,
-        }),
-        _ => gather(values, ParameterValue::StringArray, |value| match value {
+        ParameterType::Double => {
+            collect_array(values, ParameterValue::DoubleArray, |value| match value {
+                ParameterValue::Double(value) => Some(value),
+                _ => None,
+            })
+        }
+        _ => collect_array(values, ParameterValue::StringArray, |value| match value {
             ParameterValue::String(value) => Some(value),
             _ => None,
         }),
     })
 }
 
-fn gather<T>(
+fn collect_array<T>(
     values: Vec<ParameterValue>,
     array: fn(Vec<T>) -> ParameterValue,
     one: fn(ParameterValue) -> Option<T>,
@@ -151,7 +157,7 @@ fn bool_of(text: &str) -> Option<bool> {
 }
 
 /// `strtoll` with base 0: a sign, then `0x` and hexadecimal, `0` and octal, or
-/// decimal digits. Newer C libraries take `0b`, too.
+/// decimal digits. Newer C libraries also accept `0b`.
 fn integer_of(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -167,7 +173,7 @@ fn integer_of(text: &str) -> Option<i64> {
     } else {
         (digits, 10)
     };
-    // from_str_radix takes another sign.
+    // from_str_radix would accept another sign.
     if !digits.starts_with(|first: char| first.is_digit(radix)) {
         return None;
     }
@@ -175,8 +181,8 @@ fn integer_of(text: &str) -> Option<i64> {
     i64::try_from(if negative { -magnitude } else { magnitude }).ok()
 }
 
-/// `strtod`, and YAML's words for what is no number. A text beyond a double's range
-/// is none, as with rcl, which looks at ERANGE.
+/// `strtod`, plus YAML's infinities and NaN. A value beyond the range of a double
+/// is not a number, as in rcl, which checks ERANGE.
 fn double_of(text: &str) -> Option<f64> {
     let (negative, magnitude) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -235,7 +241,7 @@ mod tests {
         reads("+3", 3);
         reads("9223372036854775807", i64::MAX);
         reads("-9223372036854775808", i64::MIN);
-        // Too large for an integer, so a double; 08 is no octal number.
+        // Too large for an integer, so a double; 08 is not octal.
         reads("9223372036854775808", 9_223_372_036_854_775_808.0);
         reads("08", 8.0);
         reads("1.", 1.0);
@@ -259,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_of_one_type() {
+    fn arrays_have_one_type() {
         reads("[1, 0x2]", vec![1_i64, 2]);
         reads("[1.0, .inf]", vec![1.0, f64::INFINITY]);
         reads("[yes, no]", vec![true, false]);
@@ -272,7 +278,7 @@ mod tests {
             ("{a: 1}", "a mapping"),
             ("", "no value"),
             ("!!int 1.5", "!!int"),
-            ("[1,", "no YAML"),
+            ("[1,", "not valid YAML"),
         ] {
             let error = ParameterValue::from_yaml(text).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");

@@ -1,4 +1,8 @@
-//! One call of a client, waited for as a future or by blocking.
+//! Response future: one pending call of a service client.
+//!
+//! [`ResponseFuture`] completes with the response, or with a [`CallError`]. It can
+//! be awaited, polled or waited for with a deadline. Service correlation (request
+//! id) is the runtime's.
 
 use std::fmt;
 use std::future::Future;
@@ -7,74 +11,74 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pteros_rmw::error::PublishError;
-use pteros_rmw::service::CallId;
+use pteros_runtime::error::PublishError;
+use pteros_runtime::service::CallId;
 use thiserror::Error;
 
 use super::ClientCore;
 use crate::sample::Sample;
 
-/// Why a call has no answer.
+/// Why a service call has no response.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum CallError {
-    /// Nobody serves it.
+    /// No server was matched in time.
     #[error(
-        "service \"{service}\": no server of type {service_type} is there{}; start one, or compare names and types with `pteros service list -t`",
+        "service \"{service}\": no server of type {service_type} is available{}; start one, or compare names and types with `pteros service list -t`",
         after(*.waited_ms)
     )]
     NoServer {
-        /// The service.
+        /// The service's name.
         service: String,
-        /// Its type.
+        /// The service type.
         service_type: String,
-        /// How long it was waited for.
+        /// How long the call waited for a server.
         waited_ms: u64,
     },
-    /// The servers that were asked are gone. Whether they did what they were
-    /// asked for is not known.
+    /// All servers that received the request left before they responded. Whether
+    /// they executed it is unknown.
     #[error(
-        "service \"{service}\": its server went away before it answered; call again once it is back"
+        "service \"{service}\": its server left before it responded; call again when it is back"
     )]
-    ServerGone {
-        /// The service.
+    ServerLost {
+        /// The service's name.
         service: String,
     },
-    /// The answer did not come in time.
+    /// The response did not arrive in time.
     #[error(
-        "service \"{service}\": no answer within {waited_ms} ms; allow more time, or look whether the server's node spins"
+        "service \"{service}\": no response within {waited_ms} ms; allow more time, or check that the server's node spins"
     )]
     TimedOut {
-        /// The service.
+        /// The service's name.
         service: String,
-        /// How long.
+        /// How long the call waited.
         waited_ms: u64,
     },
-    /// Too many calls of this client have no answer yet.
+    /// The client has the maximum number of pending requests.
     #[error(
-        "service \"{service}\": {max} calls wait for an answer, the most that may; drop some of them, or call less often"
+        "service \"{service}\": {max} requests are pending, which is the limit; drop some of them, or call less often"
     )]
     TooManyCalls {
-        /// The service.
+        /// The service's name.
         service: String,
         /// The limit.
         max: usize,
     },
-    /// The answer is not of the type.
+    /// The response does not decode as the service's type.
     #[error(
-        "service \"{service}\": the answer is not of the type {service_type}: {reason}; compare the server's interface with ours"
+        "service \"{service}\": the response does not decode as {service_type}: {reason}; compare the server's interface with ours"
     )]
     Undecodable {
-        /// The service.
+        /// The service's name.
         service: String,
-        /// Its type.
+        /// The service type.
         service_type: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// The request could not be sent.
+    /// The request could not be published.
     #[error("service \"{service}\": {source}")]
     Publish {
-        /// The service.
+        /// The service's name.
         service: String,
         /// Why.
         #[source]
@@ -83,7 +87,7 @@ pub enum CallError {
     /// The context has been shut down.
     #[error("service \"{service}\": the context is shut down")]
     ShutDown {
-        /// The service.
+        /// The service's name.
         service: String,
     },
 }
@@ -95,21 +99,22 @@ fn after(waited_ms: u64) -> String {
     }
 }
 
-/// A call whose answer is still to come: a future for whoever has an executor of
-/// futures, [`Call::wait`] for whoever has none. Dropped, it waits no longer; the
-/// server answers all the same.
+/// A pending service call: a future, or a value to [wait](ResponseFuture::wait) on.
 ///
-/// As a future it makes progress while the client's node is spun. It ends with
-/// an error when the servers that were asked are gone, and never by itself otherwise: whoever
-/// awaits it sets the time limit.
-pub struct Call<R: 'static> {
+/// Dropping it cancels the wait; the server responds all the same. As a future it
+/// makes progress while the client's node is spun. It completes with an error when
+/// all servers that received the request have left. It has no time limit of its
+/// own: the caller that awaits it sets one.
+pub struct ResponseFuture<R: 'static> {
     pub(super) client: Arc<ClientCore<R>>,
     pub(super) id: CallId,
 }
 
-impl<R: 'static> Call<R> {
-    /// Waits for the answer. Blocks, at most `timeout` or until the context shuts
-    /// down; drives the network itself, so no executor is needed.
+impl<R: 'static> ResponseFuture<R> {
+    /// Waits for the response. Blocks, at most `timeout` or until the context shuts
+    /// down.
+    ///
+    /// Drives the network itself, so no executor is needed.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -117,28 +122,28 @@ impl<R: 'static> Call<R> {
         self.client.wait(self.id, timeout)
     }
 
-    /// The answer, if it is there. Never blocks and looks at no socket.
+    /// The response, if it has arrived. Never blocks and reads no socket.
     pub fn take(&mut self) -> Option<Result<Sample<R>, CallError>> {
         self.client.drain();
-        self.client.take_answer(self.id)
+        self.client.take_response(self.id)
     }
 }
 
-impl<R: 'static> Future for Call<R> {
+impl<R: 'static> Future for ResponseFuture<R> {
     type Output = Result<Sample<R>, CallError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.client.poll_answer(self.id, context.waker())
+        self.client.poll_response(self.id, context.waker())
     }
 }
 
-impl<R: 'static> Drop for Call<R> {
+impl<R: 'static> Drop for ResponseFuture<R> {
     fn drop(&mut self) {
-        self.client.forget(self.id);
+        self.client.cancel(self.id);
     }
 }
 
-impl<R: 'static> fmt::Debug for Call<R> {
+impl<R: 'static> fmt::Debug for ResponseFuture<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
             .field("service", &self.client.service)

@@ -1,4 +1,9 @@
-//! The side that asks.
+//! Service client: sends requests and matches responses to them.
+//!
+//! [`Client`] blocks, returns a future or runs a callback. Service correlation
+//! (request id: client GID and sequence number) follows the rmw dialects and lives
+//! in the runtime; this file keeps the table of pending calls. Responses are taken
+//! by the executor, or by a thread that waits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -11,36 +16,36 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
 use pteros_msg::message::{Encode, Service as ServiceType};
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::reader::{ReaderEndpoint, Wants};
-use pteros_rmw::ready::{ReadyQueue, Slot, Task};
-use pteros_rmw::rtps::fault;
-use pteros_rmw::rtps::time::Instant;
-use pteros_rmw::sample::SampleMeta;
-use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
-use pteros_rmw::writer::Outgoing;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
+use pteros_runtime::rtps::fault;
+use pteros_runtime::rtps::time::Instant;
+use pteros_runtime::sample::SampleMeta;
+use pteros_runtime::service::{CallId, ReceivedReply, SendRequestError, ServiceClient};
+use pteros_runtime::writer::OutboundMessage;
 
 use super::introspection::{EventKind, Introspection};
-use super::{Call, CallError, ServiceOptions, Types};
-use crate::callback_group::{GroupCore, group_for};
+use super::{CallError, ResponseFuture, ServiceOptions, ServiceTypes};
+use crate::callback_group::{CallbackGroupCore, group_for};
 use crate::error::CreateError;
 use crate::event::EventTask;
-use crate::executor::Home;
-use crate::node::{Attach, Node, NodeCore};
+use crate::executor::ExecutorQueue;
+use crate::node::{Node, NodeCore, NodeEntity};
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
-use crate::publisher::Borrowed;
+use crate::publisher::BorrowedMessage;
 use crate::sample::{Sample, SampleInfo};
-use crate::subscription::{Decoded, Decoder, typed_decoder};
+use crate::subscription::{BodyDecoder, Decoded, typed_decoder};
 use crate::wait_set;
 
-/// Calls a service. Cheap to clone, thread-safe; the service is left when the
-/// last clone and the last of its calls is gone.
+/// Calls a service. Cheap to clone, thread-safe.
 ///
-/// Every server of the service gets the request, and the first answer counts;
-/// usually there is one server. A request goes to the servers that are there
-/// when it is sent.
+/// The client leaves the service when its last clone and last pending call are
+/// dropped. Every matched server receives the request, and the first response
+/// counts; usually there is one server. A request goes to the servers that are
+/// matched when it is sent.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -49,7 +54,7 @@ use crate::wait_set;
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("adder")?;
+/// let node = Context::new()?.create_node("adder")?;
 /// let client = node.create_client::<AddTwoInts>("add_two_ints")?;
 /// let answer = client.call(&AddTwoInts_Request { a: 2, b: 3 }, Duration::from_secs(1))?;
 /// println!("{}", answer.sum);
@@ -71,10 +76,12 @@ impl<S: ServiceType> Clone for Client<S> {
 }
 
 impl<S: ServiceType> Client<S> {
-    /// Asks and waits for the answer, first for a server if none is there.
-    /// Blocks, at most `timeout` for both; drives the network itself, so no
-    /// executor is needed, and runs no callbacks: called from a callback of the
-    /// very executor that serves, it times out.
+    /// Sends a request and waits for the response, and first for a server if there
+    /// is none.
+    ///
+    /// Blocks, at most `timeout` for both. Drives the network itself, so no
+    /// executor is needed, and runs no callbacks. Called from a callback of the
+    /// executor that also runs the server, it times out.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -89,43 +96,51 @@ impl<S: ServiceType> Client<S> {
         self.core.call(timeout, start)
     }
 
-    /// Asks, and leaves waiting for the answer to the [`Call`]. Blocks no longer
-    /// than publishing does.
+    /// Sends a request and returns a [`ResponseFuture`]. Blocks no longer than
+    /// publishing does.
     ///
     /// # Errors
     /// See [`CallError`]; [`CallError::NoServer`] if none is there now.
-    pub fn call_async(&self, request: &S::Request) -> Result<Call<S::Response>, CallError> {
+    pub fn call_async(
+        &self,
+        request: &S::Request,
+    ) -> Result<ResponseFuture<S::Response>, CallError> {
         self.core.start_call(&mut self.outgoing(request), request)
     }
 
-    /// Asks, and calls `answered` from the node's executor once the answer is
-    /// there, or the server is gone. Blocks no longer than publishing does.
+    /// Sends a request; `callback` gets the response.
+    ///
+    /// It runs in the node's executor when the response has arrived, or the server
+    /// has left.
+    ///
+    /// Blocks no longer than publishing does.
     ///
     /// # Errors
-    /// As [`Client::call_async`]; `answered` is not called then.
+    /// As [`Client::call_async`]; `callback` is not called then.
     pub fn call_then(
         &self,
         request: &S::Request,
-        answered: impl FnOnce(Result<Sample<S::Response>, CallError>) + Send + 'static,
+        callback: impl FnOnce(Result<Sample<S::Response>, CallError>) + Send + 'static,
     ) -> Result<(), CallError> {
-        let answered: Answered<_> = Box::new(answered);
+        let callback: ResponseCallback<_> = Box::new(callback);
         self.core
-            .start(&mut self.outgoing(request), request, Some(answered))
+            .send_request(&mut self.outgoing(request), request, Some(callback))
             .map(drop)
     }
 
-    fn outgoing<'m>(&'m self, request: &'m S::Request) -> Borrowed<'m, S::Request> {
-        Borrowed::new(request, self.core.payload())
+    fn outgoing<'m>(&'m self, request: &'m S::Request) -> BorrowedMessage<'m, S::Request> {
+        BorrowedMessage::new(request, self.core.payload())
     }
 
-    /// Whether a server is there: requests reach it and its replies reach us.
-    pub fn is_ready(&self) -> bool {
+    /// Whether a server is matched in both directions: requests and responses.
+    pub fn service_is_ready(&self) -> bool {
         self.core.is_ready()
     }
 
-    /// Waits until a server is there; returns whether one is. Blocks, at most
-    /// `timeout` or until the context shuts down; drives the network itself and
-    /// runs no callbacks.
+    /// Waits until a server is matched; true if one is.
+    ///
+    /// Blocks, at most `timeout` or until the context shuts down. Drives the
+    /// network itself and runs no callbacks.
     pub fn wait_for_service(&self, timeout: Duration) -> bool {
         self.core.wait_for_service(timeout)
     }
@@ -135,14 +150,14 @@ impl<S: ServiceType> Client<S> {
         &self.core.service
     }
 
-    /// Calls that have no answer yet.
-    pub fn open_calls(&self) -> usize {
+    /// Requests that have no response yet.
+    pub fn pending_request_count(&self) -> usize {
         self.core.runtime.open_count()
     }
 
-    /// Answers that came when nobody waited for them any more, so far.
-    pub fn stray_answers(&self) -> u64 {
-        self.core.runtime.stray_count()
+    /// Responses that arrived after their call was dropped or had timed out.
+    pub fn unmatched_response_count(&self) -> u64 {
+        self.core.runtime.unmatched_reply_count()
     }
 }
 
@@ -155,7 +170,7 @@ impl<S: ServiceType> fmt::Debug for Client<S> {
 }
 
 impl Node {
-    /// A client of a service, remapped as the arguments say.
+    /// Creates a client of a service, whose name is expanded and remapped.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -163,7 +178,7 @@ impl Node {
         self.create_client_with(service, ServiceOptions::default())
     }
 
-    /// A client with options.
+    /// Creates a client with options.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -172,9 +187,9 @@ impl Node {
         service: &str,
         options: ServiceOptions,
     ) -> Result<Client<S>, CreateError> {
-        let wants = Wants::Type(std::any::TypeId::of::<S::Response>());
-        let types = Types::of::<S>();
-        let core = self.client_core(service, types, &options, wants, typed_decoder())?;
+        let form = DeliveryForm::Type(std::any::TypeId::of::<S::Response>());
+        let types = ServiceTypes::of::<S>();
+        let core = self.client_core(service, types, &options, form, typed_decoder())?;
         Ok(Client {
             core,
             service: PhantomData,
@@ -184,16 +199,16 @@ impl Node {
     pub(super) fn client_core<R: Send + Sync + 'static>(
         &self,
         service: &str,
-        types: Types<'_>,
+        types: ServiceTypes<'_>,
         options: &ServiceOptions,
-        wants: Wants,
-        decode: Decoder<R>,
+        form: DeliveryForm,
+        decode: BodyDecoder<R>,
     ) -> Result<Arc<ClientCore<R>>, CreateError> {
         let types_name = types.service;
         let (name, spec) = self.service_spec(service, types, options)?;
         let runtime = self.core().core();
         let client = runtime
-            .create_service_client(spec, wants)
+            .create_service_client(spec, form)
             .map_err(|source| CreateError::Service {
                 service: name.clone(),
                 source: Box::new(source),
@@ -203,30 +218,31 @@ impl Node {
         let core = ClientCore::new(
             self.core().clone(),
             client,
-            (name, types_name.into()),
+            name,
+            types_name.into(),
             decode,
             options.qos.representation.unwrap_or_default(),
             group_for(self.core(), options.callback_group.as_ref()),
         );
         let part: Weak<ClientCore<R>> = Arc::downgrade(&core);
-        self.core().add(part);
+        self.core().add_entity(part);
         Ok(core)
     }
 }
 
-type Answer<R> = Result<Sample<R>, CallError>;
-type Answered<R> = Box<dyn FnOnce(Answer<R>) + Send>;
+type CallResult<R> = Result<Sample<R>, CallError>;
+type ResponseCallback<R> = Box<dyn FnOnce(CallResult<R>) + Send>;
 
-enum Waiting<R: 'static> {
-    /// For whoever asks, and is to be woken.
-    Asked(Option<Waker>),
-    Callback(Answered<R>),
-    Done(Came<R>),
+enum PendingCall<R: 'static> {
+    /// Polled or awaited; the waker of the task that awaits it.
+    Awaited(Option<Waker>),
+    Callback(ResponseCallback<R>),
+    Done(ReceivedResponse<R>),
 }
 
-/// An answer, and what a trace is to know of the sample that brought it.
-struct Came<R: 'static> {
-    answer: Answer<R>,
+/// A response, and the sample metadata that a trace needs.
+struct ReceivedResponse<R: 'static> {
+    result: CallResult<R>,
     sample: Option<(SampleMeta, usize)>,
 }
 
@@ -236,59 +252,64 @@ pub(crate) struct ClientCore<R: 'static> {
     pub(crate) runtime: ServiceClient,
     pub(crate) service: String,
     pub(crate) service_type: String,
-    decode: Decoder<R>,
+    decode: BodyDecoder<R>,
     representation: Representation,
     memory: PayloadMemory,
-    calls: Mutex<BTreeMap<CallId, Waiting<R>>>,
-    /// Answered callbacks that wait for the executor.
-    due: Mutex<VecDeque<(Answered<R>, Came<R>)>>,
-    due_slot: Slot,
-    /// The bed of the one thread that waits for everybody's answers.
-    bed: Mutex<Arc<ReadyQueue>>,
-    place: Mutex<Place>,
-    /// A wait set is to hear of each answer.
+    calls: Mutex<BTreeMap<CallId, PendingCall<R>>>,
+    /// Callbacks with their responses, waiting for the executor.
+    pending_callbacks: Mutex<VecDeque<(ResponseCallback<R>, ReceivedResponse<R>)>>,
+    callback_slot: ReadySlot,
+    /// Queue of the one thread that waits for the responses of all callers.
+    wait_queue: Mutex<Arc<ReadyQueue>>,
+    binding: Mutex<ExecutorBinding>,
+    /// A wait set needs a notification for each response.
     is_watched: AtomicBool,
     pub(super) introspection: Introspection<(), R>,
     on_event: Arc<EventTask>,
-    callback_group: Arc<GroupCore>,
+    callback_group: Arc<CallbackGroupCore>,
 }
 
-/// Where replies are told.
+/// Which queue is notified of responses.
 #[derive(Default)]
-struct Place {
+struct ExecutorBinding {
     /// The executor that spins the node.
-    home: Option<Arc<Home>>,
-    /// A thread that waits for them goes before it.
-    bed: Option<Arc<ReadyQueue>>,
+    executor_queue: Option<Arc<ExecutorQueue>>,
+    /// A thread that waits for responses takes precedence.
+    wait_queue: Option<Arc<ReadyQueue>>,
 }
 
 impl<R: Send + Sync + 'static> ClientCore<R> {
     pub(crate) fn new(
         node: Arc<NodeCore>,
         runtime: ServiceClient,
-        (service, service_type): (String, String),
-        decode: Decoder<R>,
+        service: String,
+        service_type: String,
+        decode: BodyDecoder<R>,
         representation: Representation,
-        callback_group: Arc<GroupCore>,
+        callback_group: Arc<CallbackGroupCore>,
     ) -> Arc<Self> {
-        let bed = Mutex::new(node.core().ready_queue());
+        let wait_queue = Mutex::new(node.core().ready_queue());
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
             let core = me.clone();
-            let look = move |_: &_| {
+            let drain_and_check = move |_: &_| {
                 if let Some(client) = core.upgrade() {
-                    // What came before the end is taken first.
+                    // Responses that arrived before the server left are taken
+                    // first.
                     client.drain();
-                    if !fault!("call-to-the-dead-stays-open") {
-                        client.note_servers();
+                    if !fault!("call-to-dead-server-stays-open") {
+                        client.handle_server_loss();
                     }
                 }
             };
             Self {
                 on_event: EventTask::new(
                     &runtime.requests.events,
-                    Box::new(look),
+                    Box::new(drain_and_check),
                     &callback_group,
-                    format!("client \"{service}\" of node \"{}\"", node.path()),
+                    format!(
+                        "client \"{service}\" of node \"{}\"",
+                        node.fully_qualified_name()
+                    ),
                 ),
                 callback_group,
                 node,
@@ -298,10 +319,10 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
                 representation,
                 memory: PayloadMemory::default(),
                 calls: Mutex::default(),
-                due: Mutex::default(),
-                due_slot: Slot::default(),
-                bed,
-                place: Mutex::default(),
+                pending_callbacks: Mutex::default(),
+                callback_slot: ReadySlot::default(),
+                wait_queue,
+                binding: Mutex::default(),
                 is_watched: AtomicBool::new(false),
                 introspection: Introspection::default(),
                 runtime,
@@ -309,17 +330,17 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
         });
         let task: Weak<Self> = Arc::downgrade(&client);
         client.runtime.replies.slot.set_task(task.clone());
-        client.due_slot.set_task(task);
+        client.callback_slot.set_task(task);
         client
     }
 
-    /// Waits for a server, then for the answer to the call that `start` makes.
+    /// Waits for a server, then for the response to the call that `send_request` sends.
     pub(super) fn call(
         self: &Arc<Self>,
         timeout: Duration,
-        start: impl FnOnce(&Arc<Self>) -> Result<Call<R>, CallError>,
+        start: impl FnOnce(&Arc<Self>) -> Result<ResponseFuture<R>, CallError>,
     ) -> Result<Sample<R>, CallError> {
-        let until = self.node.core().env.now().after(timeout.into());
+        let until = self.node.core().platform.now().after(timeout.into());
         if !self.wait_for_service(timeout) {
             return Err(self.no_server(timeout));
         }
@@ -329,47 +350,47 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
 
     pub(super) fn start_call(
         self: &Arc<Self>,
-        request: &mut dyn Outgoing,
+        request: &mut dyn OutboundMessage,
         contents: &dyn Encode,
-    ) -> Result<Call<R>, CallError> {
-        let id = self.start(request, contents, None)?;
+    ) -> Result<ResponseFuture<R>, CallError> {
+        let id = self.send_request(request, contents, None)?;
         let client = self.clone();
-        Ok(Call { client, id })
+        Ok(ResponseFuture { client, id })
     }
 
-    pub(super) fn start(
+    pub(super) fn send_request(
         &self,
-        request: &mut dyn Outgoing,
+        request: &mut dyn OutboundMessage,
         contents: &dyn Encode,
-        answered: Option<Answered<R>>,
+        callback: Option<ResponseCallback<R>>,
     ) -> Result<CallId, CallError> {
         let core = self.node.core();
-        // Held while it is sent: the answer may be quicker than we are.
+        // Held while sending: the response may arrive before the call is recorded.
         let mut calls = self.calls.lock();
-        let sent = self.runtime.send(core, request, core.env.wall());
+        let sent = self.runtime.send(core, request, core.platform.wall_clock());
         let id = sent.map_err(|error| match error {
-            SendError::NoServer => self.no_server(Duration::ZERO),
-            SendError::TooManyCalls { max } => CallError::TooManyCalls {
+            SendRequestError::NoServer => self.no_server(Duration::ZERO),
+            SendRequestError::TooManyCalls { max } => CallError::TooManyCalls {
                 service: self.service.clone(),
                 max,
             },
-            SendError::Publish(source) => CallError::Publish {
+            SendRequestError::Publish(source) => CallError::Publish {
                 service: self.service.clone(),
                 source,
             },
         })?;
-        let waiting = match answered {
-            None => Waiting::Asked(None),
-            Some(answered) => Waiting::Callback(answered),
+        let waiting = match callback {
+            None => PendingCall::Awaited(None),
+            Some(callback) => PendingCall::Callback(callback),
         };
         calls.insert(id, waiting);
         drop(calls);
-        let own = self.runtime.requests.guid();
+        let client_gid = self.runtime.requests.guid();
         if let Some(event) = self
             .introspection
-            .of_sent_request(own, id.number(), contents)
+            .of_sent_request(client_gid, id.number(), contents)
         {
-            event.tell();
+            event.publish_event();
         }
         Ok(id)
     }
@@ -402,48 +423,48 @@ impl<R: 'static> ClientCore<R> {
         }
     }
 
-    pub(super) fn wait(&self, id: CallId, timeout: Duration) -> Answer<R> {
-        let until = self.node.core().env.now().after(timeout.into());
+    pub(super) fn wait(&self, id: CallId, timeout: Duration) -> CallResult<R> {
+        let until = self.node.core().platform.now().after(timeout.into());
         self.wait_until(id, until, timeout)
     }
 
-    /// Of several threads that wait, one takes the answers of all.
-    fn wait_until(&self, id: CallId, until: Instant, timeout: Duration) -> Answer<R> {
+    /// If several threads wait, one of them takes the responses of all.
+    fn wait_until(&self, id: CallId, until: Instant, timeout: Duration) -> CallResult<R> {
         let core = self.node.core();
         let mut answer = None;
-        let mut look = || {
+        let mut drain_and_check = || {
             self.drain();
-            if !fault!("wait-for-the-dead-goes-on") {
-                self.note_servers();
+            if !fault!("wait-for-dead-server-goes-on") {
+                self.handle_server_loss();
             }
-            answer = answer.take().or_else(|| self.take_answer(id));
+            answer = answer.take().or_else(|| self.take_response(id));
             answer.is_some()
         };
-        while !look() {
+        while !drain_and_check() {
             if core.is_shut_down() {
                 return Err(self.shut_down());
             }
-            if core.env.now() >= until {
+            if core.platform.now() >= until {
                 return Err(CallError::TimedOut {
                     service: self.service.clone(),
                     waited_ms: millis(timeout),
                 });
             }
-            let Some(bed) = self.bed.try_lock() else {
-                core.wait_until(until, || look() || !self.bed.is_locked());
+            let Some(wait_queue) = self.wait_queue.try_lock() else {
+                core.wait_until(until, || drain_and_check() || !self.wait_queue.is_locked());
                 continue;
             };
-            self.place.lock().bed = Some(bed.clone());
+            self.binding.lock().wait_queue = Some(wait_queue.clone());
             self.attach_replies();
-            let met = core.drive_until(&bed, until, || {
-                while bed.pop().is_some() {}
-                self.runtime.replies.slot.taken();
-                look()
+            let met = core.drive_until(&wait_queue, until, || {
+                while wait_queue.pop().is_some() {}
+                self.runtime.replies.slot.begin_take();
+                drain_and_check()
             });
-            self.place.lock().bed = None;
+            self.binding.lock().wait_queue = None;
             self.attach_replies();
-            drop(bed);
-            // Another of those that wait takes over.
+            drop(wait_queue);
+            // Another waiting thread takes over.
             core.wake_waiters();
             if met {
                 break;
@@ -452,9 +473,9 @@ impl<R: 'static> ClientCore<R> {
         answer.unwrap_or_else(|| Err(self.shut_down()))
     }
 
-    /// Takes all replies that are there to whoever waits for them.
+    /// Takes all responses from the reader and completes their calls.
     pub(super) fn drain(&self) {
-        while let Some(Reply { call, item }) = self.runtime.take_reply(self.node.core()) {
+        while let Some(ReceivedReply { call, item }) = self.runtime.take_reply(self.node.core()) {
             let sample = Some((item.meta, item.weight()));
             let info = SampleInfo::new(item.meta, None);
             let answer = match (self.decode)(item.body) {
@@ -466,65 +487,77 @@ impl<R: 'static> ClientCore<R> {
                     reason: error.to_string(),
                 }),
             };
-            let own = self.runtime.requests.guid();
+            let client_gid = self.runtime.requests.guid();
             let event = answer.as_ref().ok().and_then(|response| {
                 let kind = EventKind::ResponseReceived;
                 self.introspection
-                    .of_response(kind, own, call.number(), response)
+                    .of_response(kind, client_gid, call.number(), response)
             });
             if let Some(event) = event {
-                event.tell();
+                event.publish_event();
             }
-            self.answer(call, Came { answer, sample });
+            self.handle_response(
+                call,
+                ReceivedResponse {
+                    result: answer,
+                    sample,
+                },
+            );
         }
     }
 
-    fn answer(&self, call: CallId, answer: Came<R>) {
+    fn handle_response(&self, call: CallId, answer: ReceivedResponse<R>) {
         let mut calls = self.calls.lock();
         match calls.remove(&call) {
-            Some(Waiting::Asked(waker)) => {
-                calls.insert(call, Waiting::Done(answer));
+            Some(PendingCall::Awaited(waker)) => {
+                calls.insert(call, PendingCall::Done(answer));
                 drop(calls);
                 if let Some(waker) = waker {
                     waker.wake();
                 }
-                // It may be another thread that waits.
+                // Another thread may wait for this response.
                 self.node.core().wake_waiters();
                 if self.is_watched.load(Ordering::Acquire) {
-                    self.due_slot.ready();
+                    self.callback_slot.mark_ready();
                 }
             }
-            Some(Waiting::Callback(callback)) => {
+            Some(PendingCall::Callback(callback)) => {
                 drop(calls);
-                self.due.lock().push_back((callback, answer));
-                self.due_slot.ready();
+                self.pending_callbacks.lock().push_back((callback, answer));
+                self.callback_slot.mark_ready();
             }
-            Some(Waiting::Done(_)) | None => {}
+            Some(PendingCall::Done(_)) | None => {}
         }
     }
 
-    /// Ends the calls that nobody is left to answer.
-    fn note_servers(&self) {
-        for call in self.runtime.end_abandoned() {
+    /// Fails the calls for which no server is left.
+    fn handle_server_loss(&self) {
+        for call in self.runtime.close_abandoned() {
             let service = self.service.clone();
-            let answer = Err(CallError::ServerGone { service });
+            let answer = Err(CallError::ServerLost { service });
             let sample = None;
-            self.answer(call, Came { answer, sample });
+            self.handle_response(
+                call,
+                ReceivedResponse {
+                    result: answer,
+                    sample,
+                },
+            );
         }
     }
 
-    /// Whoever waits for it has it now, on this thread.
-    fn handed_over(&self, came: Came<R>) -> Answer<R> {
-        if let (Some(tracer), Some((meta, bytes))) = (self.node.core().tracer(), &came.sample) {
+    /// Records in the trace that the caller has the response, on this thread.
+    fn trace_taken(&self, response: ReceivedResponse<R>) -> CallResult<R> {
+        if let (Some(tracer), Some((meta, bytes))) = (self.node.core().tracer(), &response.sample) {
             tracer.note_taken(self.runtime.replies.data.guid.entity, meta, *bytes);
         }
-        came.answer
+        response.result
     }
 
-    pub(super) fn take_answer(&self, id: CallId) -> Option<Answer<R>> {
+    pub(super) fn take_response(&self, id: CallId) -> Option<CallResult<R>> {
         let mut calls = self.calls.lock();
         match calls.remove(&id) {
-            Some(Waiting::Done(came)) => Some(self.handed_over(came)),
+            Some(PendingCall::Done(response)) => Some(self.trace_taken(response)),
             Some(other) => {
                 calls.insert(id, other);
                 None
@@ -533,28 +566,33 @@ impl<R: 'static> ClientCore<R> {
         }
     }
 
-    pub(super) fn poll_answer(&self, id: CallId, waker: &Waker) -> Poll<Answer<R>> {
+    pub(super) fn poll_response(&self, id: CallId, waker: &Waker) -> Poll<CallResult<R>> {
         let mut calls = self.calls.lock();
         match calls.remove(&id) {
-            Some(Waiting::Done(came)) => Poll::Ready(self.handed_over(came)),
+            Some(PendingCall::Done(response)) => Poll::Ready(self.trace_taken(response)),
             Some(_) => {
-                calls.insert(id, Waiting::Asked(Some(waker.clone())));
+                calls.insert(id, PendingCall::Awaited(Some(waker.clone())));
                 Poll::Pending
             }
             None => Poll::Ready(Err(self.shut_down())),
         }
     }
 
-    pub(super) fn forget(&self, id: CallId) {
-        self.runtime.forget(id);
+    pub(super) fn cancel(&self, id: CallId) {
+        self.runtime.close_call(id);
         self.calls.lock().remove(&id);
     }
 
     fn attach_replies(&self) {
-        // Held, so that the last word is the newest.
-        let place = self.place.lock();
-        let of_home = || place.home.as_ref().map(|home| home.queue.clone());
-        let queue = place.bed.clone().or_else(of_home);
+        // The lock is held so that the last update wins.
+        let binding = self.binding.lock();
+        let of_executor = || {
+            binding
+                .executor_queue
+                .as_ref()
+                .map(|executor_queue| executor_queue.ready.clone())
+        };
+        let queue = binding.wait_queue.clone().or_else(of_executor);
         let replies = &self.runtime.replies;
         replies.slot.attach(queue, || replies.has_samples());
     }
@@ -566,25 +604,25 @@ fn millis(span: Duration) -> u64 {
 
 impl<R: Send + Sync + 'static> Task for ClientCore<R> {
     fn run(&self) {
-        self.runtime.replies.slot.taken();
-        self.due_slot.taken();
+        self.runtime.replies.slot.begin_take();
+        self.callback_slot.begin_take();
         self.drain();
-        let due = self.due.lock().pop_front();
-        if let Some((callback, came)) = due {
+        let pending_callbacks = self.pending_callbacks.lock().pop_front();
+        if let Some((callback, response)) = pending_callbacks {
             let tracer = self.node.core().tracer();
-            let calling = tracer.map(|t| t.call(self.runtime.replies.data.guid.entity));
-            let answer = self.handed_over(came);
+            let calling = tracer.map(|t| t.begin_callback(self.runtime.replies.data.guid.entity));
+            let answer = self.trace_taken(response);
             if let Some(calling) = &calling {
-                calling.starts();
+                calling.note_user_code_start();
             }
             callback(answer);
         }
-        if !self.due.lock().is_empty() {
-            self.due_slot.ready();
+        if !self.pending_callbacks.lock().is_empty() {
+            self.callback_slot.mark_ready();
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&MutualExclusionGate> {
         self.callback_group.gate()
     }
 
@@ -593,29 +631,29 @@ impl<R: Send + Sync + 'static> Task for ClientCore<R> {
     }
 
     fn describe(&self) -> String {
-        let node = self.node.path();
+        let node = self.node.fully_qualified_name();
         format!("client \"{}\" of node \"{node}\"", self.service)
     }
 }
 
-impl<S: ServiceType> wait_set::Entity for Client<S> {
-    fn member(&self) -> Arc<dyn wait_set::Member> {
+impl<S: ServiceType> wait_set::WaitableHandle for Client<S> {
+    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl<R: Send + Sync + 'static> wait_set::Member for ClientCore<R> {
+impl<R: Send + Sync + 'static> wait_set::WaitableEntity for ClientCore<R> {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }
 
-    /// Answers that came, and those that nobody has taken yet.
+    /// Considers responses that arrived and responses not taken yet.
     fn rearm(&self) -> bool {
-        self.runtime.replies.slot.taken();
-        self.due_slot.taken();
-        let is_done = |call: &Waiting<R>| matches!(call, Waiting::Done(_));
+        self.runtime.replies.slot.begin_take();
+        self.callback_slot.begin_take();
+        let is_done = |call: &PendingCall<R>| matches!(call, PendingCall::Done(_));
         self.runtime.replies.has_samples()
-            || !self.due.lock().is_empty()
+            || !self.pending_callbacks.lock().is_empty()
             || self.calls.lock().values().any(is_done)
     }
 
@@ -624,18 +662,19 @@ impl<R: Send + Sync + 'static> wait_set::Member for ClientCore<R> {
     }
 }
 
-impl<R: Send + Sync + 'static> Attach for ClientCore<R> {
-    fn attach(&self, home: Option<&Arc<Home>>) {
-        self.place.lock().home = home.cloned();
-        let is_watched = home.is_some_and(|home| home.is_wait_set);
+impl<R: Send + Sync + 'static> NodeEntity for ClientCore<R> {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        self.binding.lock().executor_queue = executor_queue.cloned();
+        let is_watched = executor_queue.is_some_and(|executor_queue| executor_queue.is_wait_set);
         self.is_watched.store(is_watched, Ordering::Release);
         self.attach_replies();
-        let queue = home.map(|home| home.queue.clone());
-        self.due_slot.attach(queue, || !self.due.lock().is_empty());
-        self.on_event.attach(home);
+        let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
+        self.callback_slot
+            .attach(queue, || !self.pending_callbacks.lock().is_empty());
+        self.on_event.attach(executor_queue);
     }
 
-    fn callback_group(&self) -> &Arc<GroupCore> {
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
         &self.callback_group
     }
 }

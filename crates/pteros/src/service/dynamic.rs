@@ -1,4 +1,7 @@
-//! Clients and servers of services whose type is known at run time only.
+//! Dynamic services: clients and servers whose type is known at run time only.
+//!
+//! They share the core of the typed ones; requests and responses are
+//! [`DynamicMessage`]s, whose type is checked on each call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,53 +9,56 @@ use std::time::Duration;
 
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::library::{InterfaceLibrary, LibraryError};
-use pteros_rmw::error::PublishError;
-use pteros_rmw::reader::Wants;
+use pteros_runtime::error::PublishError;
+use pteros_runtime::reader::DeliveryForm;
 use thiserror::Error;
 
-use super::server::{Handler, ServerCore, ServiceCall};
-use super::{Call, CallError, ClientCore, Encoder, ServiceOptions, Types};
-use crate::dynamic::{Outbound, dynamic_decoder};
+use super::server::{PendingRequest, RequestHandler, ServerCore};
+use super::{
+    CallError, ClientCore, ResponseEncoder, ResponseFuture, ServerCodec, ServiceOptions,
+    ServiceTypes,
+};
+use crate::dynamic::{OutboundDynamicMessage, dynamic_decoder};
 use crate::error::CreateError;
-use crate::node::{Node, TypeFacts};
+use crate::node::{MessageTypeInfo, Node};
 use crate::payload::Payload;
 use crate::sample::Sample;
 
-/// The types of a service: what is asked and what is answered.
+/// The request and response types of a service.
 #[derive(Clone, Debug)]
 pub struct DynamicServiceType {
     name: String,
     request: DynamicType,
     response: DynamicType,
-    /// Of introspection, where the library has what it is made of.
+    /// The introspection event type, if the library defines its parts.
     event: Option<DynamicType>,
 }
 
-/// Why a service's types are not known.
+/// Why a service's types could not be loaded.
 #[derive(Debug, Error)]
 pub enum ServiceTypeError {
-    /// There is no such definition, or it cannot be read.
+    /// The definition does not exist or cannot be read.
     #[error(transparent)]
     Library(#[from] LibraryError),
-    /// A definition asks for something that messages do not have.
+    /// A definition uses something that messages do not support.
     #[error("service type {name}: {reason}")]
     Type {
         /// The service type.
         name: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
 
 impl DynamicServiceType {
-    /// The types of a service that `library` knows, by its full name.
+    /// Loads the types of a service, by its full name, from `library`.
     ///
     /// # Errors
     /// See [`ServiceTypeError`].
     pub fn new(library: &InterfaceLibrary, name: &str) -> Result<Self, ServiceTypeError> {
         let part = |suffix: &str| {
-            let described = library.describe(&format!("{name}{suffix}"))?;
-            DynamicType::new(&described).map_err(|error| ServiceTypeError::Type {
+            let description = library.describe(&format!("{name}{suffix}"))?;
+            DynamicType::new(&description).map_err(|error| ServiceTypeError::Type {
                 name: name.into(),
                 reason: error.to_string(),
             })
@@ -65,7 +71,7 @@ impl DynamicServiceType {
         })
     }
 
-    /// The types of a service, by its full name, from those of its two messages.
+    /// The types of a service, by its full name, from its two message types.
     pub fn from_parts(
         name: impl Into<String>,
         request: DynamicType,
@@ -84,17 +90,17 @@ impl DynamicServiceType {
         &self.name
     }
 
-    /// What is asked.
+    /// The request's type.
     pub fn request(&self) -> &DynamicType {
         &self.request
     }
 
-    /// What is answered.
+    /// The response's type.
     pub fn response(&self) -> &DynamicType {
         &self.response
     }
 
-    /// What introspection of a service tells.
+    /// The type of the service's introspection events.
     pub(super) fn event(&self, service: &str) -> Result<&DynamicType, CreateError> {
         self.event.as_ref().ok_or_else(|| CreateError::NoEventType {
             service: service.into(),
@@ -128,14 +134,17 @@ impl DynamicClient {
     ///
     /// # Errors
     /// As [`Self::call`].
-    pub fn call_async(&self, request: &DynamicMessage) -> Result<Call<DynamicMessage>, CallError> {
+    pub fn call_async(
+        &self,
+        request: &DynamicMessage,
+    ) -> Result<ResponseFuture<DynamicMessage>, CallError> {
         self.start(&self.core, request)
     }
 
     /// As [`Client::call_then`](crate::Client::call_then).
     ///
     /// # Errors
-    /// As [`Self::call`]; `answered` is not called then.
+    /// As [`Self::call`]; `callback` is not called then.
     pub fn call_then(
         &self,
         request: &DynamicMessage,
@@ -143,7 +152,7 @@ impl DynamicClient {
     ) -> Result<(), CallError> {
         let core = &self.core;
         let mut outgoing = self.outgoing(core, request)?;
-        core.start(&mut outgoing, request, Some(Box::new(answered)))
+        core.send_request(&mut outgoing, request, Some(Box::new(answered)))
             .map(drop)
     }
 
@@ -151,7 +160,7 @@ impl DynamicClient {
         &self,
         core: &Arc<ClientCore<DynamicMessage>>,
         request: &DynamicMessage,
-    ) -> Result<Call<DynamicMessage>, CallError> {
+    ) -> Result<ResponseFuture<DynamicMessage>, CallError> {
         core.start_call(&mut self.outgoing(core, request)?, request)
     }
 
@@ -159,7 +168,7 @@ impl DynamicClient {
         &self,
         core: &'m ClientCore<DynamicMessage>,
         request: &'m DynamicMessage,
-    ) -> Result<Outbound<'m>, CallError> {
+    ) -> Result<OutboundDynamicMessage<'m>, CallError> {
         let invalid = |reason: String| CallError::Publish {
             service: core.service.clone(),
             source: PublishError::Invalid {
@@ -169,7 +178,7 @@ impl DynamicClient {
         };
         if request.ty() != &self.ty.request {
             return Err(invalid(format!(
-                "the request is of type {}, the client asks {}; make it from DynamicServiceType::request",
+                "the request is of type {}, the client requires {}; create it from DynamicServiceType::request",
                 request.ty().name(),
                 self.ty.request.name()
             )));
@@ -177,15 +186,15 @@ impl DynamicClient {
         request
             .check_bounds()
             .map_err(|error| invalid(error.to_string()))?;
-        Ok(Outbound {
+        Ok(OutboundDynamicMessage {
             message: request,
             shared: None,
             payload: core.payload(),
         })
     }
 
-    /// As [`Client::is_ready`](crate::Client::is_ready).
-    pub fn is_ready(&self) -> bool {
+    /// As [`Client::service_is_ready`](crate::Client::service_is_ready).
+    pub fn service_is_ready(&self) -> bool {
         self.core.is_ready()
     }
 
@@ -238,7 +247,7 @@ impl fmt::Debug for DynamicService {
 }
 
 impl Node {
-    /// A client of a service whose type is known at run time.
+    /// Creates a client of a service whose type is known at run time.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -248,17 +257,18 @@ impl Node {
         ty: &DynamicServiceType,
         options: ServiceOptions,
     ) -> Result<DynamicClient, CreateError> {
-        let wants = Wants::Type(std::any::TypeId::of::<DynamicMessage>());
+        let form = DeliveryForm::Type(std::any::TypeId::of::<DynamicMessage>());
         let decode = dynamic_decoder(&ty.response);
-        let core = self.client_core(service, dynamic_types(ty), &options, wants, decode)?;
+        let core = self.client_core(service, dynamic_types(ty), &options, form, decode)?;
         Ok(DynamicClient {
             core,
             ty: ty.clone(),
         })
     }
 
-    /// Serves a service whose type is known at run time. An answer of another
-    /// type than the service's is not sent, with a warning.
+    /// Creates a service whose type is known at run time.
+    ///
+    /// A response of another type is not sent and logged as a warning.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -269,11 +279,18 @@ impl Node {
         options: ServiceOptions,
         answer: impl FnMut(Sample<DynamicMessage>) -> DynamicMessage + Send + 'static,
     ) -> Result<DynamicService, CreateError> {
-        self.serve_dynamic(service, ty, options, Handler::Answer(Box::new(answer)))
+        self.serve_dynamic(
+            service,
+            ty,
+            options,
+            RequestHandler::Immediate(Box::new(answer)),
+        )
     }
 
-    /// Serves a service whose type is known at run time and whose answers may come
-    /// later, from any thread; `take` runs in the node's executor.
+    /// Creates a deferred service whose type is known at run time.
+    ///
+    /// Responses may be sent later, from any thread. `take` runs in the node's
+    /// executor.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -282,9 +299,14 @@ impl Node {
         service: &str,
         ty: &DynamicServiceType,
         options: ServiceOptions,
-        take: impl FnMut(ServiceCall<DynamicMessage, DynamicMessage>) + Send + 'static,
+        take: impl FnMut(PendingRequest<DynamicMessage, DynamicMessage>) + Send + 'static,
     ) -> Result<DynamicService, CreateError> {
-        self.serve_dynamic(service, ty, options, Handler::Defer(Box::new(take), None))
+        self.serve_dynamic(
+            service,
+            ty,
+            options,
+            RequestHandler::Deferred(Box::new(take), None),
+        )
     }
 
     fn serve_dynamic(
@@ -292,15 +314,18 @@ impl Node {
         service: &str,
         ty: &DynamicServiceType,
         options: ServiceOptions,
-        handler: Handler<DynamicMessage, DynamicMessage>,
+        handler: RequestHandler<DynamicMessage, DynamicMessage>,
     ) -> Result<DynamicService, CreateError> {
-        let wants = Wants::Type(std::any::TypeId::of::<DynamicMessage>());
+        let form = DeliveryForm::Type(std::any::TypeId::of::<DynamicMessage>());
         let core = self.server_core(
             service,
             dynamic_types(ty),
             &options,
-            wants,
-            (dynamic_decoder(&ty.request), dynamic_encoder(&ty.response)),
+            form,
+            ServerCodec {
+                decode: dynamic_decoder(&ty.request),
+                encode: dynamic_encoder(&ty.response),
+            },
             handler,
         )?;
         Ok(DynamicService {
@@ -310,27 +335,27 @@ impl Node {
     }
 }
 
-fn dynamic_types(ty: &DynamicServiceType) -> Types<'_> {
-    Types {
+fn dynamic_types(ty: &DynamicServiceType) -> ServiceTypes<'_> {
+    ServiceTypes {
         service: &ty.name,
-        request: TypeFacts::of_dynamic(&ty.request),
-        response: TypeFacts::of_dynamic(&ty.response),
-        own: None,
+        request: MessageTypeInfo::of_dynamic(&ty.request),
+        response: MessageTypeInfo::of_dynamic(&ty.response),
+        service_type: None,
     }
 }
 
-fn dynamic_encoder(ty: &DynamicType) -> Encoder<DynamicMessage> {
+fn dynamic_encoder(ty: &DynamicType) -> ResponseEncoder<DynamicMessage> {
     let ty = ty.clone();
     Box::new(move |message, memory, representation, send| {
         if *message.ty() != ty {
             tracing::warn!(
-                "an answer is of type {}, the service's is {}; it is not sent",
+                "a response is of type {}, the service requires {}; it is not sent",
                 message.ty().name(),
                 ty.name()
             );
             return;
         }
-        send(&mut Outbound {
+        send(&mut OutboundDynamicMessage {
             message: &message,
             shared: None,
             payload: Payload::new(memory, representation),

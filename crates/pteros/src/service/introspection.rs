@@ -1,9 +1,9 @@
-//! Service introspection: who asked what, and what was answered, on
-//! `<service>/_service_event` (rcl `service_event_publisher.c`).
+//! Service introspection: publishes requests and responses as events on
+//! `<service>/_service_event` (REP 2012, rcl `service_event_publisher.c`).
 //!
-//! Off, a client or service looks at one atomic. On, each request and reply is one more
-//! message at each end that is watched: its number, its client and the time, and with
-//! contents itself once more.
+//! When off, a client or service reads one atomic. When on, each request and
+//! response costs one more message at each observed end: sequence number, client
+//! GID, time and, with contents, the request or response itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,29 +14,28 @@ use pteros_interfaces::service_msgs::msg::ServiceEventInfo;
 use pteros_msg::cdr::{Encoder, to_payload};
 use pteros_msg::dynamic::DynamicMessage;
 use pteros_msg::message::{Encode, Service as ServiceType};
-use pteros_rmw::rtps::id::Guid;
+use pteros_runtime::rtps::id::Guid;
 
 use super::{Client, DynamicClient, DynamicService, Service};
-use crate::dynamic::Ready;
+use crate::dynamic::SerializedMessage;
 use crate::error::CreateError;
-use crate::node::{NodeCore, TypeFacts};
-use crate::publisher::{PublisherOptions, RawPublisher};
+use crate::node::{MessageTypeInfo, NodeCore};
+use crate::publisher::{PublisherCore, PublisherOptions};
 use crate::qos::QosProfile;
 
-/// How much of its requests and replies a client or a service tells.
+/// Level of service introspection of a client or a service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ServiceIntrospection {
-    /// Nothing.
+pub enum ServiceIntrospectionState {
+    /// No events.
     #[default]
     Off,
-    /// What happened when, by whom, with its number.
+    /// Event type, time, client GID and sequence number.
     Metadata,
-    /// And the request or the reply itself.
+    /// Metadata and the request or response itself.
     Contents,
 }
 
-/// What happened to a request or a reply; the numbers of
-/// `service_msgs/msg/ServiceEventInfo`.
+/// Event types, with the numbers of `service_msgs/msg/ServiceEventInfo`.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(super) enum EventKind {
@@ -46,10 +45,10 @@ pub(super) enum EventKind {
     ResponseReceived = 3,
 }
 
-/// Of one client or service, whose requests are `Q` and replies `R`.
+/// Introspection of one client or service with requests `Q` and responses `R`.
 pub(super) struct Introspection<Q: 'static, R: 'static> {
     is_on: AtomicBool,
-    topic: Mutex<Option<Arc<Topic<Q, R>>>>,
+    topic: Mutex<Option<Arc<EventTopic<Q, R>>>>,
 }
 
 impl<Q: 'static, R: 'static> Default for Introspection<Q, R> {
@@ -61,77 +60,91 @@ impl<Q: 'static, R: 'static> Default for Introspection<Q, R> {
     }
 }
 
-struct Topic<Q: 'static, R: 'static> {
-    raw: Arc<RawPublisher>,
+struct EventTopic<Q: 'static, R: 'static> {
+    raw: Arc<PublisherCore>,
     with_contents: bool,
-    parts: Parts<Q, R>,
+    encoders: ContentEncoders<Q, R>,
 }
 
-/// How requests and replies are written; a client's requests are not kept as values.
-type Parts<Q, R> = (Option<fn(&Q) -> &dyn Encode>, fn(&R) -> &dyn Encode);
+/// Encoders of requests and responses. A client does not keep its requests as
+/// values.
+struct ContentEncoders<Q: 'static, R: 'static> {
+    request: Option<fn(&Q) -> &dyn Encode>,
+    response: fn(&R) -> &dyn Encode,
+}
 
-fn written<T: Encode + 'static>(value: &T) -> &dyn Encode {
+fn as_encode<T: Encode + 'static>(value: &T) -> &dyn Encode {
     value
 }
 
-/// One that is to be told.
-pub(super) struct Event {
-    raw: Arc<RawPublisher>,
+/// An event to be published.
+pub(super) struct PendingEvent {
+    raw: Arc<PublisherCore>,
     payload: Vec<u8>,
 }
 
-impl Event {
-    pub(super) fn tell(self) {
+impl PendingEvent {
+    pub(super) fn publish_event(self) {
         let topic = self.raw.topic.clone();
-        if let Err(error) = self.raw.send(&mut Ready(self.payload.into())) {
+        if let Err(error) = self.raw.send(&mut SerializedMessage(self.payload.into())) {
             tracing::warn!("{topic}: {error}");
         }
     }
 }
 
 impl<Q: 'static, R: 'static> Introspection<Q, R> {
-    /// Of a request, if somebody is to hear of it.
+    /// Event of a received request, if introspection is on.
     pub(super) fn of_request(
         &self,
         kind: EventKind,
         client: Guid,
         sequence: i64,
         request: &Q,
-    ) -> Option<Event> {
+    ) -> Option<PendingEvent> {
         let topic = self.topic()?;
-        let request = topic.parts.0.map(|written| written(request));
-        Some(topic.event(kind, client, sequence, (request, None)))
+        let contents = EventContents {
+            request: topic.encoders.request.map(|encode| encode(request)),
+            response: None,
+        };
+        Some(topic.event(kind, client, sequence, contents))
     }
 
-    /// Of a request that a client sends.
+    /// Event of a request that a client sends.
     pub(super) fn of_sent_request(
         &self,
         client: Guid,
         sequence: i64,
         request: &dyn Encode,
-    ) -> Option<Event> {
-        let contents = (Some(request), None);
+    ) -> Option<PendingEvent> {
+        let contents = EventContents {
+            request: Some(request),
+            response: None,
+        };
         let topic = self.topic()?;
         Some(topic.event(EventKind::RequestSent, client, sequence, contents))
     }
 
-    /// Of a reply.
+    /// Event of a response.
     pub(super) fn of_response(
         &self,
         kind: EventKind,
         client: Guid,
         sequence: i64,
         response: &R,
-    ) -> Option<Event> {
+    ) -> Option<PendingEvent> {
         let topic = self.topic()?;
-        let response = (topic.parts.1)(response);
-        Some(topic.event(kind, client, sequence, (None, Some(response))))
+        let contents = EventContents {
+            request: None,
+            response: Some((topic.encoders.response)(response)),
+        };
+        Some(topic.event(kind, client, sequence, contents))
     }
 
-    fn topic(&self) -> Option<Arc<Topic<Q, R>>> {
-        match self.is_on.load(Ordering::Relaxed) {
-            true => self.topic.lock().clone(),
-            false => None,
+    fn topic(&self) -> Option<Arc<EventTopic<Q, R>>> {
+        if self.is_on.load(Ordering::Relaxed) {
+            self.topic.lock().clone()
+        } else {
+            None
         }
     }
 
@@ -139,34 +152,46 @@ impl<Q: 'static, R: 'static> Introspection<Q, R> {
         &self,
         node: &Arc<NodeCore>,
         service: &str,
-        ty: impl FnOnce() -> Result<TypeFacts<'t>, CreateError>,
-        (qos, how): (QosProfile, ServiceIntrospection),
-        parts: Parts<Q, R>,
+        ty: impl FnOnce() -> Result<MessageTypeInfo<'t>, CreateError>,
+        qos: QosProfile,
+        state: ServiceIntrospectionState,
+        encoders: ContentEncoders<Q, R>,
     ) -> Result<(), CreateError> {
-        let topic = match how {
-            ServiceIntrospection::Off => None,
-            ServiceIntrospection::Metadata | ServiceIntrospection::Contents => {
+        let topic = match state {
+            ServiceIntrospectionState::Off => None,
+            ServiceIntrospectionState::Metadata | ServiceIntrospectionState::Contents => {
                 let name = format!("{service}/_service_event");
-                let raw = node.raw_publisher(&name, ty()?, PublisherOptions::new(qos))?;
-                Some(Arc::new(Topic {
+                let raw = node.create_publisher_core(&name, ty()?, PublisherOptions::new(qos))?;
+                Some(Arc::new(EventTopic {
                     raw,
-                    with_contents: how == ServiceIntrospection::Contents,
-                    parts,
+                    with_contents: state == ServiceIntrospectionState::Contents,
+                    encoders,
                 }))
             }
         };
         self.is_on.store(topic.is_some(), Ordering::Relaxed);
         let before = std::mem::replace(&mut *self.topic.lock(), topic);
-        // After the lock: the publisher leaves the graph.
+        // Dropped after the lock is released: the publisher leaves the graph.
         drop(before);
         Ok(())
     }
 }
 
-type Contents<'m> = (Option<&'m dyn Encode>, Option<&'m dyn Encode>);
+/// The request or the response that an event carries.
+#[derive(Default)]
+struct EventContents<'m> {
+    request: Option<&'m dyn Encode>,
+    response: Option<&'m dyn Encode>,
+}
 
-impl<Q: 'static, R: 'static> Topic<Q, R> {
-    fn event(&self, kind: EventKind, client: Guid, sequence: i64, contents: Contents<'_>) -> Event {
+impl<Q: 'static, R: 'static> EventTopic<Q, R> {
+    fn event(
+        &self,
+        kind: EventKind,
+        client: Guid,
+        sequence: i64,
+        contents: EventContents<'_>,
+    ) -> PendingEvent {
         let message = EventMessage {
             info: ServiceEventInfo {
                 event_type: kind as u8,
@@ -174,84 +199,95 @@ impl<Q: 'static, R: 'static> Topic<Q, R> {
                 client_gid: client.to_bytes(),
                 sequence_number: sequence,
             },
-            contents: match self.with_contents {
-                true => contents,
-                false => (None, None),
+            contents: if self.with_contents {
+                contents
+            } else {
+                EventContents::default()
             },
         };
-        Event {
+        PendingEvent {
             raw: self.raw.clone(),
             payload: to_payload(&message, self.raw.representation),
         }
     }
 }
 
-/// `<Service>_Event`: the info, then request and response, each a sequence of at most
-/// one.
+/// `<Service>_Event`: the info, then request and response, each a sequence of at
+/// most one.
 struct EventMessage<'m> {
     info: ServiceEventInfo,
-    contents: Contents<'m>,
+    contents: EventContents<'m>,
 }
 
 impl Encode for EventMessage<'_> {
     fn encode(&self, out: &mut Encoder<'_>) {
         self.info.encode(out);
-        for part in [self.contents.0, self.contents.1] {
-            let part: Vec<Part<'_>> = part.into_iter().map(Part).collect();
+        for part in [self.contents.request, self.contents.response] {
+            let part: Vec<OptionalPart<'_>> = part.into_iter().map(OptionalPart).collect();
             out.message_sequence(&part);
         }
     }
 }
 
-struct Part<'m>(&'m dyn Encode);
+struct OptionalPart<'m>(&'m dyn Encode);
 
-impl Encode for Part<'_> {
+impl Encode for OptionalPart<'_> {
     fn encode(&self, out: &mut Encoder<'_>) {
         self.0.encode(out);
     }
 }
 
 impl<S: ServiceType> Client<S> {
-    /// Tells of its requests and replies on `<service>/_service_event`, from now on;
-    /// [`ServiceIntrospection::Off`] ends it. `qos` is that of the events, rclcpp's
-    /// demos take the default. May be called again at any time.
+    /// Sets service introspection of this client: events on
+    /// `<service>/_service_event`.
+    ///
+    /// [`ServiceIntrospectionState::Off`] ends it. `qos` is the profile of the
+    /// events; rclcpp's demos use the default. May be called again at any time.
     ///
     /// # Errors
     /// See [`CreateError`]; everything stays as it was then.
     pub fn configure_introspection(
         &self,
         qos: impl Into<QosProfile>,
-        how: ServiceIntrospection,
+        state: ServiceIntrospectionState,
     ) -> Result<(), CreateError> {
         let core = &self.core;
         core.introspection.configure(
             &core.node,
             &core.service,
-            || Ok(TypeFacts::of::<S::Event>()),
-            (qos.into(), how),
-            (None, written::<S::Response>),
+            || Ok(MessageTypeInfo::of::<S::Event>()),
+            qos.into(),
+            state,
+            ContentEncoders {
+                request: None,
+                response: as_encode::<S::Response>,
+            },
         )
     }
 }
 
 impl<S: ServiceType> Service<S> {
-    /// As [`Client::configure_introspection`], for the requests that it gets and the
-    /// replies that it sends.
+    /// As [`Client::configure_introspection`], for the requests received and the
+    /// responses sent.
     ///
     /// # Errors
     /// See [`CreateError`]; everything stays as it was then.
     pub fn configure_introspection(
         &self,
         qos: impl Into<QosProfile>,
-        how: ServiceIntrospection,
+        state: ServiceIntrospectionState,
     ) -> Result<(), CreateError> {
         let core = &self.core;
         core.introspection.configure(
             &core.node,
             &core.service,
-            || Ok(TypeFacts::of::<S::Event>()),
-            (qos.into(), how),
-            (Some(written::<S::Request>), written::<S::Response>),
+            || Ok(MessageTypeInfo::of::<S::Event>()),
+            qos.into(),
+            state,
+            ContentEncoders {
+                request: Some(as_encode::<S::Request>),
+                response: as_encode::<S::Response>,
+            },
         )
     }
 }
@@ -265,15 +301,19 @@ impl DynamicClient {
     pub fn configure_introspection(
         &self,
         qos: impl Into<QosProfile>,
-        how: ServiceIntrospection,
+        state: ServiceIntrospectionState,
     ) -> Result<(), CreateError> {
         let core = &self.core;
         core.introspection.configure(
             &core.node,
             &core.service,
-            || Ok(TypeFacts::of_dynamic(self.ty.event(&core.service)?)),
-            (qos.into(), how),
-            (None, written::<DynamicMessage>),
+            || Ok(MessageTypeInfo::of_dynamic(self.ty.event(&core.service)?)),
+            qos.into(),
+            state,
+            ContentEncoders {
+                request: None,
+                response: as_encode::<DynamicMessage>,
+            },
         )
     }
 }
@@ -286,15 +326,19 @@ impl DynamicService {
     pub fn configure_introspection(
         &self,
         qos: impl Into<QosProfile>,
-        how: ServiceIntrospection,
+        state: ServiceIntrospectionState,
     ) -> Result<(), CreateError> {
         let core = &self.core;
         core.introspection.configure(
             &core.node,
             &core.service,
-            || Ok(TypeFacts::of_dynamic(self.ty.event(&core.service)?)),
-            (qos.into(), how),
-            (Some(written::<DynamicMessage>), written::<DynamicMessage>),
+            || Ok(MessageTypeInfo::of_dynamic(self.ty.event(&core.service)?)),
+            qos.into(),
+            state,
+            ContentEncoders {
+                request: Some(as_encode::<DynamicMessage>),
+                response: as_encode::<DynamicMessage>,
+            },
         )
     }
 }

@@ -1,4 +1,7 @@
-//! The side that answers.
+//! Service server: receives requests and sends responses.
+//!
+//! [`Service`] answers in its callback, later from any thread ([`PendingRequest`])
+//! or by polling. It keeps no history of requests; the reader history cache does.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,36 +10,38 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
 use pteros_msg::message::Service as ServiceType;
-use pteros_rmw::error::PublishError;
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::reader::{ReaderEndpoint, Wants};
-use pteros_rmw::ready::Task;
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::service::{Request, RequestId, ServerCounts, ServiceServer};
+use pteros_runtime::error::PublishError;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::ready_queue::Task;
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::service::{ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts};
 
 use super::introspection::{EventKind, Introspection};
-use super::{Encoder, ServiceOptions, Types, typed_encoder};
-use crate::callback_group::{GroupCore, group_for};
+use super::{ResponseEncoder, ServerCodec, ServiceOptions, ServiceTypes, typed_encoder};
+use crate::callback_group::{CallbackGroupCore, group_for};
 use crate::error::CreateError;
 use crate::event::EventTask;
-use crate::executor::Home;
-use crate::node::{Attach, Node, NodeCore};
+use crate::executor::ExecutorQueue;
+use crate::node::{Node, NodeCore, NodeEntity};
 use crate::payload_memory::PayloadMemory;
 use crate::sample::{Sample, SampleInfo};
-use crate::subscription::{Decoded, Decoder, typed_decoder};
-use crate::task::Lanes;
+use crate::subscription::{BodyDecoder, Decoded, typed_decoder};
+use crate::task::AsyncSlots;
 use crate::wait_set;
 
-/// Serves a service: its callback runs in the node's executor, one request at a
-/// time. Thread-safe; clones share it, and it ends when the last one is dropped.
+/// Serves a service. Thread-safe; clones share it.
+///
+/// Its callback runs in the node's executor, one request at a time. The service
+/// ends when the last clone is dropped.
 ///
 /// ```no_run
 /// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("adder")?;
+/// let node = Context::new()?.create_node("adder")?;
 /// let _service = node.create_service::<AddTwoInts>("add_two_ints", |request| {
 ///     AddTwoInts_Response { sum: request.a + request.b }
 /// })?;
@@ -62,32 +67,32 @@ impl<S: ServiceType> Service<S> {
         &self.core.service
     }
 
-    /// Takes the oldest request that waits. Never blocks and looks at no socket:
-    /// for services that are polled
+    /// Takes the oldest waiting request. Never blocks and reads no socket.
+    ///
+    /// For polled services
     /// ([`Node::create_polled_service`](crate::Node::create_polled_service)); with
     /// a callback there is usually nothing to take.
-    pub fn take_request(&self) -> Option<ServiceCall<S::Request, S::Response>> {
-        let (id, request) = self.core.request()?;
-        Some(ServiceCall {
+    pub fn take_request(&self) -> Option<PendingRequest<S::Request, S::Response>> {
+        let (id, request) = self.core.take_request()?;
+        Some(PendingRequest {
             request,
             id,
             server: self.core.clone(),
         })
     }
 
-    /// Clients that are there now: their requests reach us and our answers reach
-    /// them.
+    /// Number of clients matched in both directions: requests and responses.
     pub fn client_count(&self) -> usize {
         self.core.runtime.client_count(self.core.node.core())
     }
 
-    /// Requests that were not of the type, so far.
+    /// Requests that could not be decoded.
     pub fn undecodable_count(&self) -> u64 {
         self.core.undecodable.load(Ordering::Relaxed)
     }
 
     /// Totals since it was created.
-    pub fn counts(&self) -> ServerCounts {
+    pub fn counts(&self) -> ServiceServerCounts {
         self.core.runtime.counts()
     }
 }
@@ -100,32 +105,33 @@ impl<S: ServiceType> fmt::Debug for Service<S> {
     }
 }
 
-/// A request to be answered now or later, from any thread
-/// ([`Node::create_deferred_service`](crate::Node::create_deferred_service)).
-/// Dropped without an answer, its client waits in vain.
-pub struct ServiceCall<Q: 'static, R: 'static> {
+/// A received request, to be answered now or later, from any thread.
+///
+/// See [`Node::create_deferred_service`](crate::Node::create_deferred_service). If
+/// it is dropped without a response, its client waits until its own time limit.
+pub struct PendingRequest<Q: 'static, R: 'static> {
     request: Sample<Q>,
     id: RequestId,
     server: Arc<ServerCore<Q, R>>,
 }
 
-impl<Q: 'static, R: 'static> ServiceCall<Q, R> {
-    /// What is asked, by whom and when.
+impl<Q: 'static, R: 'static> PendingRequest<Q, R> {
+    /// The request, with its client and timestamps.
     pub fn request(&self) -> &Sample<Q> {
         &self.request
     }
 
-    /// The fully qualified name of the service that is asked.
+    /// The fully qualified name of the service.
     pub fn service_name(&self) -> &str {
         &self.server.service
     }
 
-    /// The endpoint that sent it.
+    /// The client's endpoint.
     pub(crate) fn client(&self) -> Guid {
         self.id.client
     }
 
-    /// Answers. Blocks no longer than publishing does.
+    /// Sends the response. Blocks no longer than publishing does.
     ///
     /// # Errors
     /// See [`PublishError`]; the client waits in vain then.
@@ -133,29 +139,30 @@ impl<Q: 'static, R: 'static> ServiceCall<Q, R> {
         self.server.respond(&self.id, response)
     }
 
-    /// The request, and what answers it without keeping the service.
-    pub(crate) fn into_parts(self) -> (Sample<Q>, Answerer<Q, R>) {
+    /// The request, and a sender for its response that does not keep the service
+    /// alive.
+    pub(crate) fn into_parts(self) -> (Sample<Q>, ResponseSender<Q, R>) {
         let server = Arc::downgrade(&self.server);
         let Self { request, id, .. } = self;
-        (request, Answerer { id, server })
+        (request, ResponseSender { id, server })
     }
 }
 
-/// Answers one request, if the service is still there.
-pub(crate) struct Answerer<Q: 'static, R: 'static> {
+/// Sends the response to one request, if the service still exists.
+pub(crate) struct ResponseSender<Q: 'static, R: 'static> {
     id: RequestId,
     server: Weak<ServerCore<Q, R>>,
 }
 
-impl<Q: 'static, R: 'static> Answerer<Q, R> {
-    pub(crate) fn answer(&self, response: R) {
+impl<Q: 'static, R: 'static> ResponseSender<Q, R> {
+    pub(crate) fn send(&self, response: R) {
         if let Some(server) = self.server.upgrade() {
             server.respond_or_warn(&self.id, response);
         }
     }
 }
 
-impl<Q: fmt::Debug, R> fmt::Debug for ServiceCall<Q, R> {
+impl<Q: fmt::Debug, R> fmt::Debug for PendingRequest<Q, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceCall")
             .field("service", &self.server.service)
@@ -165,8 +172,9 @@ impl<Q: fmt::Debug, R> fmt::Debug for ServiceCall<Q, R> {
 }
 
 impl Node {
-    /// Serves a service, remapped as the arguments say; `answer` runs in the
-    /// node's executor.
+    /// Creates a service, whose name is expanded and remapped.
+    ///
+    /// `answer` runs in the node's executor and returns the response.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -178,7 +186,7 @@ impl Node {
         self.create_service_with(service, ServiceOptions::default(), answer)
     }
 
-    /// Serves a service, with options.
+    /// Creates a service with options.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -188,11 +196,16 @@ impl Node {
         options: ServiceOptions,
         answer: impl FnMut(Sample<S::Request>) -> S::Response + Send + 'static,
     ) -> Result<Service<S>, CreateError> {
-        self.serve(service, options, Handler::Answer(Box::new(answer)))
+        self.serve(
+            service,
+            options,
+            RequestHandler::Immediate(Box::new(answer)),
+        )
     }
 
-    /// Serves a service whose answers may come later, from any thread; `take`
-    /// runs in the node's executor.
+    /// Creates a service whose responses may be sent later, from any thread.
+    ///
+    /// `take` runs in the node's executor.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -200,12 +213,16 @@ impl Node {
         &self,
         service: &str,
         options: ServiceOptions,
-        take: impl FnMut(ServiceCall<S::Request, S::Response>) + Send + 'static,
+        take: impl FnMut(PendingRequest<S::Request, S::Response>) + Send + 'static,
     ) -> Result<Service<S>, CreateError> {
-        self.serve(service, options, Handler::Defer(Box::new(take), None))
+        self.serve(
+            service,
+            options,
+            RequestHandler::Deferred(Box::new(take), None),
+        )
     }
 
-    /// A service without a callback: requests wait for
+    /// Creates a service without callback: requests wait for
     /// [`Service::take_request`].
     ///
     /// # Errors
@@ -215,34 +232,44 @@ impl Node {
         service: &str,
         options: ServiceOptions,
     ) -> Result<Service<S>, CreateError> {
-        self.serve(service, options, Handler::Polled)
+        self.serve(service, options, RequestHandler::Polled)
     }
 
     pub(crate) fn serve<S: ServiceType>(
         &self,
         service: &str,
         options: ServiceOptions,
-        handler: Handler<S::Request, S::Response>,
+        handler: RequestHandler<S::Request, S::Response>,
     ) -> Result<Service<S>, CreateError> {
-        let wants = Wants::Type(std::any::TypeId::of::<S::Request>());
-        let codec = (typed_decoder(), typed_encoder());
-        let core = self.server_core(service, Types::of::<S>(), &options, wants, codec, handler)?;
+        let form = DeliveryForm::Type(std::any::TypeId::of::<S::Request>());
+        let codec = ServerCodec {
+            decode: typed_decoder(),
+            encode: typed_encoder(),
+        };
+        let core = self.server_core(
+            service,
+            ServiceTypes::of::<S>(),
+            &options,
+            form,
+            codec,
+            handler,
+        )?;
         Ok(Service { core })
     }
 
     pub(super) fn server_core<Q: Send + 'static, R: Send + 'static>(
         &self,
         service: &str,
-        types: Types<'_>,
+        types: ServiceTypes<'_>,
         options: &ServiceOptions,
-        wants: Wants,
-        codec: (Decoder<Q>, Encoder<R>),
-        handler: Handler<Q, R>,
+        form: DeliveryForm,
+        codec: ServerCodec<Q, R>,
+        handler: RequestHandler<Q, R>,
     ) -> Result<Arc<ServerCore<Q, R>>, CreateError> {
         let (name, spec) = self.service_spec(service, types, options)?;
         let runtime = self.core().core();
         let server = runtime
-            .create_service_server(spec, wants)
+            .create_service_server(spec, form)
             .map_err(|source| CreateError::Service {
                 service: name.clone(),
                 source: Box::new(source),
@@ -259,37 +286,40 @@ impl Node {
             group_for(self.core(), options.callback_group.as_ref()),
         );
         let part: Weak<ServerCore<Q, R>> = Arc::downgrade(&core);
-        self.core().add(part);
+        self.core().add_entity(part);
         Ok(core)
     }
 }
 
-/// What is done with requests.
-pub(crate) enum Handler<Q: 'static, R: 'static> {
-    /// They are taken by whoever asks for them.
+/// How requests are handled.
+pub(crate) enum RequestHandler<Q: 'static, R: 'static> {
+    /// The caller takes them.
     Polled,
-    /// Answered at once.
-    Answer(Box<dyn FnMut(Sample<Q>) -> R + Send>),
-    /// Answered when the callback likes; by its futures, if it has some.
-    Defer(Box<dyn FnMut(ServiceCall<Q, R>) + Send>, Option<Arc<Lanes>>),
+    /// The callback returns the response.
+    Immediate(Box<dyn FnMut(Sample<Q>) -> R + Send>),
+    /// The callback responds later, or its futures do.
+    Deferred(
+        Box<dyn FnMut(PendingRequest<Q, R>) + Send>,
+        Option<Arc<AsyncSlots>>,
+    ),
 }
 
-/// A server of some types.
+/// A server with its request and response types.
 pub(crate) struct ServerCore<Q: 'static, R: 'static> {
     pub(crate) node: Arc<NodeCore>,
     pub(crate) runtime: ServiceServer,
     pub(crate) service: String,
-    decode: Decoder<Q>,
-    encode: Encoder<R>,
+    decode: BodyDecoder<Q>,
+    encode: ResponseEncoder<R>,
     representation: Representation,
     memory: PayloadMemory,
-    handler: Mutex<Handler<Q, R>>,
-    /// Of an async callback's futures.
-    lanes: Option<Arc<Lanes>>,
+    handler: Mutex<RequestHandler<Q, R>>,
+    /// The running futures of an async callback.
+    async_slots: Option<Arc<AsyncSlots>>,
     undecodable: AtomicU64,
     pub(super) introspection: Introspection<Q, R>,
     on_event: Arc<EventTask>,
-    callback_group: Arc<GroupCore>,
+    callback_group: Arc<CallbackGroupCore>,
     me: Weak<Self>,
 }
 
@@ -298,20 +328,20 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
         node: Arc<NodeCore>,
         runtime: ServiceServer,
         service: String,
-        (decode, encode): (Decoder<Q>, Encoder<R>),
+        codec: ServerCodec<Q, R>,
         representation: Representation,
-        handler: Handler<Q, R>,
-        callback_group: Arc<GroupCore>,
+        handler: RequestHandler<Q, R>,
+        callback_group: Arc<CallbackGroupCore>,
     ) -> Arc<Self> {
-        let lanes = match &handler {
-            Handler::Defer(_, lanes) => lanes.clone(),
-            Handler::Polled | Handler::Answer(_) => None,
+        let async_slots = match &handler {
+            RequestHandler::Deferred(_, async_slots) => async_slots.clone(),
+            RequestHandler::Polled | RequestHandler::Immediate(_) => None,
         };
-        if let Some(lanes) = &lanes {
+        if let Some(async_slots) = &async_slots {
             let requests = runtime.requests.clone();
-            lanes.on_room(move || {
+            async_slots.on_free_slot(move || {
                 if requests.has_samples() {
-                    requests.slot.ready();
+                    requests.slot.mark_ready();
                 }
             });
         }
@@ -327,17 +357,20 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
                     &runtime.replies.events,
                     Box::new(look),
                     &callback_group,
-                    format!("service \"{service}\" of node \"{}\"", node.path()),
+                    format!(
+                        "service \"{service}\" of node \"{}\"",
+                        node.fully_qualified_name()
+                    ),
                 ),
                 callback_group,
                 node,
                 service,
-                decode,
-                encode,
+                decode: codec.decode,
+                encode: codec.encode,
                 representation,
                 memory: PayloadMemory::default(),
                 handler: Mutex::new(handler),
-                lanes,
+                async_slots,
                 undecodable: AtomicU64::new(0),
                 introspection: Introspection::default(),
                 me: me.clone(),
@@ -367,20 +400,20 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
             },
         );
         if let (Ok(()), Some(event)) = (&sent, event) {
-            event.tell();
+            event.publish_event();
         }
         sent
     }
 
     fn respond_or_warn(&self, id: &RequestId, response: R) {
         if let Err(error) = self.respond(id, response) {
-            tracing::warn!(service = %self.service, client = %id.client, "no answer sent: {error}");
+            tracing::warn!(service = %self.service, client = %id.client, "response not sent: {error}");
         }
     }
 
-    fn request(&self) -> Option<(RequestId, Sample<Q>)> {
+    fn take_request(&self) -> Option<(RequestId, Sample<Q>)> {
         loop {
-            let Request { id, item } = self.runtime.take_request(self.node.core())?;
+            let ReceivedRequest { id, item } = self.runtime.take_request(self.node.core())?;
             let info = SampleInfo::new(item.meta, None);
             match (self.decode)(item.body) {
                 Ok(decoded) => {
@@ -393,7 +426,7 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
                         self.introspection
                             .of_request(kind, id.client, id.sequence, &request);
                     if let Some(event) = event {
-                        event.tell();
+                        event.publish_event();
                     }
                     return Some((id, request));
                 }
@@ -401,7 +434,7 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
                     if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
                         tracing::warn!(
                             service = %self.service, client = %id.client,
-                            "a request is not of the type {}: {error}; compare the client's interface with ours",
+                            "received a request that does not decode as {}: {error}; compare the client's interface with ours",
                             self.runtime.requests.data.type_name
                         );
                     }
@@ -414,32 +447,38 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
 impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
     fn run(&self) {
         let requests = &self.runtime.requests;
-        requests.slot.taken();
-        // Whoever makes room looks for more.
-        if self.lanes.as_ref().is_some_and(|lanes| !lanes.has_room()) {
+        requests.slot.begin_take();
+        // A full queue made writers wait: taking a request must look for more.
+        if self
+            .async_slots
+            .as_ref()
+            .is_some_and(|async_slots| !async_slots.has_free_slot())
+        {
             return;
         }
-        // Locked when the callback itself spins, or runs on the executor that
-        // had the node before: whoever holds it looks for more afterwards.
+        // The lock is held when the callback itself spins, or still runs on the
+        // previous executor. Its holder looks for more requests afterwards.
         let Some(mut handler) = self.handler.try_lock() else {
             return;
         };
-        if matches!(*handler, Handler::Polled) {
+        if matches!(*handler, RequestHandler::Polled) {
             return;
         }
         let core = self.node.core();
-        let calling = core.tracer().map(|t| t.call(requests.data.guid.entity));
-        if let (Some((id, request)), Some(server)) = (self.request(), self.me.upgrade()) {
+        let calling = core
+            .tracer()
+            .map(|t| t.begin_callback(requests.data.guid.entity));
+        if let (Some((id, request)), Some(server)) = (self.take_request(), self.me.upgrade()) {
             if let Some(calling) = &calling {
-                calling.starts();
+                calling.note_user_code_start();
             }
             match &mut *handler {
-                Handler::Polled => {}
-                Handler::Answer(answer) => {
+                RequestHandler::Polled => {}
+                RequestHandler::Immediate(answer) => {
                     let response = answer(request);
                     self.respond_or_warn(&id, response);
                 }
-                Handler::Defer(take, _) => take(ServiceCall {
+                RequestHandler::Deferred(take, _) => take(PendingRequest {
                     request,
                     id,
                     server,
@@ -449,11 +488,11 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
         drop(calling);
         drop(handler);
         if requests.has_samples() {
-            requests.slot.ready();
+            requests.slot.mark_ready();
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&MutualExclusionGate> {
         self.callback_group.gate()
     }
 
@@ -462,24 +501,24 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
     }
 
     fn describe(&self) -> String {
-        let node = self.node.path();
+        let node = self.node.fully_qualified_name();
         format!("service \"{}\" of node \"{node}\"", self.service)
     }
 }
 
-impl<S: ServiceType> wait_set::Entity for Service<S> {
-    fn member(&self) -> Arc<dyn wait_set::Member> {
+impl<S: ServiceType> wait_set::WaitableHandle for Service<S> {
+    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl<Q: Send + 'static, R: Send + 'static> wait_set::Member for ServerCore<Q, R> {
+impl<Q: Send + 'static, R: Send + 'static> wait_set::WaitableEntity for ServerCore<Q, R> {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }
 
     fn rearm(&self) -> bool {
-        self.runtime.requests.slot.taken();
+        self.runtime.requests.slot.begin_take();
         self.runtime.requests.has_samples()
     }
 
@@ -488,15 +527,15 @@ impl<Q: Send + 'static, R: Send + 'static> wait_set::Member for ServerCore<Q, R>
     }
 }
 
-impl<Q: Send + 'static, R: Send + 'static> Attach for ServerCore<Q, R> {
-    fn attach(&self, home: Option<&Arc<Home>>) {
-        let queue = home.map(|home| home.queue.clone());
+impl<Q: Send + 'static, R: Send + 'static> NodeEntity for ServerCore<Q, R> {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
         let requests = &self.runtime.requests;
         requests.slot.attach(queue, || requests.has_samples());
-        self.on_event.attach(home);
+        self.on_event.attach(executor_queue);
     }
 
-    fn callback_group(&self) -> &Arc<GroupCore> {
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
         &self.callback_group
     }
 }

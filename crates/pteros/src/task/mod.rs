@@ -1,12 +1,12 @@
-//! Futures in executors: `async` callbacks without an async runtime.
+//! Async tasks: futures that executors run without an async runtime.
 //!
-//! A future is a task of its node like any callback: its waker puts it into the
-//! ready queue of whatever executor spins its group, and a poll is one callback.
-//! The group's gate is held while it is polled, not while it waits. Nothing here
-//! knows a thread or an event source of its own.
+//! A future is a task of its node, like any callback. Its waker puts it into the
+//! ready queue of the executor that spins its callback group, and each poll is one
+//! callback. The gate of a mutually exclusive group is held while the future is
+//! polled, not while it waits. There are no threads or event sources of its own.
 
-mod lanes;
-mod next;
+mod async_slots;
+mod next_message;
 mod sleep;
 mod spawn;
 
@@ -18,147 +18,157 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
-use pteros_rmw::gate::Gate;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::ready::{Slot, Task};
-use pteros_rmw::trace;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::ready_queue::{ReadySlot, Task};
+use pteros_runtime::trace;
 
-use crate::callback_group::GroupCore;
-use crate::executor::Home;
-use crate::node::{Attach, NodeCore};
+use crate::callback_group::CallbackGroupCore;
+use crate::executor::ExecutorQueue;
+use crate::node::{NodeCore, NodeEntity};
 
-pub(crate) use lanes::Lanes;
-pub use next::Next;
-pub(crate) use next::Watch;
+pub(crate) use async_slots::AsyncSlots;
+pub(crate) use next_message::MessageWaiters;
+pub use next_message::NextMessage;
 pub use sleep::Sleep;
-pub(crate) use spawn::Spawned;
+pub(crate) use spawn::SpawnedTasks;
 pub use spawn::{SpawnError, TaskHandle};
 
-/// A future of user code, boxed.
+/// Boxed future of user code.
 pub(crate) type UserFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A place in the executor for one future after the other.
+/// Executor task that runs one future at a time and is reusable.
 pub(crate) struct FutureTask {
-    what: String,
-    slot: Slot,
+    description: String,
+    slot: ReadySlot,
     state: Mutex<State>,
-    /// The traced callback that its future came out of; 0 is none.
+    /// Trace span of the callback that created the future; 0 is none.
     span: AtomicU64,
-    group: Arc<GroupCore>,
-    owner: Owner,
-    me: Weak<FutureTask>,
+    group: Arc<CallbackGroupCore>,
+    owner: FutureOwner,
+    weak_self: Weak<FutureTask>,
 }
 
-/// Who hears of a future's end.
-enum Owner {
-    Lanes(Weak<Lanes>),
+/// Owner to notify when the future has finished.
+enum FutureOwner {
+    AsyncSlots(Weak<AsyncSlots>),
     Node(Weak<NodeCore>),
 }
 
 enum State {
-    /// Between two polls.
-    Rests(UserFuture),
-    /// Being polled, by whichever thread.
-    Polled { again: bool, cancelled: bool },
-    /// There is no future.
-    Over,
+    /// Not being polled.
+    Idle(UserFuture),
+    /// Being polled by some thread.
+    Polling { poll_again: bool, cancelled: bool },
+    /// No future is set.
+    Finished,
 }
 
 impl FutureTask {
-    fn new(node: &Arc<NodeCore>, group: &Arc<GroupCore>, what: String, owner: Owner) -> Arc<Self> {
-        let task = Arc::new_cyclic(|me: &Weak<Self>| Self {
-            what,
-            slot: Slot::default(),
-            state: Mutex::new(State::Over),
+    fn new(
+        node: &Arc<NodeCore>,
+        group: &Arc<CallbackGroupCore>,
+        description: String,
+        owner: FutureOwner,
+    ) -> Arc<Self> {
+        let task = Arc::new_cyclic(|weak_self: &Weak<Self>| Self {
+            description,
+            slot: ReadySlot::default(),
+            state: Mutex::new(State::Finished),
             span: AtomicU64::new(0),
             group: group.clone(),
             owner,
-            me: me.clone(),
+            weak_self: weak_self.clone(),
         });
         let weak: Weak<Self> = Arc::downgrade(&task);
         task.slot.set_task(weak.clone());
-        node.add(weak);
+        node.add_entity(weak);
         task
     }
 
-    /// Has a future run here; the one before is over.
+    /// Starts a future; the previous one has finished.
     fn start(&self, future: UserFuture) {
-        *self.state.lock() = State::Rests(future);
+        *self.state.lock() = State::Idle(future);
         self.span.store(trace::span(), Ordering::Relaxed);
-        self.slot.ready();
+        self.slot.mark_ready();
     }
 
-    /// Drops the future, at once or when the poll that goes on is done.
+    /// Drops the future, at once or after the current poll.
     fn cancel(&self) {
         let mut state = self.state.lock();
-        if let State::Polled { cancelled, .. } = &mut *state {
+        if let State::Polling { cancelled, .. } = &mut *state {
             *cancelled = true;
             return;
         }
-        let left = std::mem::replace(&mut *state, State::Over);
+        let previous = std::mem::replace(&mut *state, State::Finished);
         drop(state);
-        if let State::Rests(future) = left {
+        if let State::Idle(future) = previous {
             drop(future);
-            self.note_over(false);
+            self.handle_finished(false);
         }
     }
 
-    fn is_over(&self) -> bool {
-        matches!(*self.state.lock(), State::Over)
+    fn is_finished(&self) -> bool {
+        matches!(*self.state.lock(), State::Finished)
     }
 
-    /// The future for a poll; nobody else has it meanwhile.
+    /// Takes the future out for a poll, exclusively.
     fn begin_poll(&self) -> Option<UserFuture> {
         let mut state = self.state.lock();
         match &mut *state {
-            State::Rests(_) => {}
-            State::Polled { again, .. } => {
-                // By the executor that had it before, or it spins itself.
-                *again = true;
+            State::Idle(_) => {}
+            State::Polling { poll_again, .. } => {
+                // Polled by the previous executor, or recursively by a future that
+                // spins.
+                *poll_again = true;
                 return None;
             }
-            State::Over => return None,
+            State::Finished => return None,
         }
-        let polled = State::Polled {
-            again: false,
+        let polled = State::Polling {
+            poll_again: false,
             cancelled: false,
         };
         match std::mem::replace(&mut *state, polled) {
-            State::Rests(future) => Some(future),
+            State::Idle(future) => Some(future),
             _ => None,
         }
     }
 
-    /// Puts a future that is not done back, unless it was cancelled.
+    /// Puts a pending future back, unless it was cancelled.
     fn put_back(&self, future: UserFuture) {
         let mut state = self.state.lock();
-        let State::Polled { again, cancelled } = *state else {
+        let State::Polling {
+            poll_again,
+            cancelled,
+        } = *state
+        else {
             return;
         };
         if cancelled {
-            *state = State::Over;
+            *state = State::Finished;
             drop(state);
             drop(future);
-            self.note_over(false);
+            self.handle_finished(false);
             return;
         }
-        *state = State::Rests(future);
+        *state = State::Idle(future);
         drop(state);
-        if again {
-            self.slot.ready();
+        if poll_again {
+            self.slot.mark_ready();
         }
     }
 
-    fn note_over(&self, panicked: bool) {
+    fn handle_finished(&self, panicked: bool) {
         match &self.owner {
-            Owner::Lanes(lanes) => {
-                if let Some(lanes) = lanes.upgrade() {
-                    lanes.note_over(self, panicked);
+            FutureOwner::AsyncSlots(async_slots) => {
+                if let Some(async_slots) = async_slots.upgrade() {
+                    async_slots.handle_finished(self, panicked);
                 }
             }
-            Owner::Node(node) => {
+            FutureOwner::Node(node) => {
                 if let Some(node) = node.upgrade() {
-                    node.spawned.note_over(self);
+                    node.spawned.handle_finished(self);
                 }
             }
         }
@@ -167,21 +177,21 @@ impl FutureTask {
 
 impl Task for FutureTask {
     fn run(&self) {
-        self.slot.taken();
-        let (Some(me), Some(future)) = (self.me.upgrade(), self.begin_poll()) else {
+        self.slot.begin_take();
+        let (Some(task), Some(future)) = (self.weak_self.upgrade(), self.begin_poll()) else {
             return;
         };
-        let mut polling = Polling {
+        let mut polling = PollGuard {
             task: self,
             future: Some(future),
         };
-        let waker = Waker::from(me);
-        let within = Within::group(&self.group);
+        let waker = Waker::from(task);
+        let current_group = CurrentGroup::enter(&self.group);
         let span = self.span.load(Ordering::Relaxed);
-        let on = (span != 0).then(|| trace::On::span(span));
+        let current_span = (span != 0).then(|| trace::SpanGuard::span(span));
         let poll = polling.poll(&mut Context::from_waker(&waker));
-        drop(on);
-        drop(within);
+        drop(current_span);
+        drop(current_group);
         if poll.is_pending()
             && let Some(future) = polling.future.take()
         {
@@ -189,7 +199,7 @@ impl Task for FutureTask {
         }
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&MutualExclusionGate> {
         self.group.gate()
     }
 
@@ -198,18 +208,18 @@ impl Task for FutureTask {
     }
 
     fn describe(&self) -> String {
-        self.what.clone()
+        self.description.clone()
     }
 }
 
-/// A future while it is polled. Whatever ends the poll with the future in here,
-/// its own end or a panic, ends the future.
-struct Polling<'t> {
+/// Holds the future during a poll. If it is dropped with the future still inside
+/// (completion or panic), the future ends.
+struct PollGuard<'t> {
     task: &'t FutureTask,
     future: Option<UserFuture>,
 }
 
-impl Polling<'_> {
+impl PollGuard<'_> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.future {
             Some(future) => future.as_mut().poll(context),
@@ -218,76 +228,77 @@ impl Polling<'_> {
     }
 }
 
-impl Drop for Polling<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            *self.task.state.lock() = State::Over;
-            let over = Over(self.task);
+            *self.task.state.lock() = State::Finished;
+            let report_finished = ReportFinishedOnDrop(self.task);
             drop(future);
-            drop(over);
+            drop(report_finished);
         }
     }
 }
 
-/// Tells of the end, also if the future's own end panics.
-struct Over<'t>(&'t FutureTask);
+/// Reports the end on drop, also if dropping the future panics.
+struct ReportFinishedOnDrop<'t>(&'t FutureTask);
 
-impl Drop for Over<'_> {
+impl Drop for ReportFinishedOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.note_over(std::thread::panicking());
+        self.0.handle_finished(std::thread::panicking());
     }
 }
 
 impl Wake for FutureTask {
     fn wake(self: Arc<Self>) {
-        self.slot.ready();
+        self.slot.mark_ready();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.slot.ready();
+        self.slot.mark_ready();
     }
 }
 
-impl Attach for FutureTask {
-    fn attach(&self, home: Option<&Arc<Home>>) {
-        let queue = home.map(|home| home.queue.clone());
-        // A poll too many does no harm.
-        self.slot.attach(queue, || !self.is_over());
+impl NodeEntity for FutureTask {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
+        // A superfluous poll is harmless.
+        self.slot.attach(queue, || !self.is_finished());
     }
 
-    fn callback_group(&self) -> &Arc<GroupCore> {
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
         &self.group
     }
 }
 
 thread_local! {
-    /// The group of the future that this thread polls.
-    static GROUP: RefCell<Option<Arc<GroupCore>>> = const { RefCell::new(None) };
+    /// Callback group of the future that this thread is polling.
+    static GROUP: RefCell<Option<Arc<CallbackGroupCore>>> = const { RefCell::new(None) };
 }
 
-/// This thread polls a future of a group, until this is dropped.
-struct Within {
-    outer: Option<Arc<GroupCore>>,
+/// Guard that sets the callback group of the future polled on this thread.
+struct CurrentGroup {
+    outer: Option<Arc<CallbackGroupCore>>,
 }
 
-impl Within {
-    fn group(group: &Arc<GroupCore>) -> Self {
+impl CurrentGroup {
+    fn enter(group: &Arc<CallbackGroupCore>) -> Self {
         Self {
             outer: GROUP.replace(Some(group.clone())),
         }
     }
 
-    /// Where what a future of `node` waits for is to happen: where it is polled.
-    fn of(node: &Arc<NodeCore>) -> Arc<GroupCore> {
+    /// Callback group in which timers awaited by a future of `node` fire: that of
+    /// the current poll, else the node's default.
+    fn for_node(node: &Arc<NodeCore>) -> Arc<CallbackGroupCore> {
         let current = GROUP.with_borrow(Clone::clone);
-        let own = |group: &Arc<GroupCore>| group.node == node.key;
+        let is_of_node = |group: &Arc<CallbackGroupCore>| group.node == node.key;
         current
-            .filter(own)
-            .unwrap_or_else(|| node.own_group.clone())
+            .filter(is_of_node)
+            .unwrap_or_else(|| node.default_callback_group.clone())
     }
 }
 
-impl Drop for Within {
+impl Drop for CurrentGroup {
     fn drop(&mut self) {
         GROUP.set(self.outer.take());
     }

@@ -1,4 +1,4 @@
-//! Time for futures: a sleep on the timers of the executor that polls them.
+//! Sleep and timeout futures, based on the timers of the polling executor.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -8,46 +8,47 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pteros_rmw::rtps::time::Instant;
+use pteros_runtime::rtps::time::Instant;
 
-use super::Within;
+use super::CurrentGroup;
 use crate::node::{Node, NodeCore};
-use crate::timer::{Timer, TimerCore};
+use crate::timer::{Timer, TimerCore, TimerSettings};
 
-/// Is done when its time has come; see [`Node::sleep`].
-#[must_use = "it sleeps when it is awaited"]
+/// Future that completes after a time span; see [`Node::sleep`].
+#[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     node: Arc<NodeCore>,
-    until: Instant,
-    alarm: Option<Alarm>,
+    deadline: Instant,
+    timer: Option<SleepTimer>,
 }
 
-struct Alarm {
-    rings: Arc<Mutex<Rings>>,
+struct SleepTimer {
+    state: Arc<Mutex<SleepState>>,
     /// Stops when dropped.
     _timer: Timer,
 }
 
 #[derive(Default)]
-struct Rings {
-    rang: bool,
+struct SleepState {
+    is_elapsed: bool,
     waker: Option<Waker>,
 }
 
 impl Node {
-    /// A future that is done `span` from now, by the monotonic clock. Needs the
-    /// executor that runs the future that awaits it, and no runtime.
+    /// Returns a future that completes after `span` on the monotonic clock. The
+    /// executor that runs the awaiting future drives it; no async runtime is
+    /// needed.
     pub fn sleep(&self, span: Duration) -> Sleep {
         let core = self.core();
         Sleep {
             node: core.clone(),
-            until: core.core().env.now().after(span.into()),
-            alarm: None,
+            deadline: core.core().platform.now().after(span.into()),
+            timer: None,
         }
     }
 
-    /// `future` with a time limit: `None` if it is not done within `span`; it is
-    /// dropped then, which takes a call back.
+    /// Runs `future` with a time limit. Returns `None` and drops the future if it
+    /// is not complete within `span`; dropping cancels a call.
     pub async fn timeout<F: Future>(&self, span: Duration, future: F) -> Option<F::Output> {
         let mut sleep = self.sleep(span);
         let mut future = pin!(future);
@@ -65,45 +66,56 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let now = self.node.core().env.now();
-        if now >= self.until {
+        let now = self.node.core().platform.now();
+        if now >= self.deadline {
             return Poll::Ready(());
         }
-        let nanos = self.until.as_nanos() - now.as_nanos();
+        let nanos = self.deadline.as_nanos() - now.as_nanos();
         let (node, waker) = (self.node.clone(), context.waker());
-        let alarm = self.alarm.get_or_insert_with(|| {
-            let rings = Arc::<Mutex<Rings>>::default();
-            let bell = rings.clone();
-            let ring = move || {
-                let mut rings = bell.lock();
-                rings.rang = true;
-                let waker = rings.waker.take();
-                drop(rings);
+        let timer = self.timer.get_or_insert_with(|| {
+            let state = Arc::<Mutex<SleepState>>::default();
+            let shared = state.clone();
+            let on_elapsed = move || {
+                let mut state = shared.lock();
+                state.is_elapsed = true;
+                let waker = state.waker.take();
+                drop(state);
                 if let Some(waker) = waker {
                     waker.wake();
                 }
             };
-            let group = Within::of(&node);
-            // Before it stands in line, who is to be woken.
-            rings.lock().waker = Some(waker.clone());
-            Alarm {
-                rings,
-                _timer: TimerCore::start(&node, (nanos, false, false), &group, Box::new(ring)),
+            let group = CurrentGroup::for_node(&node);
+            // Set the waker before the timer can fire.
+            state.lock().waker = Some(waker.clone());
+            SleepTimer {
+                state,
+                _timer: TimerCore::start(
+                    &node,
+                    TimerSettings {
+                        period_nanos: nanos,
+                        repeats: false,
+                        on_ros_time: false,
+                    },
+                    &group,
+                    Box::new(on_elapsed),
+                ),
             }
         });
-        let mut rings = alarm.rings.lock();
-        if rings.rang {
+        let mut state = timer.state.lock();
+        if state.is_elapsed {
             return Poll::Ready(());
         }
-        let left = rings.waker.replace(waker.clone());
-        drop(rings);
-        drop(left);
+        let previous = state.waker.replace(waker.clone());
+        drop(state);
+        drop(previous);
         Poll::Pending
     }
 }
 
 impl fmt::Debug for Sleep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sleep").field("until", &self.until).finish()
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline)
+            .finish()
     }
 }

@@ -1,4 +1,4 @@
-//! Futures that a node runs by themselves.
+//! Spawned tasks: futures that a node's executor runs independently.
 
 use std::fmt;
 use std::future::Future;
@@ -10,72 +10,73 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use super::{FutureTask, Owner};
+use super::{FutureOwner, FutureTask};
 use crate::callback_group::{CallbackGroup, group_for};
 use crate::node::{Node, NodeCore};
 
-/// Why a future is not run.
+/// Why a future was not spawned.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpawnError {
-    /// As many are there as may be.
+    /// The node has as many unfinished tasks as allowed.
     #[error(
-        "node \"{node}\": {max} spawned futures are not done, the most that may; await some of them, or raise `NodeOptions::tasks_max`"
+        "node \"{node}\": {max} spawned tasks are unfinished, the maximum; await some of them, or raise `NodeOptions::tasks_max`"
     )]
     TooManyTasks {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// The limit.
         max: usize,
     },
 }
 
-/// A future that was spawned: itself a future of what that one gives. Dropped, it
-/// ends it; see [`TaskHandle::detach`].
-#[must_use = "the future ends when its handle is dropped; detach it, or keep the handle"]
+/// Handle of a spawned task, itself a future of the task's output. Dropping it
+/// cancels the task; see [`TaskHandle::detach`].
+#[must_use = "dropping the handle cancels the task; detach it, or keep the handle"]
 pub struct TaskHandle<T> {
     task: Arc<FutureTask>,
-    outcome: Arc<Mutex<Outcome<T>>>,
+    state: Arc<Mutex<TaskState<T>>>,
     node: Arc<NodeCore>,
     is_detached: bool,
 }
 
-struct Outcome<T> {
+struct TaskState<T> {
     value: Option<T>,
-    is_over: bool,
+    is_finished: bool,
     waker: Option<Waker>,
 }
 
 impl<T> TaskHandle<T> {
-    /// Whether it is done, or ended without being done.
+    /// Whether the task has ended: completed, cancelled or panicked.
     pub fn is_done(&self) -> bool {
-        self.outcome.lock().is_over
+        self.state.lock().is_finished
     }
 
-    /// What it has given, once.
+    /// Takes the output. `None` before completion and on later calls.
     pub fn take(&mut self) -> Option<T> {
-        self.outcome.lock().value.take()
+        self.state.lock().value.take()
     }
 
-    /// Lets it run to its end by itself, or to that of its node. A future that
-    /// owns a clone of its node keeps it until it is done.
+    /// Detaches the task: it runs until it completes or its node is dropped. A
+    /// future that owns a clone of its node keeps the node alive until it
+    /// completes.
     pub fn detach(mut self) {
         self.is_detached = true;
-        self.node.spawned.keep(&self.task);
+        self.node.spawned.detach(&self.task);
     }
 }
 
-/// `None`: it panicked.
+/// `None`: the task panicked.
 impl<T> Future for TaskHandle<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let mut outcome = self.outcome.lock();
-        if outcome.is_over {
-            return Poll::Ready(outcome.value.take());
+        let mut state = self.state.lock();
+        if state.is_finished {
+            return Poll::Ready(state.value.take());
         }
-        let left = outcome.waker.replace(context.waker().clone());
-        drop(outcome);
-        drop(left);
+        let previous = state.waker.replace(context.waker().clone());
+        drop(state);
+        drop(previous);
         Poll::Pending
     }
 }
@@ -96,30 +97,30 @@ impl<T> fmt::Debug for TaskHandle<T> {
     }
 }
 
-/// Where the future leaves what it gives; tells of the end however it comes.
-struct Fill<T>(Arc<Mutex<Outcome<T>>>);
+/// Marks the task as finished on drop, for completion, cancellation and panic.
+struct FinishOnDrop<T>(Arc<Mutex<TaskState<T>>>);
 
-impl<T> Drop for Fill<T> {
+impl<T> Drop for FinishOnDrop<T> {
     fn drop(&mut self) {
-        let mut outcome = self.0.lock();
-        outcome.is_over = true;
-        let waker = outcome.waker.take();
-        drop(outcome);
+        let mut state = self.0.lock();
+        state.is_finished = true;
+        let waker = state.waker.take();
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 }
 
-/// The spawned futures of a node.
-pub(crate) struct Spawned {
+/// Spawned tasks of a node.
+pub(crate) struct SpawnedTasks {
     count: AtomicUsize,
     max: usize,
-    /// Those that nobody has a handle of.
+    /// Tasks without a handle.
     detached: Mutex<Vec<Arc<FutureTask>>>,
 }
 
-impl Spawned {
+impl SpawnedTasks {
     pub(crate) fn new(max: usize) -> Self {
         Self {
             count: AtomicUsize::new(0),
@@ -128,34 +129,34 @@ impl Spawned {
         }
     }
 
-    fn begin(&self) -> bool {
+    fn try_reserve(&self) -> bool {
         let one_more = |count: usize| (count < self.max).then_some(count + 1);
         let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
         self.count.fetch_update(set, fetch, one_more).is_ok()
     }
 
-    fn keep(&self, task: &Arc<FutureTask>) {
+    fn detach(&self, task: &Arc<FutureTask>) {
         self.detached.lock().push(task.clone());
-        if task.is_over() {
-            self.let_go(task);
+        if task.is_finished() {
+            self.release_detached(task);
         }
     }
 
-    fn let_go(&self, task: &FutureTask) {
+    fn release_detached(&self, task: &FutureTask) {
         let mut detached = self.detached.lock();
         let at = detached.iter().position(|t| std::ptr::eq(&**t, task));
-        let gone = at.map(|at| detached.swap_remove(at));
+        let removed = at.map(|at| detached.swap_remove(at));
         drop(detached);
-        drop(gone);
+        drop(removed);
     }
 
-    pub(super) fn note_over(&self, task: &FutureTask) {
+    pub(super) fn handle_finished(&self, task: &FutureTask) {
         self.count.fetch_sub(1, Ordering::AcqRel);
-        self.let_go(task);
+        self.release_detached(task);
     }
 }
 
-impl Drop for Spawned {
+impl Drop for SpawnedTasks {
     fn drop(&mut self) {
         for task in self.detached.get_mut().drain(..) {
             task.cancel();
@@ -164,12 +165,11 @@ impl Drop for Spawned {
 }
 
 impl Node {
-    /// Runs a future in the node's executor, whichever that is, in the node's own
-    /// group: no other callback of the group runs while it is polled. Begins when
-    /// the node is spun; a thousand may be there at once
-    /// ([`NodeOptions::tasks_max`](crate::NodeOptions::tasks_max)). A future
-    /// that waits for nothing else must not loop: it is one callback between two
-    /// awaits.
+    /// Spawns a future on the node's executor, in the node's default callback
+    /// group. No other callback of the group runs while it is polled. It starts
+    /// when the node is spun. At most 1000 tasks may be unfinished at once
+    /// ([`NodeOptions::tasks_max`](crate::NodeOptions::tasks_max)). A future must
+    /// not loop without awaiting: the code between two awaits is one callback.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -177,7 +177,7 @@ impl Node {
     /// use pteros::prelude::*;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let node = Context::new()?.node("clock")?;
+    /// let node = Context::new()?.create_node("clock")?;
     /// let clock = node.clone();
     /// let _task = node.spawn(async move {
     ///     for second in 1.. {
@@ -199,7 +199,7 @@ impl Node {
         self.spawn_in(None, future)
     }
 
-    /// As [`Node::spawn`], in a group of the node's.
+    /// Like [`Node::spawn`], in the given callback group.
     ///
     /// # Errors
     /// [`SpawnError::TooManyTasks`]; the future is dropped.
@@ -223,28 +223,28 @@ impl Node {
         F: Future<Output: Send> + Send + 'static,
     {
         let node = self.core();
-        if !node.spawned.begin() {
+        if !node.spawned.try_reserve() {
             return Err(SpawnError::TooManyTasks {
-                node: node.path(),
+                node: node.fully_qualified_name(),
                 max: node.spawned.max,
             });
         }
-        let outcome = Arc::new(Mutex::new(Outcome {
+        let state = Arc::new(Mutex::new(TaskState {
             value: None,
-            is_over: false,
+            is_finished: false,
             waker: None,
         }));
-        let fill = Fill(outcome.clone());
-        let what = format!("spawned future of node \"{}\"", node.path());
-        let owner = Owner::Node(Arc::downgrade(node));
-        let task = FutureTask::new(node, &group_for(node, group), what, owner);
+        let finish = FinishOnDrop(state.clone());
+        let description = format!("spawned future of node \"{}\"", node.fully_qualified_name());
+        let owner = FutureOwner::Node(Arc::downgrade(node));
+        let task = FutureTask::new(node, &group_for(node, group), description, owner);
         task.start(Box::pin(async move {
             let value = future.await;
-            fill.0.lock().value = Some(value);
+            finish.0.lock().value = Some(value);
         }));
         Ok(TaskHandle {
             task,
-            outcome,
+            state,
             node: node.clone(),
             is_detached: false,
         })

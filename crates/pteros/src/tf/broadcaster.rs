@@ -1,4 +1,4 @@
-//! What says where frames are: publishers of `/tf` and `/tf_static`.
+//! Transform broadcasters: publishers of `/tf` and `/tf_static`, as tf2_ros.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use pteros_interfaces::geometry_msgs::msg::TransformStamped;
 use pteros_interfaces::tf2_msgs::msg::TFMessage;
 
-use super::error::{BroadcastError, TransformRefused};
-use super::tree::{bare, check};
+use super::error::{BroadcastError, InvalidTransform};
+use super::tree::{check, without_leading_slash};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::publisher::Publisher;
@@ -22,14 +22,14 @@ use crate::qos::QosProfile;
 /// use pteros::tf::{Isometry, TransformBroadcaster};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("odometry")?;
+/// let node = Context::new()?.create_node("odometry")?;
 /// let broadcaster = TransformBroadcaster::new(&node)?;
 /// let mut base = TransformStamped::default();
 /// base.header.stamp = node.now().into();
 /// base.header.frame_id = "odom".into();
 /// base.child_frame_id = "base_link".into();
 /// base.transform = Isometry::planar(1.0, 2.0, 0.5).into();
-/// broadcaster.send(base)?;
+/// broadcaster.send_transform(base)?;
 /// # Ok(())
 /// # }
 /// ```
@@ -39,7 +39,7 @@ pub struct TransformBroadcaster {
 }
 
 impl TransformBroadcaster {
-    /// A publisher of `/tf` with ROS 2's QoS.
+    /// Creates a publisher of `/tf` with ROS 2's QoS.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -52,15 +52,15 @@ impl TransformBroadcaster {
     ///
     /// # Errors
     /// See [`BroadcastError`]; what every reader would refuse is not sent.
-    pub fn send(&self, transform: TransformStamped) -> Result<(), BroadcastError> {
-        self.send_all(vec![transform])
+    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), BroadcastError> {
+        self.send_transforms(vec![transform])
     }
 
-    /// Publishes several in one message; all or, if one is refused, none.
+    /// Publishes several transforms in one message; all, or none if one is invalid.
     ///
     /// # Errors
     /// See [`BroadcastError`].
-    pub fn send_all(&self, transforms: Vec<TransformStamped>) -> Result<(), BroadcastError> {
+    pub fn send_transforms(&self, transforms: Vec<TransformStamped>) -> Result<(), BroadcastError> {
         let transforms = checked(transforms)?;
         self.publisher.publish_owned(TFMessage { transforms })?;
         Ok(())
@@ -72,54 +72,59 @@ impl TransformBroadcaster {
     }
 }
 
-/// Publishes transforms that always hold, on `/tf_static`. Each message has all of
-/// this broadcaster, so that who comes late gets them with the last one. Cheap to
-/// clone, thread-safe; when the last clone is dropped they are told to no newcomer.
+/// Publishes static transforms on `/tf_static`. Cheap to clone, thread-safe.
+///
+/// Each message has all transforms of this broadcaster, so that a late joiner gets
+/// them with the last one (transient local). They are no longer available to late
+/// joiners when the last clone is dropped.
 #[derive(Clone)]
 pub struct StaticTransformBroadcaster {
     publisher: Publisher<TFMessage>,
-    told: Arc<Mutex<Vec<TransformStamped>>>,
+    sent: Arc<Mutex<Vec<TransformStamped>>>,
 }
 
 impl StaticTransformBroadcaster {
-    /// A publisher of `/tf_static` with ROS 2's QoS.
+    /// Creates a publisher of `/tf_static` with ROS 2's QoS.
     ///
     /// # Errors
     /// See [`CreateError`].
     pub fn new(node: &Node) -> Result<Self, CreateError> {
         Ok(Self {
             publisher: node.create_publisher("/tf_static", QosProfile::tf_static())?,
-            told: Arc::default(),
+            sent: Arc::default(),
         })
     }
 
-    /// Publishes a transform with those before; one of the same child frame takes the
-    /// place of the earlier.
+    /// Publishes a transform together with the earlier ones.
+    ///
+    /// It replaces an earlier one of the same child frame.
     ///
     /// # Errors
     /// See [`BroadcastError`]; what every reader would refuse is not sent.
-    pub fn send(&self, transform: TransformStamped) -> Result<(), BroadcastError> {
-        self.send_all(vec![transform])
+    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), BroadcastError> {
+        self.send_transforms(vec![transform])
     }
 
-    /// As [`StaticTransformBroadcaster::send`], of several; all or none.
+    /// As [`StaticTransformBroadcaster::send_transform`] for several transforms;
+    /// all or none.
     ///
     /// # Errors
     /// See [`BroadcastError`].
-    pub fn send_all(&self, transforms: Vec<TransformStamped>) -> Result<(), BroadcastError> {
+    pub fn send_transforms(&self, transforms: Vec<TransformStamped>) -> Result<(), BroadcastError> {
         let new = checked(transforms)?;
-        // Held while it is published: the last message must have them all.
-        let mut told = self.told.lock();
+        // Held while publishing: the last message must have all transforms.
+        let mut sent = self.sent.lock();
         for transform in new {
             let same = |known: &&mut TransformStamped| {
-                bare(&known.child_frame_id) == bare(&transform.child_frame_id)
+                without_leading_slash(&known.child_frame_id)
+                    == without_leading_slash(&transform.child_frame_id)
             };
-            match told.iter_mut().find(same) {
+            match sent.iter_mut().find(same) {
                 Some(known) => *known = transform,
-                None => told.push(transform),
+                None => sent.push(transform),
             }
         }
-        let transforms = told.clone();
+        let transforms = sent.clone();
         self.publisher.publish_owned(TFMessage { transforms })?;
         Ok(())
     }
@@ -133,12 +138,12 @@ impl StaticTransformBroadcaster {
 impl fmt::Debug for StaticTransformBroadcaster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StaticTransformBroadcaster")
-            .field("transforms", &self.told.lock().len())
+            .field("transforms", &self.sent.lock().len())
             .finish()
     }
 }
 
-fn checked(transforms: Vec<TransformStamped>) -> Result<Vec<TransformStamped>, TransformRefused> {
+fn checked(transforms: Vec<TransformStamped>) -> Result<Vec<TransformStamped>, InvalidTransform> {
     transforms.iter().try_for_each(check)?;
     Ok(transforms)
 }

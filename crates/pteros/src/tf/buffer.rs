@@ -1,4 +1,7 @@
-//! What is known of all frames for the last seconds, and the look-ups in it.
+//! tf buffer: transforms of the last seconds, and look-ups with interpolation.
+//!
+//! [`TransformBuffer`] is plain data behind a lock, as tf2's `BufferCore`. It has
+//! no clock and no network; a listener fills it.
 
 use std::fmt;
 use std::future::Future;
@@ -11,47 +14,53 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use pteros_interfaces::geometry_msgs::msg::TransformStamped;
 use pteros_interfaces::std_msgs::msg::Header;
-use pteros_rmw::rtps::id::Guid;
+use pteros_runtime::rtps::id::Guid;
 
 use super::LATEST;
-use super::error::{LookupError, TransformRefused};
+use super::error::{InvalidTransform, LookupError};
 use super::history::FrameId;
 use super::isometry::Isometry;
-use super::report::Describe;
+use super::report::TreeReporter;
 use super::transformable::Transformable;
-use super::tree::{Authority, Miss, Tree, bare};
+use super::tree::{Authority, FrameTree, LookupMiss, without_leading_slash};
 use crate::clock::Time;
 
-/// How much a buffer keeps.
+/// Limits of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransformBufferOptions {
-    /// How long each frame is remembered, back from its own newest transform; 10 s
-    /// by default, as in tf2.
-    pub keep: Duration,
-    /// Transforms of all frames together, of 80 bytes each; 500 000 by default, 10 s
-    /// of fifty frames at 1 kHz. When full, a new transform takes the place of its
-    /// frame's oldest; a frame of which nothing is kept yet is refused.
+    /// tf2's cache time: how long transforms are kept.
+    ///
+    /// Counted per frame, back from its newest transform; 10 s by default, as in
+    /// tf2.
+    pub cache_time: Duration,
+    /// The most transforms of all frames, of 80 bytes each.
+    ///
+    /// 500 000 by default: 10 s of fifty frames at 1 kHz. When full, a new
+    /// transform replaces the oldest of its frame; a frame without transforms is
+    /// refused.
     pub transforms_max: usize,
-    /// Frames, which are never forgotten; 10 000 by default. More are refused.
+    /// The most frames; 10 000 by default.
+    ///
+    /// Frames are never removed, and further ones are refused.
     pub frames_max: usize,
 }
 
 impl Default for TransformBufferOptions {
     fn default() -> Self {
         Self {
-            keep: Duration::from_secs(10),
+            cache_time: Duration::from_secs(10),
             transforms_max: 500_000,
             frames_max: 10_000,
         }
     }
 }
 
-/// Transforms of the last seconds and the look-ups in them. Cheap to clone,
-/// thread-safe; knows no clock and no network: a
-/// [`TransformListener`](super::TransformListener) fills it.
+/// Buffer of transforms, with look-ups. Cheap to clone, thread-safe.
 ///
-/// Look-ups go on side by side; who brings a transform keeps them waiting for the
-/// time it takes to put it into its frame's list, a fraction of a microsecond.
+/// It has no clock and no network: a
+/// [`TransformListener`](super::TransformListener) fills it. Look-ups run in
+/// parallel. An insertion blocks them for the time it takes to insert into the
+/// frame's list, a fraction of a microsecond.
 ///
 /// ```
 /// use pteros::interfaces::geometry_msgs::msg::TransformStamped;
@@ -63,9 +72,9 @@ impl Default for TransformBufferOptions {
 /// laser.transform = Isometry::planar(0.2, 0.0, 0.0).into();
 /// let buffer = TransformBuffer::default();
 /// buffer.set_transform(&laser, "me", true)?;
-/// let found = buffer.lookup("base_link", "laser", LATEST)?;
+/// let found = buffer.lookup_transform("base_link", "laser", LATEST)?;
 /// assert_eq!(found.transform.translation.x, 0.2);
-/// let error = buffer.lookup("base_lnik", "laser", LATEST).unwrap_err();
+/// let error = buffer.lookup_transform("base_lnik", "laser", LATEST).unwrap_err();
 /// assert!(error.to_string().contains("did you mean base_link?"), "{error}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -79,16 +88,16 @@ type NameOf = Box<dyn Fn(Guid) -> Option<String> + Send + Sync>;
 #[derive(Default)]
 struct Inner {
     options: TransformBufferOptions,
-    tree: RwLock<Tree>,
+    tree: RwLock<FrameTree>,
     /// Futures that wait for a transform, by number.
-    waiting: Mutex<Vec<(u64, Waker)>>,
-    waits: AtomicU64,
-    refused: AtomicU64,
+    waiting_futures: Mutex<Vec<(u64, Waker)>>,
+    next_wait_id: AtomicU64,
+    rejected: AtomicU64,
     name_of: OnceLock<NameOf>,
 }
 
 impl TransformBuffer {
-    /// An empty one.
+    /// An empty buffer.
     pub fn new(options: TransformBufferOptions) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -98,134 +107,149 @@ impl TransformBuffer {
         }
     }
 
-    /// What it was made with.
+    /// The options it was created with.
     pub fn options(&self) -> &TransformBufferOptions {
         &self.inner.options
     }
 
-    /// Takes a transform; `authority` is who says so, for errors and reports. A
-    /// static one holds at all times.
+    /// Inserts a transform. `authority` names its origin, for errors and reports.
+    ///
+    /// A static transform holds at all times.
     ///
     /// # Errors
-    /// See [`TransformRefused`].
+    /// See [`InvalidTransform`].
     pub fn set_transform(
         &self,
         transform: &TransformStamped,
         authority: &str,
         is_static: bool,
-    ) -> Result<(), TransformRefused> {
+    ) -> Result<(), InvalidTransform> {
         let authority = Authority::Named(authority.into());
         let transform = std::slice::from_ref(transform);
-        let refused = self.take(transform, &authority, is_static);
-        refused.into_iter().next().map_or(Ok(()), Err)
+        let rejected = self.insert_all(transform, &authority, is_static);
+        rejected.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Takes several at once and returns what it refuses of them.
-    pub(super) fn take(
+    /// Inserts several transforms and returns those that were rejected.
+    pub(super) fn insert_all(
         &self,
         transforms: &[TransformStamped],
         authority: &Authority,
         is_static: bool,
-    ) -> Vec<TransformRefused> {
+    ) -> Vec<InvalidTransform> {
         let inner = &*self.inner;
         let mut tree = inner.tree.write();
         let mut insert = |transform| tree.insert(transform, authority, is_static, &inner.options);
-        let refused: Vec<_> = transforms.iter().filter_map(|t| insert(t).err()).collect();
+        let rejected: Vec<_> = transforms.iter().filter_map(|t| insert(t).err()).collect();
         drop(tree);
-        let count = u64::try_from(refused.len()).unwrap_or(u64::MAX);
-        inner.refused.fetch_add(count, Ordering::Relaxed);
-        self.wake();
-        refused
+        let count = u64::try_from(rejected.len()).unwrap_or(u64::MAX);
+        inner.rejected.fetch_add(count, Ordering::Relaxed);
+        self.wake_waiting_futures();
+        rejected
     }
 
-    fn wake(&self) {
-        let waiting = std::mem::take(&mut *self.inner.waiting.lock());
-        for (_, waker) in waiting {
+    fn wake_waiting_futures(&self) {
+        let waiting_futures = std::mem::take(&mut *self.inner.waiting_futures.lock());
+        for (_, waker) in waiting_futures {
             waker.wake();
         }
     }
 
-    /// Says which node a publisher belongs to.
-    pub(super) fn name_publishers_by(&self, name_of: NameOf) {
+    /// Sets the function that names the node of a publisher.
+    pub(super) fn set_publisher_names(&self, name_of: NameOf) {
         let _ = self.inner.name_of.set(name_of);
     }
 
-    /// Forgets all transforms but the static ones, as when ROS time goes back.
+    /// Removes all transforms except static ones, as when ROS time jumps back.
     pub fn clear(&self) {
-        self.inner.tree.write().clear();
+        self.inner.tree.write().clear_dynamic();
     }
 
-    /// Transforms kept now.
+    /// Number of transforms kept.
     pub fn len(&self) -> usize {
-        self.inner.tree.read().held()
+        self.inner.tree.read().transform_count()
     }
 
-    /// Whether none is kept.
+    /// Whether no transform is kept.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Transforms refused so far ([`TransformRefused`]).
-    pub fn refused(&self) -> u64 {
-        self.inner.refused.load(Ordering::Relaxed)
+    /// Transforms rejected so far ([`InvalidTransform`]).
+    pub fn rejected_count(&self) -> u64 {
+        self.inner.rejected.load(Ordering::Relaxed)
     }
 
-    /// The transform that maps coordinates of `source` into those of `target`, in
-    /// other words where `source` lies in `target`, at a time; [`LATEST`] is the
-    /// latest for which all frames between the two are known, and its stamp is that
-    /// time, or zero if they are all static. Never blocks for the network.
+    /// The transform from `source` to `target` at a time.
+    ///
+    /// It maps coordinates of `source` into `target`, so it is the pose of `source`
+    /// in `target`.
+    ///
+    /// [`LATEST`] selects the latest time for which all frames between the two are
+    /// known. The stamp is that time, or zero if they are all static. Never blocks
+    /// on the network.
     ///
     /// # Errors
     /// See [`LookupError`].
-    pub fn lookup(
+    pub fn lookup_transform(
         &self,
         target: &str,
         source: &str,
         time: Time,
     ) -> Result<TransformStamped, LookupError> {
         let tree = self.inner.tree.read();
-        let (Some(to), Some(from)) = (tree.frame(target), tree.frame(source)) else {
-            return Err(self.describe(&tree).unknown(target, source));
+        let (Some(to), Some(from)) = (tree.id_of(target), tree.id_of(source)) else {
+            return Err(self.reporter(&tree).unknown_frame(target, source));
         };
         match resolve(&tree, to, from, time) {
             Ok((time, isometry)) => Ok(stamped(time, target, source, isometry)),
-            Err(miss) => Err(self.describe(&tree).miss(to, from, miss)),
+            Err(miss) => Err(self.reporter(&tree).lookup_error(to, from, miss)),
         }
     }
 
-    /// Whether [`TransformBuffer::lookup`] would succeed; tells no reasons and is
-    /// cheaper where it would not.
+    /// Whether [`TransformBuffer::lookup_transform`] would succeed.
+    ///
+    /// Gives no reason and costs less if it would not.
     pub fn can_transform(&self, target: &str, source: &str, time: Time) -> bool {
-        self.find(target, source, time).is_some()
+        self.try_lookup_transform(target, source, time).is_some()
     }
 
-    /// [`TransformBuffer::lookup`] without a word why there is none.
-    pub(super) fn find(&self, target: &str, source: &str, time: Time) -> Option<TransformStamped> {
+    /// [`TransformBuffer::lookup_transform`] without the reason of a failure.
+    pub(super) fn try_lookup_transform(
+        &self,
+        target: &str,
+        source: &str,
+        time: Time,
+    ) -> Option<TransformStamped> {
         let tree = self.inner.tree.read();
-        let (to, from) = (tree.frame(target)?, tree.frame(source)?);
+        let (to, from) = (tree.id_of(target)?, tree.id_of(source)?);
         let (time, isometry) = resolve(&tree, to, from, time).ok()?;
         Some(stamped(time, target, source, isometry))
     }
 
-    /// Through time: where `source` was at `source_time`, seen from `target` at
-    /// `target_time`, when `fixed` is what has not moved between the two.
+    /// Time travel, as tf2's advanced API.
+    ///
+    /// The result is where `source` was at `source_time`, seen from `target` at
+    /// `target_time`, assuming that `fixed` did not move in between.
     ///
     /// # Errors
     /// See [`LookupError`].
-    pub fn lookup_full(
+    pub fn lookup_transform_full(
         &self,
-        (target, target_time): (&str, Time),
-        (source, source_time): (&str, Time),
+        target: &str,
+        target_time: Time,
+        source: &str,
+        source_time: Time,
         fixed: &str,
     ) -> Result<TransformStamped, LookupError> {
-        let then = self.lookup(fixed, source, source_time)?;
-        let now = self.lookup(target, fixed, target_time)?;
+        let then = self.lookup_transform(fixed, source, source_time)?;
+        let now = self.lookup_transform(target, fixed, target_time)?;
         let isometry = Isometry::from(&now.transform) * Isometry::from(&then.transform);
         let time = Time::from(&now.header.stamp);
         Ok(stamped(time, target, source, isometry))
     }
 
-    /// What has a header, in another frame: looked up at its stamp.
+    /// Transforms a stamped message into another frame, at its stamp.
     ///
     /// ```
     /// # use pteros::interfaces::geometry_msgs::msg::{PointStamped, TransformStamped};
@@ -247,32 +271,34 @@ impl TransformBuffer {
     /// See [`LookupError`].
     pub fn transform<T: Transformable>(&self, it: &T, target: &str) -> Result<T, LookupError> {
         let Header { stamp, frame_id } = it.header();
-        let by = self.lookup(target, frame_id, Time::from(stamp))?;
+        let by = self.lookup_transform(target, frame_id, Time::from(stamp))?;
         Ok(it.transformed(&by))
     }
 
-    /// A future of [`TransformBuffer::lookup`] that is done as soon as the transform
-    /// is there, or the question is a mistake. It waits for ever otherwise:
-    /// [`Node::timeout`](crate::Node::timeout) limits that.
-    pub fn wait_for(&self, target: &str, source: &str, time: Time) -> TransformWait {
-        TransformWait {
+    /// A future of [`TransformBuffer::lookup_transform`].
+    ///
+    /// It completes when the transform is available, or the request is invalid.
+    ///
+    /// It has no time limit; [`Node::timeout`](crate::Node::timeout) adds one.
+    pub fn wait_for_transform(&self, target: &str, source: &str, time: Time) -> TransformFuture {
+        TransformFuture {
             buffer: self.clone(),
             target: target.into(),
             source: source.into(),
             time,
-            number: self.inner.waits.fetch_add(1, Ordering::Relaxed),
+            number: self.inner.next_wait_id.fetch_add(1, Ordering::Relaxed),
         }
     }
 
-    pub(super) fn describe<'t>(&'t self, tree: &'t Tree) -> Describe<'t> {
-        Describe {
+    pub(super) fn reporter<'t>(&'t self, tree: &'t FrameTree) -> TreeReporter<'t> {
+        TreeReporter {
             tree,
             name_of: self.inner.name_of.get().map(|name_of| &**name_of as _),
         }
     }
 
-    pub(super) fn with_tree<R>(&self, look: impl FnOnce(Describe<'_>) -> R) -> R {
-        look(self.describe(&self.inner.tree.read()))
+    pub(super) fn with_reporter<R>(&self, look: impl FnOnce(TreeReporter<'_>) -> R) -> R {
+        look(self.reporter(&self.inner.tree.read()))
     }
 }
 
@@ -281,18 +307,18 @@ impl fmt::Debug for TransformBuffer {
         let tree = self.inner.tree.read();
         f.debug_struct("TransformBuffer")
             .field("frames", &tree.frames().len())
-            .field("transforms", &tree.held())
+            .field("transforms", &tree.transform_count())
             .finish()
     }
 }
 
-/// The time that is meant, and the transform then.
+/// The resolved time, and the transform at that time.
 fn resolve(
-    tree: &Tree,
+    tree: &FrameTree,
     target: FrameId,
     source: FrameId,
     time: Time,
-) -> Result<(Time, Isometry), Miss> {
+) -> Result<(Time, Isometry), LookupMiss> {
     let time = match time {
         LATEST => Time::from_nanos(tree.latest_common_time(target, source)?.unwrap_or(0)),
         time => time,
@@ -301,31 +327,32 @@ fn resolve(
     Ok((time, isometry))
 }
 
-/// The mistake of asking for a frame without a name.
-pub(super) fn nameless(target: &str, source: &str) -> Option<LookupError> {
-    let which = match (bare(target), bare(source)) {
+/// The error for an empty frame id.
+pub(super) fn empty_frame_id_error(target: &str, source: &str) -> Option<LookupError> {
+    let which = match (without_leading_slash(target), without_leading_slash(source)) {
         ("", _) => "target",
         (_, "") => "source",
         _ => return None,
     };
-    Some(LookupError::NoName(which))
+    Some(LookupError::EmptyFrameId(which))
 }
 
 fn stamped(time: Time, target: &str, source: &str, isometry: Isometry) -> TransformStamped {
     TransformStamped {
         header: Header {
             stamp: time.into(),
-            frame_id: bare(target).into(),
+            frame_id: without_leading_slash(target).into(),
         },
-        child_frame_id: bare(source).into(),
+        child_frame_id: without_leading_slash(source).into(),
         transform: isometry.into(),
     }
 }
 
-/// Waits for a transform; see [`TransformBuffer::wait_for`]. While it waits, each
-/// message of transforms costs one look-up.
-#[must_use = "it waits when it is awaited"]
-pub struct TransformWait {
+/// Future of a transform; see [`TransformBuffer::wait_for_transform`].
+///
+/// While it waits, each message of transforms costs one look-up.
+#[must_use = "a transform future does nothing unless awaited"]
+pub struct TransformFuture {
     buffer: TransformBuffer,
     target: String,
     source: String,
@@ -333,24 +360,27 @@ pub struct TransformWait {
     number: u64,
 }
 
-impl TransformWait {
+impl TransformFuture {
     fn forget(&self) {
-        let mut waiting = self.buffer.inner.waiting.lock();
-        waiting.retain(|(number, _)| *number != self.number);
+        let mut waiting_futures = self.buffer.inner.waiting_futures.lock();
+        waiting_futures.retain(|(number, _)| *number != self.number);
     }
 }
 
-impl Future for TransformWait {
+impl Future for TransformFuture {
     type Output = Result<TransformStamped, LookupError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // Before the look, or what comes in between would wake nobody.
+        // Registered before the look-up, so that no transform in between is missed.
         self.forget();
         let waker = (self.number, context.waker().clone());
-        self.buffer.inner.waiting.lock().push(waker);
-        let found = match nameless(&self.target, &self.source) {
+        self.buffer.inner.waiting_futures.lock().push(waker);
+        let found = match empty_frame_id_error(&self.target, &self.source) {
             Some(mistake) => Err(mistake),
-            None => match self.buffer.find(&self.target, &self.source, self.time) {
+            None => match self
+                .buffer
+                .try_lookup_transform(&self.target, &self.source, self.time)
+            {
                 Some(found) => Ok(found),
                 None => return Poll::Pending,
             },
@@ -360,13 +390,13 @@ impl Future for TransformWait {
     }
 }
 
-impl Drop for TransformWait {
+impl Drop for TransformFuture {
     fn drop(&mut self) {
         self.forget();
     }
 }
 
-impl fmt::Debug for TransformWait {
+impl fmt::Debug for TransformFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransformWait")
             .field("target", &self.target)

@@ -1,4 +1,4 @@
-//! Why there is no transform, with the chain of frames and the way out.
+//! tf errors: why a look-up fails, with the chain of frames and what to do.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,23 +6,24 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::clock::Time;
-use pteros_rmw::error::PublishError;
+use pteros_runtime::error::PublishError;
 
-/// One frame on the way, as it is known at the moment.
+/// An edge of the frame tree: a frame, its parent and the times known.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Link {
+pub struct FrameEdge {
     /// The frame.
     pub frame: String,
-    /// Its parent; `None` where its tree ends.
+    /// Its parent; `None` at the root of its tree.
     pub parent: Option<String>,
-    /// The oldest and the newest transform to the parent; `None` where it holds at
-    /// all times, or there is no parent.
+    /// The times of the oldest and the newest transform to the parent.
+    ///
+    /// `None` for a static transform, or without parent.
     pub span: Option<(Time, Time)>,
-    /// Who says so: a node, or its gid while the graph has no name for it.
+    /// The broadcaster: a node, or its gid while the graph does not name it.
     pub authority: Option<String>,
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for FrameEdge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.frame)?;
         let Some(parent) = &self.parent else {
@@ -41,124 +42,125 @@ impl fmt::Display for Link {
     }
 }
 
-/// Why a transform cannot be told.
+/// Why a look-up found no transform.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// A frame without a name.
-    #[error("a frame without a name: give the {0} frame's, as base_link")]
-    NoName(&'static str),
-    /// Nobody has said anything of a frame.
-    #[error("no transform from \"{source_frame}\" to \"{target}\": there is no frame \"{frame}\"{}", near(similar, *known))]
+    /// An empty frame id.
+    #[error("empty frame id: name the {0} frame, for example base_link")]
+    EmptyFrameId(&'static str),
+    /// No transform names the frame (tf2: LookupException).
+    #[error("no transform from \"{source_frame}\" to \"{target}\": there is no frame \"{frame}\"{}", similar_names_text(similar, *known))]
     UnknownFrame {
-        /// Where to.
+        /// The target frame.
         target: String,
-        /// Where from.
+        /// The source frame.
         source_frame: String,
-        /// The one that is not known.
+        /// The unknown frame.
         frame: String,
-        /// Frames that are called nearly so.
+        /// Frames with a similar name.
         similar: Vec<String>,
-        /// How many frames are known.
+        /// The number of known frames.
         known: usize,
     },
-    /// The frames are in different trees.
+    /// The frames are in different trees (tf2: ConnectivityException).
     #[error(
-        "no transform from \"{source_frame}\" to \"{target}\": they are not connected. {}. Somebody must say where \"{}\" is in the other tree, or \"{}\"",
-        chains(of_source, of_target),
-        end(of_source, source_frame),
-        end(of_target, target)
+        "no transform from \"{source_frame}\" to \"{target}\": they are not connected. {}. Publish a transform that connects \"{}\" to the other tree, or \"{}\"",
+        chains_text(source_chain, target_chain),
+        chain_end(source_chain, source_frame),
+        chain_end(target_chain, target)
     )]
     NotConnected {
-        /// Where to.
+        /// The target frame.
         target: String,
-        /// Where from.
+        /// The source frame.
         source_frame: String,
         /// From the source up to the root of its tree.
-        of_source: Vec<Link>,
+        source_chain: Vec<FrameEdge>,
         /// From the target up to the root of its tree.
-        of_target: Vec<Link>,
+        target_chain: Vec<FrameEdge>,
     },
-    /// A frame between the two is not known at that time.
-    #[error("no transform from \"{source_frame}\" to \"{target}\" at {time}: {}. {}. {}", outside(missing, *time), chains(of_source, of_target), way_out(missing, *time))]
+    /// A frame between the two is unknown at that time (tf2:
+    /// ExtrapolationException).
+    #[error("no transform from \"{source_frame}\" to \"{target}\" at {time}: {}. {}. {}", time_gap_text(missing, *time), chains_text(source_chain, target_chain), hint(missing, *time))]
     Extrapolation {
-        /// Where to.
+        /// The target frame.
         target: String,
-        /// Where from.
+        /// The source frame.
         source_frame: String,
-        /// The time that was asked for.
+        /// The requested time.
         time: Time,
-        /// The frame that is not known then.
-        missing: Box<Link>,
-        /// From the source upwards, as far as is needed.
-        of_source: Vec<Link>,
-        /// From the target upwards, as far as is needed.
-        of_target: Vec<Link>,
+        /// The frame that is unknown at that time.
+        missing: Box<FrameEdge>,
+        /// From the source upwards, as far as needed.
+        source_chain: Vec<FrameEdge>,
+        /// From the target upwards, as far as needed.
+        target_chain: Vec<FrameEdge>,
     },
-    /// Frames are their own ancestors.
+    /// The frame tree has a cycle.
     #[error(
-        "no transform from \"{source_frame}\" to \"{target}\": the frames go round in a circle, {}; one of these transforms must not be sent",
-        circle(chain)
+        "no transform from \"{source_frame}\" to \"{target}\": the frames form a cycle, {}; one of these transforms must not be published",
+        cycle_text(chain)
     )]
-    Circle {
-        /// Where to.
+    Cycle {
+        /// The target frame.
         target: String,
-        /// Where from.
+        /// The source frame.
         source_frame: String,
-        /// The circle.
-        chain: Vec<Link>,
+        /// The frames of the cycle.
+        chain: Vec<FrameEdge>,
     },
-    /// It did not come in time.
+    /// The transform did not arrive in time.
     #[error("after {} s: {reason}", waited.as_secs_f64())]
     TimedOut {
-        /// How long was waited, ROS time.
+        /// How long the look-up waited, in ROS time.
         waited: Duration,
-        /// Why there is none yet.
+        /// Why the transform is not available.
         reason: Box<LookupError>,
     },
-    /// The context was shut down, or ROS time went back, while it was waited for.
-    #[error("waiting ended before its time ({why}): {reason}")]
+    /// The context was shut down, or ROS time jumped back, during the wait.
+    #[error("the wait ended early ({reason_text}): {reason}")]
     Interrupted {
-        /// What happened.
-        why: &'static str,
-        /// Why there is none yet.
+        /// The reason.
+        reason_text: &'static str,
+        /// Why the transform is not available.
         reason: Box<LookupError>,
     },
 }
 
-fn near(similar: &[String], known: usize) -> String {
+fn similar_names_text(similar: &[String], known: usize) -> String {
     match (similar, known) {
         ([], 0) => {
-            "; no transform has come at all: is anybody publishing on /tf or /tf_static?".into()
+            "; no transform has been received: is any node publishing on /tf or /tf_static?".into()
         }
-        ([], known) => format!(" among the {known} that are known; `pteros tf tree` lists them"),
+        ([], known) => format!(" among the {known} known frames; `pteros tf tree` lists them"),
         (similar, _) => format!("; did you mean {}?", similar.join(" or ")),
     }
 }
 
-fn chain(links: &[Link]) -> String {
-    let links: Vec<String> = links.iter().map(Link::to_string).collect();
-    links.join(", ")
+fn chain_text(edges: &[FrameEdge]) -> String {
+    let edges: Vec<String> = edges.iter().map(FrameEdge::to_string).collect();
+    edges.join(", ")
 }
 
-fn chains(of_source: &[Link], of_target: &[Link]) -> String {
-    match (of_source, of_target) {
-        (one, []) | ([], one) => format!("The chain: {}", chain(one)),
+fn chains_text(source_chain: &[FrameEdge], target_chain: &[FrameEdge]) -> String {
+    match (source_chain, target_chain) {
+        (one, []) | ([], one) => format!("The chain: {}", chain_text(one)),
         _ => format!(
             "Up from the source: {}; up from the target: {}",
-            chain(of_source),
-            chain(of_target)
+            chain_text(source_chain),
+            chain_text(target_chain)
         ),
     }
 }
 
-fn end<'a>(links: &'a [Link], or: &'a str) -> &'a str {
-    links.last().map_or(or, |link| &link.frame)
+fn chain_end<'a>(edges: &'a [FrameEdge], or: &'a str) -> &'a str {
+    edges.last().map_or(or, |edge| &edge.frame)
 }
 
-fn outside(link: &Link, time: Time) -> String {
-    let Link { frame, span, .. } = link;
-    let parent = link.parent.as_deref().unwrap_or("its parent");
+fn time_gap_text(edge: &FrameEdge, time: Time) -> String {
+    let FrameEdge { frame, span, .. } = edge;
+    let parent = edge.parent.as_deref().unwrap_or("its parent");
     match span {
         Some((oldest, _)) if time < *oldest => format!(
             "\"{frame}\" in \"{parent}\" is known from {oldest} on, which is {:.3} s later",
@@ -168,40 +170,40 @@ fn outside(link: &Link, time: Time) -> String {
             "\"{frame}\" in \"{parent}\" is known up to {newest}, which is {:.3} s earlier",
             time.since(*newest).as_secs_f64()
         ),
-        None => format!("\"{frame}\" in \"{parent}\" is not known then"),
+        None => format!("\"{frame}\" in \"{parent}\" is unknown at that time"),
     }
 }
 
-fn way_out(link: &Link, time: Time) -> &'static str {
-    match link.span {
-        Some((oldest, _)) if time < oldest => "Ask for a later time, or keep transforms for longer",
-        _ => "Wait for it (lookup_within), or ask for the latest (LATEST)",
+fn hint(edge: &FrameEdge, time: Time) -> &'static str {
+    match edge.span {
+        Some((oldest, _)) if time < oldest => "Request a later time, or increase the cache time",
+        _ => "Wait for it (lookup_transform_within), or request the latest (LATEST)",
     }
 }
 
-fn circle(links: &[Link]) -> String {
-    let names: Vec<&str> = links.iter().map(|link| link.frame.as_str()).collect();
+fn cycle_text(edges: &[FrameEdge]) -> String {
+    let names: Vec<&str> = edges.iter().map(|edge| edge.frame.as_str()).collect();
     names.join(" in ")
 }
 
-/// Why a transform is not taken.
+/// Why a transform is rejected.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
-pub enum TransformRefused {
-    /// A frame in itself.
+pub enum InvalidTransform {
+    /// A frame that is its own parent.
     #[error("frame \"{0}\" in itself: parent and child must differ")]
-    Itself(String),
-    /// A frame without a name.
-    #[error("a transform from \"{child}\" to \"{parent}\": both frames must have a name")]
-    NoName {
+    SelfParent(String),
+    /// An empty frame id.
+    #[error("a transform from \"{child}\" to \"{parent}\": both frame ids must be set")]
+    EmptyFrameId {
         /// `child_frame_id`.
         child: String,
         /// `header.frame_id`.
         parent: String,
     },
-    /// A name that no frame should have.
-    #[error("a frame's name of {0} bytes: at most {NAME_BYTES_MAX}")]
-    LongName(usize),
+    /// A frame id that is too long.
+    #[error("a frame id of {0} bytes: at most {FRAME_ID_BYTES_MAX}")]
+    FrameIdTooLong(usize),
     /// Not a number, or infinite.
     #[error("frame \"{child}\" in \"{parent}\": {part} is not a finite number")]
     NotFinite {
@@ -212,7 +214,7 @@ pub enum TransformRefused {
         /// Translation or rotation.
         part: &'static str,
     },
-    /// A quaternion that is no rotation.
+    /// The quaternion is not normalized.
     #[error(
         "frame \"{child}\" in \"{parent}\": the rotation is a quaternion of length {length:.6}; normalise it to 1 (no rotation is x 0, y 0, z 0, w 1)"
     )]
@@ -224,11 +226,11 @@ pub enum TransformRefused {
         /// Its length.
         length: f64,
     },
-    /// Older than what is kept.
+    /// Older than the cache time (tf2: TF_OLD_DATA).
     #[error(
-        "frame \"{child}\" at {time} is older than what is kept: its newest transform is of {newest}. A clock that differs, or simulated time beside real time?"
+        "frame \"{child}\" at {time} is older than the cache time: its newest transform is of {newest}; check for different clocks, or simulated time beside real time"
     )]
-    Old {
+    TooOld {
         /// `child_frame_id`.
         child: String,
         /// Its stamp.
@@ -236,8 +238,8 @@ pub enum TransformRefused {
         /// The newest one of that frame.
         newest: Time,
     },
-    /// There is no room for a new frame.
-    #[error("frame \"{child}\": there is no room for it; {limit}")]
+    /// The buffer is full.
+    #[error("frame \"{child}\": the buffer is full; {limit}")]
     Full {
         /// `child_frame_id`.
         child: String,
@@ -246,17 +248,17 @@ pub enum TransformRefused {
     },
 }
 
-/// The longest name of a frame that is taken.
-pub(super) const NAME_BYTES_MAX: usize = 1024;
+/// The longest frame id that is accepted.
+pub(super) const FRAME_ID_BYTES_MAX: usize = 1024;
 
-/// Why transforms are not sent.
+/// Why transforms could not be published.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BroadcastError {
-    /// Readers would refuse it.
+    /// A transform is invalid.
     #[error(transparent)]
-    Refused(#[from] TransformRefused),
-    /// It could not be published.
+    Refused(#[from] InvalidTransform),
+    /// Publishing failed.
     #[error(transparent)]
     Publish(#[from] PublishError),
 }

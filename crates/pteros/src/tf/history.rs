@@ -1,15 +1,16 @@
-//! Where one frame was: its transforms to its parents, in the order of their time.
+//! Transform history of one frame: its transforms to its parents, in order of time,
+//! and tf interpolation between two of them.
 
 use std::collections::VecDeque;
 
 use super::isometry::Isometry;
 
-/// A frame's number within its buffer.
+/// A frame's index within its buffer.
 pub(super) type FrameId = u32;
 
-/// Where the frame was at one time.
+/// A frame's pose in its parent at one time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Entry {
+pub(super) struct TransformEntry {
     /// Nanoseconds.
     pub stamp: i64,
     pub parent: FrameId,
@@ -17,32 +18,33 @@ pub(super) struct Entry {
     pub isometry: Isometry,
 }
 
-/// What is known of a frame.
+/// The transforms of a frame.
 #[derive(Debug, Default)]
-pub(super) enum History {
-    /// It is named as a parent only.
+pub(super) enum TransformHistory {
+    /// The frame is only named as a parent.
     #[default]
     Empty,
-    /// Holds at all times.
-    Static(Entry),
+    /// A static transform.
+    Static(TransformEntry),
     /// At least one, oldest first.
-    Moving(VecDeque<Entry>),
+    Moving(VecDeque<TransformEntry>),
 }
 
-/// Why there is nothing for a time.
+/// Why there is no transform for a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Gap {
+pub(super) enum HistoryMiss {
     /// The frame has no parent.
     NoParent,
-    /// All that is known is later.
+    /// All transforms are later.
     Before { oldest: i64 },
-    /// All that is known is earlier.
+    /// All transforms are earlier.
     After { newest: i64 },
 }
 
-impl History {
-    /// The newest stamp and parent; `None` for a frame without parent. What holds at
-    /// all times has no stamp.
+impl TransformHistory {
+    /// The newest stamp and parent; `None` for a frame without parent.
+    ///
+    /// A static transform has no stamp.
     pub fn newest(&self) -> Option<(Option<i64>, FrameId)> {
         match self {
             Self::Empty => None,
@@ -54,7 +56,7 @@ impl History {
         }
     }
 
-    /// The oldest and newest stamp of a frame that moves.
+    /// The oldest and newest stamp of a frame that is not static.
     pub fn span(&self) -> Option<(i64, i64)> {
         match self {
             Self::Moving(entries) => Some((entries.front()?.stamp, entries.back()?.stamp)),
@@ -62,7 +64,7 @@ impl History {
         }
     }
 
-    /// How many transforms are kept.
+    /// Number of transforms kept.
     pub fn len(&self) -> usize {
         match self {
             Self::Empty => 0,
@@ -71,11 +73,12 @@ impl History {
         }
     }
 
-    /// Where the frame was then. Between two transforms it is interpolated, if they
-    /// have the same parent; else the earlier one holds until the later one.
-    pub fn at(&self, time: i64) -> Result<Entry, Gap> {
+    /// The pose at a time, interpolated between two transforms of the same parent.
+    ///
+    /// With different parents, the earlier one holds until the later one.
+    pub fn at(&self, time: i64) -> Result<TransformEntry, HistoryMiss> {
         let entries = match self {
-            Self::Empty => return Err(Gap::NoParent),
+            Self::Empty => return Err(HistoryMiss::NoParent),
             Self::Static(entry) => return Ok(*entry),
             Self::Moving(entries) => entries,
         };
@@ -84,18 +87,18 @@ impl History {
         let before = after.checked_sub(1).and_then(|at| entries.get(at));
         match (before, next) {
             (Some(before), _) if before.stamp == time => Ok(*before),
-            (Some(before), Some(next)) => Ok(between(before, next, time)),
-            (Some(before), None) => Err(Gap::After {
+            (Some(before), Some(next)) => Ok(interpolate(before, next, time)),
+            (Some(before), None) => Err(HistoryMiss::After {
                 newest: before.stamp,
             }),
-            (None, Some(next)) => Err(Gap::Before { oldest: next.stamp }),
-            (None, None) => Err(Gap::NoParent),
+            (None, Some(next)) => Err(HistoryMiss::Before { oldest: next.stamp }),
+            (None, None) => Err(HistoryMiss::NoParent),
         }
     }
 
-    /// Puts a transform in its place; one of the same time is replaced. Returns
-    /// whether there is one more.
-    pub fn insert(&mut self, entry: Entry) -> bool {
+    /// Inserts a transform in order; replaces one of the same time. True if the
+    /// number grew.
+    pub fn insert(&mut self, entry: TransformEntry) -> bool {
         let Self::Moving(entries) = self else {
             *self = Self::Moving(VecDeque::from([entry]));
             return true;
@@ -117,7 +120,7 @@ impl History {
         }
     }
 
-    /// Drops what is older than `oldest`; returns how much that was.
+    /// Drops transforms older than `oldest`; returns their number.
     pub fn prune(&mut self, oldest: i64) -> usize {
         let Self::Moving(entries) = self else {
             return 0;
@@ -129,7 +132,7 @@ impl History {
         before - entries.len()
     }
 
-    /// Drops the oldest of several.
+    /// Drops the oldest transform, unless it is the only one.
     pub fn drop_oldest(&mut self) -> bool {
         match self {
             Self::Moving(entries) if entries.len() > 1 => entries.pop_front().is_some(),
@@ -142,16 +145,16 @@ impl History {
     clippy::cast_precision_loss,
     reason = "a fraction of the time between two transforms"
 )]
-fn between(before: &Entry, next: &Entry, time: i64) -> Entry {
+fn interpolate(before: &TransformEntry, next: &TransformEntry, time: i64) -> TransformEntry {
     if before.parent != next.parent {
-        return Entry {
+        return TransformEntry {
             stamp: time,
             ..*before
         };
     }
     let passed = time.abs_diff(before.stamp) as f64;
     let fraction = passed / next.stamp.abs_diff(before.stamp) as f64;
-    Entry {
+    TransformEntry {
         stamp: time,
         parent: before.parent,
         isometry: before.isometry.interpolate(&next.isometry, fraction),

@@ -1,11 +1,12 @@
-//! A rotation and a translation: where one frame lies in another.
+//! Isometry: a rotation and a translation, the pose of one frame in another.
 
 use std::ops::Mul;
 
 use pteros_interfaces::geometry_msgs::msg;
 
-/// Maps coordinates of one frame into another: first turned, then moved. Metres
-/// and unit quaternions, as in ROS.
+/// Maps coordinates of one frame into another: rotation, then translation.
+///
+/// Metres and unit quaternions, as in REP 103.
 ///
 /// ```
 /// use std::f64::consts::FRAC_PI_2;
@@ -21,27 +22,28 @@ use pteros_interfaces::geometry_msgs::msg;
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Isometry {
-    /// Where the origin comes to lie.
+    /// The translation of the origin.
     pub translation: [f64; 3],
-    /// How it is turned: x, y, z, w of a quaternion of length one.
+    /// The rotation: x, y, z, w of a unit quaternion.
     pub rotation: [f64; 4],
 }
 
 impl Isometry {
-    /// Leaves everything where it is.
+    /// The identity.
     pub const IDENTITY: Self = Self {
         translation: [0.0; 3],
         rotation: [0.0, 0.0, 0.0, 1.0],
     };
 
-    /// In the plane: moved to `x`, `y` and turned by `yaw` radians, counterclockwise
-    /// seen from above.
+    /// A planar pose: translation `x`, `y` and rotation by `yaw` radians,
+    /// counterclockwise seen from above.
     pub fn planar(x: f64, y: f64, yaw: f64) -> Self {
         Self::from_rpy([x, y, 0.0], [0.0, 0.0, yaw])
     }
 
-    /// Moved, and turned by roll, pitch and yaw in radians: about the fixed axes x,
-    /// y and z, in this order.
+    /// A translation, and a rotation by roll, pitch and yaw.
+    ///
+    /// Angles are in radians about the fixed axes x, y and z, in this order.
     pub fn from_rpy(translation: [f64; 3], [roll, pitch, yaw]: [f64; 3]) -> Self {
         let (sr, cr) = (roll / 2.0).sin_cos();
         let (sp, cp) = (pitch / 2.0).sin_cos();
@@ -57,26 +59,26 @@ impl Isometry {
         }
     }
 
-    /// A point of the inner frame in coordinates of the outer one.
+    /// Maps a point of the inner frame to coordinates of the outer one.
     pub fn point(&self, point: [f64; 3]) -> [f64; 3] {
         let [x, y, z] = self.vector(point);
         let [dx, dy, dz] = self.translation;
         [x + dx, y + dy, z + dz]
     }
 
-    /// A free vector: turned, not moved.
+    /// Maps a free vector: rotated, not translated.
     pub fn vector(&self, [x, y, z]: [f64; 3]) -> [f64; 3] {
         let [a, b, c] = self.matrix();
         let row = |[p, q, r]: [f64; 3]| p * x + q * y + r * z;
         [row(a), row(b), row(c)]
     }
 
-    /// An orientation: x, y, z, w.
+    /// Maps an orientation: x, y, z, w.
     pub fn orientation(&self, rotation: [f64; 4]) -> [f64; 4] {
         product(self.rotation, rotation)
     }
 
-    /// What maps back.
+    /// The inverse.
     pub fn inverse(&self) -> Self {
         let [x, y, z, w] = self.rotation;
         let turned_back = Self {
@@ -90,8 +92,9 @@ impl Isometry {
         }
     }
 
-    /// Between this (`fraction` 0) and `other` (1): linear in the translation,
-    /// spherical in the rotation, along the shorter arc.
+    /// Interpolates between this (`fraction` 0) and `other` (1).
+    ///
+    /// Linear in the translation, spherical in the rotation, along the shorter arc.
     pub fn interpolate(&self, other: &Self, fraction: f64) -> Self {
         let mut translation = self.translation;
         for (here, there) in translation.iter_mut().zip(other.translation) {
@@ -103,7 +106,7 @@ impl Isometry {
         }
     }
 
-    /// The rotation as rows of a matrix.
+    /// The rotation matrix, by rows.
     pub fn matrix(&self) -> [[f64; 3]; 3] {
         let [x, y, z, w] = self.rotation;
         [
@@ -129,19 +132,19 @@ impl Isometry {
     pub fn rpy(&self) -> [f64; 3] {
         let [[xx, xy, _], [yx, yy, _], [zx, zy, zz]] = self.matrix();
         if zx.abs() >= 1.0 - 1e-12 {
-            // Straight up or down: roll and yaw turn about the same axis.
+            // Straight up or down: roll and yaw rotate about the same axis.
             let pitch = if zx < 0.0 { 1.0 } else { -1.0 } * std::f64::consts::FRAC_PI_2;
             return [0.0, pitch, (-xy).atan2(yy)];
         }
         [zy.atan2(zz), (-zx).asin(), yx.atan2(xx)]
     }
 
-    /// The angle in the plane, radians.
+    /// The yaw angle, in radians.
     pub fn yaw(&self) -> f64 {
         self.rpy()[2]
     }
 
-    /// With a rotation of length one exactly, for what was nearly so.
+    /// Normalizes a rotation of nearly unit length.
     pub(super) fn normalized(mut self) -> Self {
         let length = length_squared(self.rotation).sqrt();
         self.rotation = self.rotation.map(|part| part / length);
@@ -174,7 +177,8 @@ fn product([ax, ay, az, aw]: [f64; 4], [bx, by, bz, bw]: [f64; 4]) -> [f64; 4] {
     ]
 }
 
-/// Below this the arc is as good as straight, and its sine divides badly.
+/// Below this angle the arc is treated as straight: its sine is too small to divide
+/// by.
 const STRAIGHT: f64 = 1e-6;
 
 fn slerp(a: [f64; 4], b: [f64; 4], fraction: f64) -> [f64; 4] {
@@ -259,7 +263,7 @@ mod tests {
                 near(a, b);
             }
         }
-        // Straight down: what matters is where things come to lie.
+        // Pitch of 90 degrees: only the resulting rotation is unique.
         let down = Isometry::from_rpy([0.0; 3], [0.4, FRAC_PI_2, 1.0]);
         let again = Isometry::from_rpy([0.0; 3], down.rpy());
         for (a, b) in down

@@ -1,8 +1,9 @@
-//! What fills a buffer: `/tf` and `/tf_static`, heard once for all nodes of a process.
+//! Transform listener: subscribes to `/tf` and `/tf_static` once for all nodes of a
+//! process, and fills the tf buffer.
 //!
-//! Messages are read on whichever thread brings them, there and then
-//! ([`Attendant`](pteros_rmw::reader::Attendant)), while others may be busy in user
-//! code: a callback can wait for a transform.
+//! Messages are read at once by the thread that receives them (an inline listener,
+//! [`InlineListener`](pteros_runtime::reader::InlineListener)). They need no
+//! executor, so a callback can wait for a transform.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,30 +14,32 @@ use parking_lot::Mutex;
 use pteros_interfaces::geometry_msgs::msg::TransformStamped;
 use pteros_interfaces::tf2_msgs::msg::TFMessage;
 use pteros_msg::from_payload;
-use pteros_rmw::Core;
-use pteros_rmw::env::Instant;
-use pteros_rmw::graph::NodeKey;
-use pteros_rmw::names::{NameKind, node_path};
-use pteros_rmw::reader::{ReaderEndpoint, Wants};
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::sample::{Body, Item};
+use pteros_runtime::Core;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::names::{NameKind, node_path};
+use pteros_runtime::platform::Instant;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::sample::{QueuedSample, SampleBody};
 
-use super::buffer::{TransformBuffer, TransformBufferOptions, TransformWait, nameless};
+use super::buffer::{
+    TransformBuffer, TransformBufferOptions, TransformFuture, empty_frame_id_error,
+};
 use super::error::LookupError;
 use super::transformable::Transformable;
 use super::tree::Authority;
-use crate::clock::{JumpKind, Time, TimeJump, TimeWatch};
+use crate::clock::{ClockChange, Time, TimeJump, TimeJumpObserver};
 use crate::error::CreateError;
-use crate::node::{Node, NodeCore, TypeFacts, spec};
+use crate::node::{MessageTypeInfo, Node, NodeCore, endpoint_spec};
 use crate::qos::QosProfile;
 
-/// Hears `/tf` and `/tf_static` and keeps what they say in a [`TransformBuffer`].
+/// Subscribes to `/tf` and `/tf_static` and fills a [`TransformBuffer`].
 ///
 /// All listeners of a context with the same topics, after remapping, share one
 /// buffer and one pair of subscriptions, which end with the last of them. It needs
-/// no executor: a look-up that waits drives the network itself. When the ROS time
-/// of one of its nodes goes back, or `use_sim_time` changes, all but the static
-/// transforms are forgotten. Cheap to clone, thread-safe.
+/// no executor: a look-up that waits drives the network itself. Transforms except
+/// static ones are removed when the ROS time of one of its nodes jumps back, or
+/// `use_sim_time` changes. Cheap to clone, thread-safe.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -45,10 +48,10 @@ use crate::qos::QosProfile;
 /// use pteros::tf::{LATEST, TransformListener};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Context::new()?.node("where_am_i")?;
+/// let node = Context::new()?.create_node("where_am_i")?;
 /// let transforms = TransformListener::new(&node)?;
 /// let second = Duration::from_secs(1);
-/// let robot = transforms.lookup_within("map", "base_link", LATEST, second)?;
+/// let robot = transforms.lookup_transform_within("map", "base_link", LATEST, second)?;
 /// println!("{} {}", robot.transform.translation.x, robot.transform.translation.y);
 /// # Ok(())
 /// # }
@@ -56,14 +59,14 @@ use crate::qos::QosProfile;
 #[derive(Clone)]
 pub struct TransformListener {
     node: Arc<NodeCore>,
-    ears: Arc<Ears>,
+    receiver: Arc<TransformReceiver>,
 }
 
-/// The subscriptions of a context's listeners, by their topics.
-pub(crate) type TransformEars = Mutex<Vec<Weak<Ears>>>;
+/// The shared subscriptions of a context's listeners, by topics.
+pub(crate) type TransformReceivers = Mutex<Vec<Weak<TransformReceiver>>>;
 
-/// Both subscriptions and what they fill.
-pub(crate) struct Ears {
+/// Both subscriptions and the buffer they fill.
+pub(crate) struct TransformReceiver {
     topics: [String; 2],
     buffer: TransformBuffer,
     core: Arc<Core>,
@@ -72,99 +75,104 @@ pub(crate) struct Ears {
 }
 
 impl TransformListener {
-    /// One with the buffer that all listeners of the process share.
+    /// Creates a listener on the buffer that all listeners of the process share.
     ///
     /// # Errors
     /// See [`CreateError`].
     pub fn new(node: &Node) -> Result<Self, CreateError> {
         let topics = topics(node)?;
-        let mut all = node.context().inner.transforms.lock();
-        all.retain(|ears| ears.strong_count() > 0);
+        let mut all = node.context().inner.transform_receivers.lock();
+        all.retain(|receiver| receiver.strong_count() > 0);
         let shared = all.iter().filter_map(Weak::upgrade);
-        let known = shared.into_iter().find(|ears| ears.topics == topics);
-        let ears = match known {
-            Some(ears) => ears,
+        let known = shared
+            .into_iter()
+            .find(|receiver| receiver.topics == topics);
+        let receiver = match known {
+            Some(receiver) => receiver,
             None => {
-                let ears = Ears::open(node, topics, TransformBufferOptions::default())?;
-                all.push(Arc::downgrade(&ears));
-                ears
+                let receiver =
+                    TransformReceiver::open(node, topics, TransformBufferOptions::default())?;
+                all.push(Arc::downgrade(&receiver));
+                receiver
             }
         };
         drop(all);
-        Ok(Self::of(node, ears))
+        Ok(Self::with_receiver(node, receiver))
     }
 
-    /// One with a buffer and subscriptions of its own, kept as `options` say.
+    /// Creates a listener with a buffer and subscriptions of its own.
     ///
     /// # Errors
     /// See [`CreateError`].
     pub fn with_options(node: &Node, options: TransformBufferOptions) -> Result<Self, CreateError> {
-        let ears = Ears::open(node, topics(node)?, options)?;
-        Ok(Self::of(node, ears))
+        let receiver = TransformReceiver::open(node, topics(node)?, options)?;
+        Ok(Self::with_receiver(node, receiver))
     }
 
-    fn of(node: &Node, ears: Arc<Ears>) -> Self {
+    fn with_receiver(node: &Node, receiver: Arc<TransformReceiver>) -> Self {
         let core = node.core();
-        let mut nodes = ears.nodes.lock();
+        let mut nodes = receiver.nodes.lock();
         if !nodes.contains(&core.key) {
             nodes.push(core.key);
-            for reader in &ears.readers {
+            for reader in &receiver.readers {
                 core.attach_endpoint(&reader.announced());
             }
         }
         drop(nodes);
-        let watch: Arc<dyn TimeWatch> = ears.clone();
-        core.time.add_watch(&watch);
+        let watch: Arc<dyn TimeJumpObserver> = receiver.clone();
+        core.time.add_jump_observer(&watch);
         Self {
             node: core.clone(),
-            ears,
+            receiver,
         }
     }
 
     /// The buffer it fills.
     pub fn buffer(&self) -> &TransformBuffer {
-        &self.ears.buffer
+        &self.receiver.buffer
     }
 
-    /// See [`TransformBuffer::lookup`].
+    /// See [`TransformBuffer::lookup_transform`].
     ///
     /// # Errors
     /// See [`LookupError`].
-    pub fn lookup(
+    pub fn lookup_transform(
         &self,
         target: &str,
         source: &str,
         time: Time,
     ) -> Result<TransformStamped, LookupError> {
-        self.buffer().lookup(target, source, time)
+        self.buffer().lookup_transform(target, source, time)
     }
 
-    /// As [`TransformBuffer::lookup`]; waits for the transform for at most `timeout`
-    /// of ROS time. Blocks, also in a callback: it drives the network itself and runs
-    /// no callbacks. While simulated time stands, so does it.
+    /// As [`TransformBuffer::lookup_transform`], waiting for the transform at most
+    /// `timeout` of ROS time.
+    ///
+    /// Blocks, also in a callback: it drives the network itself and runs no
+    /// callbacks. It does not time out while simulated time stands still.
     ///
     /// # Errors
-    /// [`LookupError::TimedOut`] with the reason why there is none yet,
-    /// [`LookupError::Interrupted`] when the context shuts down or ROS time goes back.
-    pub fn lookup_within(
+    /// [`LookupError::TimedOut`] with the reason. [`LookupError::Interrupted`] when
+    /// the context shuts down or ROS time jumps back.
+    pub fn lookup_transform_within(
         &self,
         target: &str,
         source: &str,
         time: Time,
         timeout: Duration,
     ) -> Result<TransformStamped, LookupError> {
-        if let Some(mistake) = nameless(target, source) {
+        if let Some(mistake) = empty_frame_id_error(target, source) {
             return Err(mistake);
         }
         let mut found = None;
         let waited = self.wait(timeout, || {
-            found = self.buffer().find(target, source, time);
+            found = self.buffer().try_lookup_transform(target, source, time);
             found.is_some()
         });
         if let Some(found) = found {
             return Ok(found);
         }
-        match (self.lookup(target, source, time), waited) {
+        match (self.lookup_transform(target, source, time), waited) {
             (Ok(found), _) => Ok(found),
             (Err(reason), _) if timeout.is_zero() => Err(reason),
             (Err(reason), Ok(waited)) => Err(LookupError::TimedOut {
@@ -172,14 +180,14 @@ impl TransformListener {
                 reason: Box::new(reason),
             }),
             (Err(reason), Err(why)) => Err(LookupError::Interrupted {
-                why,
+                reason_text: why,
                 reason: Box::new(reason),
             }),
         }
     }
 
-    /// Waits until `done` or that much ROS time is over; how long that was, or what
-    /// ended it before.
+    /// Waits until `done`, or that much ROS time has passed. Returns how long it
+    /// waited, or what interrupted it.
     fn wait(
         &self,
         timeout: Duration,
@@ -187,10 +195,11 @@ impl TransformListener {
     ) -> Result<Duration, &'static str> {
         let (core, time) = (self.node.core(), &self.node.time);
         let (start, simulated) = (time.now(), time.is_simulated());
-        // Simulated time wakes the waiters when it goes on.
-        let until = match simulated {
-            true => Instant::FAR_FUTURE,
-            false => core.env.now().after(timeout.into()),
+        // Each step of simulated time wakes the waiters.
+        let until = if simulated {
+            Instant::FAR_FUTURE
+        } else {
+            core.platform.now().after(timeout.into())
         };
         let mut why = None;
         core.wait_until(until, || {
@@ -200,27 +209,30 @@ impl TransformListener {
             why = match (time.is_simulated() == simulated, simulated) {
                 _ if core.is_shut_down() => Some("the context was shut down"),
                 (false, _) => Some("use_sim_time changed"),
-                (true, true) if time.now() < start => Some("ROS time went back"),
+                (true, true) if time.now() < start => Some("ROS time jumped back"),
                 _ => None,
             };
             why.is_some() || (simulated && time.now() >= start + timeout)
         });
         match why {
             Some(why) => Err(why),
-            None => Ok(timeout.min(match simulated {
-                true => time.now().since(start),
-                false => timeout,
+            None => Ok(timeout.min(if simulated {
+                time.now().since(start)
+            } else {
+                timeout
             })),
         }
     }
 
-    /// A future of the transform; see [`TransformBuffer::wait_for`].
-    pub fn wait_for(&self, target: &str, source: &str, time: Time) -> TransformWait {
-        self.buffer().wait_for(target, source, time)
+    /// A future of the transform; see [`TransformBuffer::wait_for_transform`].
+    pub fn wait_for_transform(&self, target: &str, source: &str, time: Time) -> TransformFuture {
+        self.buffer().wait_for_transform(target, source, time)
     }
 
-    /// What has a header, in another frame, once the transform of its time is there;
-    /// otherwise as [`TransformListener::lookup_within`].
+    /// Transforms a stamped message into another frame, waiting for the transform.
+    ///
+    /// The time is the message's stamp; otherwise as
+    /// [`TransformListener::lookup_transform_within`].
     ///
     /// # Errors
     /// See there.
@@ -232,14 +244,14 @@ impl TransformListener {
     ) -> Result<T, LookupError> {
         let header = it.header();
         let time = Time::from(&header.stamp);
-        let by = self.lookup_within(target, &header.frame_id, time, timeout)?;
+        let by = self.lookup_transform_within(target, &header.frame_id, time, timeout)?;
         Ok(it.transformed(&by))
     }
 
-    /// Publishers of `/tf` and `/tf_static` matched now.
+    /// Number of matched publishers of `/tf` and `/tf_static`.
     pub fn matched_count(&self) -> usize {
         let counts = self
-            .ears
+            .receiver
             .readers
             .iter()
             .map(|reader| reader.matched_count());
@@ -250,19 +262,19 @@ impl TransformListener {
 impl fmt::Debug for TransformListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransformListener")
-            .field("node", &self.node.path())
-            .field("topics", &self.ears.topics)
+            .field("node", &self.node.fully_qualified_name())
+            .field("topics", &self.receiver.topics)
             .field("buffer", self.buffer())
             .finish()
     }
 }
 
 fn topics(node: &Node) -> Result<[String; 2], CreateError> {
-    let resolve = |topic| node.core().resolve_as(NameKind::Topic, topic);
+    let resolve = |topic| node.core().resolve_name(NameKind::Topic, topic);
     Ok([resolve("/tf")?, resolve("/tf_static")?])
 }
 
-impl Ears {
+impl TransformReceiver {
     fn open(
         node: &Node,
         topics: [String; 2],
@@ -271,27 +283,29 @@ impl Ears {
         let core = node.core().core();
         let buffer = TransformBuffer::new(options);
         let graph = Arc::downgrade(core);
-        buffer.name_publishers_by(Box::new(move |gid| node_of(&*graph.upgrade()?, gid)));
+        buffer.set_publisher_names(Box::new(move |gid| node_name_of(&*graph.upgrade()?, gid)));
         let [moving, fixed] = &topics;
         let read = |topic: &String, is_static| {
-            let qos = match is_static {
-                true => QosProfile::tf_static_listener(),
-                false => QosProfile::tf(),
+            let qos = if is_static {
+                QosProfile::tf_static_listener()
+            } else {
+                QosProfile::tf()
             };
-            let spec = spec(topic, TypeFacts::of::<TFMessage>(), &qos, |qos| {
+            let spec = endpoint_spec(topic, MessageTypeInfo::of::<TFMessage>(), &qos, |qos| {
                 qos.to_reader()
             })?;
-            let wants = Wants::Type(std::any::TypeId::of::<TFMessage>());
-            let ear = Ear {
+            let form = DeliveryForm::Type(std::any::TypeId::of::<TFMessage>());
+            let topic_listener = TfTopicListener {
                 topic: topic.clone(),
                 is_static,
                 buffer: buffer.clone(),
                 core: Arc::downgrade(core),
-                said: AtomicU64::new(0),
+                last_logged: AtomicU64::new(0),
             };
-            let attendant = Box::new(move |item: &Item| ear.hear(item));
-            let made = core.create_attended_reader(spec, wants, attendant);
-            made.map_err(|source| CreateError::Endpoint {
+            let inline_listener =
+                Box::new(move |item: &QueuedSample| topic_listener.handle_sample(item));
+            let created = core.create_reader_with_listener(spec, form, inline_listener);
+            created.map_err(|source| CreateError::Endpoint {
                 topic: topic.clone(),
                 source,
             })
@@ -308,7 +322,7 @@ impl Ears {
     }
 }
 
-impl Drop for Ears {
+impl Drop for TransformReceiver {
     fn drop(&mut self) {
         for reader in &self.readers {
             for node in self.nodes.get_mut().iter() {
@@ -319,41 +333,41 @@ impl Drop for Ears {
     }
 }
 
-impl TimeWatch for Ears {
-    fn note_jump(&self, jump: TimeJump) {
-        if jump.kind != JumpKind::Moved || jump.delta < 0 {
+impl TimeJumpObserver for TransformReceiver {
+    fn handle_jump(&self, jump: TimeJump) {
+        if jump.clock_change != ClockChange::RosTimeNoChange || jump.delta < 0 {
             self.buffer.clear();
         }
     }
 }
 
-/// The name of the node that has an endpoint, if the graph knows it.
-fn node_of(core: &Core, endpoint: Guid) -> Option<String> {
+/// The name of the node that owns an endpoint, if the graph names it.
+fn node_name_of(core: &Core, endpoint: Guid) -> Option<String> {
     let nodes = core.graph().nodes();
     let owner = nodes.iter().find(|node| node.writers.contains(&endpoint))?;
     Some(node_path(&owner.namespace, &owner.name))
 }
 
 /// One of the two subscriptions.
-struct Ear {
+struct TfTopicListener {
     topic: String,
     is_static: bool,
     buffer: TransformBuffer,
     core: Weak<Core>,
-    /// When it last complained, and of how many refusals it told.
-    said: AtomicU64,
+    /// When it last logged rejected transforms; 0 for never.
+    last_logged: AtomicU64,
 }
 
-/// Complaints about transforms that are refused come at most so often.
-const COMPLAINTS: Duration = Duration::from_secs(10);
+/// The shortest period between two warnings about rejected transforms.
+const REJECTION_LOG_PERIOD: Duration = Duration::from_secs(10);
 
-impl Ear {
-    fn hear(&self, item: &Item) {
+impl TfTopicListener {
+    fn handle_sample(&self, item: &QueuedSample) {
         let authority = Authority::Publisher(item.meta.publisher);
         let decoded;
         let message = match &item.body {
-            Body::Shared(value) => value.downcast_ref::<TFMessage>(),
-            Body::Serialized(payload) => {
+            SampleBody::Shared(value) => value.downcast_ref::<TFMessage>(),
+            SampleBody::Serialized(payload) => {
                 decoded = from_payload::<TFMessage>(payload);
                 match &decoded {
                     Ok(message) => Some(message),
@@ -367,19 +381,19 @@ impl Ear {
         let (Some(message), Some(core)) = (message, self.core.upgrade()) else {
             return;
         };
-        let refused = self
+        let rejected = self
             .buffer
-            .take(&message.transforms, &authority, self.is_static);
-        if let Some(first) = refused.first() {
-            let now = core.env.now().as_nanos();
-            let last = self.said.load(Ordering::Relaxed);
-            let pause = u64::try_from(COMPLAINTS.as_nanos()).unwrap_or(u64::MAX);
+            .insert_all(&message.transforms, &authority, self.is_static);
+        if let Some(first) = rejected.first() {
+            let now = core.platform.now().as_nanos();
+            let last = self.last_logged.load(Ordering::Relaxed);
+            let pause = u64::try_from(REJECTION_LOG_PERIOD.as_nanos()).unwrap_or(u64::MAX);
             if last == 0 || now.saturating_sub(last) >= pause {
-                self.said.store(now.max(1), Ordering::Relaxed);
-                let (topic, total) = (&self.topic, self.buffer.refused());
+                self.last_logged.store(now.max(1), Ordering::Relaxed);
+                let (topic, total) = (&self.topic, self.buffer.rejected_count());
                 let gid = item.meta.publisher;
                 tracing::warn!(
-                    "{topic}: publisher {gid}: {first} ({total} transforms refused so far)"
+                    "{topic}: publisher {gid}: {first} ({total} transforms rejected so far)"
                 );
             }
         }

@@ -1,8 +1,9 @@
-//! Where things are: coordinate frames and the transforms between them, as tf2.
+//! Coordinate frames and transforms, as tf2.
 //!
-//! A [`TransformListener`] hears `/tf` and `/tf_static` for all nodes of the process,
-//! a [`TransformBuffer`] answers, [`TransformBroadcaster`] and
-//! [`StaticTransformBroadcaster`] tell. `docs/tf.md` has the whole of it.
+//! A [`TransformListener`] subscribes to `/tf` and `/tf_static` for all nodes of
+//! the process. A [`TransformBuffer`] (the tf buffer) stores transforms and
+//! interpolates. [`TransformBroadcaster`] and [`StaticTransformBroadcaster`]
+//! publish. See `docs/tutorials/transforms.md`.
 
 mod broadcaster;
 mod buffer;
@@ -15,16 +16,17 @@ mod transformable;
 mod tree;
 
 pub use broadcaster::{StaticTransformBroadcaster, TransformBroadcaster};
-pub use buffer::{TransformBuffer, TransformBufferOptions, TransformWait};
-pub use error::{BroadcastError, Link, LookupError, TransformRefused};
+pub use buffer::{TransformBuffer, TransformBufferOptions, TransformFuture};
+pub use error::{BroadcastError, FrameEdge, InvalidTransform, LookupError};
 pub use isometry::Isometry;
 pub use listener::TransformListener;
-pub use report::FrameReport;
+pub use report::FrameInfo;
 pub use transformable::Transformable;
 
-pub(crate) use listener::TransformEars;
+pub(crate) use listener::TransformReceivers;
 
 use crate::clock::Time;
 
-/// Asks for the latest time at which all frames between two are known.
+/// Requests the latest time at which all frames between two are known (tf2's
+/// TimePointZero).
 pub const LATEST: Time = Time::from_nanos(0);

@@ -1,51 +1,53 @@
-//! The frames in words: errors that show the chain, and lists of what is known.
+//! Frame reports: errors that show the chain of frames, and lists of frames as YAML
+//! or Graphviz.
 
 use std::fmt::Write;
 
-use pteros_rmw::rtps::id::Guid;
+use pteros_runtime::rtps::id::Guid;
 
-use super::buffer::{TransformBuffer, nameless};
-use super::error::{Link, LookupError};
-use super::history::{FrameId, History};
-use super::tree::{Authority, DEPTH_MAX, Frame, Miss, Tree, bare};
+use super::buffer::{TransformBuffer, empty_frame_id_error};
+use super::error::{FrameEdge, LookupError};
+use super::history::{FrameId, TransformHistory};
+use super::tree::{Authority, DEPTH_MAX, Frame, FrameTree, LookupMiss, without_leading_slash};
 use crate::clock::Time;
 use crate::suggest::close_names;
 
-/// What a buffer knows of one frame.
+/// State of one frame in a buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FrameReport {
-    /// Its name, its parent, its span and who says so.
-    pub link: Link,
-    /// Whether it holds at all times.
+pub struct FrameInfo {
+    /// Its name, parent, time span and broadcaster.
+    pub edge: FrameEdge,
+    /// Whether its transform is static.
     pub is_static: bool,
-    /// Transforms that are kept.
+    /// Number of transforms kept.
     pub transforms: usize,
 }
 
-impl FrameReport {
-    /// Transforms per second over what is kept; `None` for static frames and those
-    /// of which only one is kept.
+impl FrameInfo {
+    /// Transforms per second over the kept time.
+    ///
+    /// `None` for static frames and for those with a single transform.
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
     pub fn rate(&self) -> Option<f64> {
-        let (oldest, newest) = self.link.span?;
+        let (oldest, newest) = self.edge.span?;
         let seconds = newest.since(oldest).as_secs_f64();
         (seconds > 0.0).then(|| (self.transforms.saturating_sub(1)) as f64 / seconds)
     }
 }
 
-/// The tree and what gids are called.
-pub(super) struct Describe<'t> {
-    pub tree: &'t Tree,
+/// The frame tree and the names of publishers, for reports.
+pub(super) struct TreeReporter<'t> {
+    pub tree: &'t FrameTree,
     pub name_of: Option<&'t dyn Fn(Guid) -> Option<String>>,
 }
 
-impl Describe<'_> {
-    pub fn unknown(&self, target: &str, source: &str) -> LookupError {
-        if let Some(mistake) = nameless(target, source) {
+impl TreeReporter<'_> {
+    pub fn unknown_frame(&self, target: &str, source: &str) -> LookupError {
+        if let Some(mistake) = empty_frame_id_error(target, source) {
             return mistake;
         }
-        let (target, source) = (bare(target), bare(source));
-        let frame = match self.tree.frame(target) {
+        let (target, source) = (without_leading_slash(target), without_leading_slash(source));
+        let frame = match self.tree.id_of(target) {
             None => target,
             Some(_) => source,
         };
@@ -59,98 +61,108 @@ impl Describe<'_> {
         }
     }
 
-    pub fn miss(&self, target: FrameId, source: FrameId, miss: Miss) -> LookupError {
-        let (of_source, of_target) = self.ways(target, source);
-        let target_name = self.tree.of(target).name.to_string();
-        let source_frame = self.tree.of(source).name.to_string();
-        let meet = of_source.last() == of_target.last();
-        let links = |way: &[FrameId]| way.iter().map(|id| self.link(*id)).collect::<Vec<_>>();
-        let needed = |way: &[FrameId]| links(way.split_last().map_or(&[], |(_, rest)| rest));
+    pub fn lookup_error(&self, target: FrameId, source: FrameId, miss: LookupMiss) -> LookupError {
+        let (from_source, from_target) = self.paths_to_common_ancestor(target, source);
+        let target_name = self.tree.frame_by_id(target).name.to_string();
+        let source_frame = self.tree.frame_by_id(source).name.to_string();
+        let connected = from_source.last() == from_target.last();
+        let edges = |path: &[FrameId]| {
+            path.iter()
+                .map(|id| self.edge_by_id(*id))
+                .collect::<Vec<_>>()
+        };
+        let needed = |path: &[FrameId]| edges(path.split_last().map_or(&[], |(_, rest)| rest));
         match miss {
-            Miss::Gap { frame, time } if meet => LookupError::Extrapolation {
+            LookupMiss::NoTransformAt { frame, time } if connected => LookupError::Extrapolation {
                 target: target_name,
                 source_frame,
                 time: Time::from_nanos(time),
-                missing: Box::new(self.link(frame)),
-                of_source: needed(&of_source),
-                of_target: needed(&of_target),
+                missing: Box::new(self.edge_by_id(frame)),
+                source_chain: needed(&from_source),
+                target_chain: needed(&from_target),
             },
-            Miss::Circle => LookupError::Circle {
+            LookupMiss::Cycle => LookupError::Cycle {
                 target: target_name,
                 source_frame,
-                chain: links(&self.circle(if of_source.len() > DEPTH_MAX {
+                chain: edges(&self.cycle_from(if from_source.len() > DEPTH_MAX {
                     source
                 } else {
                     target
                 })),
             },
-            Miss::Apart | Miss::Gap { .. } => LookupError::NotConnected {
-                target: target_name,
-                source_frame,
-                of_source: links(&of_source),
-                of_target: links(&of_target),
-            },
+            LookupMiss::NotConnected | LookupMiss::NoTransformAt { .. } => {
+                LookupError::NotConnected {
+                    target: target_name,
+                    source_frame,
+                    source_chain: edges(&from_source),
+                    target_chain: edges(&from_target),
+                }
+            }
         }
     }
 
-    /// The ways up from both, each to where they meet or to its root, by the newest
-    /// parents.
-    fn ways(&self, target: FrameId, source: FrameId) -> (Vec<FrameId>, Vec<FrameId>) {
-        let mut of_source = self.ancestors(source);
-        let mut of_target = self.ancestors(target);
-        let meets = of_source.iter().position(|id| of_target.contains(id));
+    /// The paths up from both frames, each to their common ancestor or its root, by
+    /// the newest parents.
+    fn paths_to_common_ancestor(
+        &self,
+        target: FrameId,
+        source: FrameId,
+    ) -> (Vec<FrameId>, Vec<FrameId>) {
+        let mut from_source = self.ancestors(source);
+        let mut from_target = self.ancestors(target);
+        let meets = from_source.iter().position(|id| from_target.contains(id));
         if let Some(at) = meets {
-            of_source.truncate(at + 1);
-            let meeting = of_source.last().copied();
-            let end = of_target.iter().position(|id| Some(*id) == meeting);
-            of_target.truncate(end.map_or(0, |end| end + 1));
+            from_source.truncate(at + 1);
+            let meeting = from_source.last().copied();
+            let end = from_target.iter().position(|id| Some(*id) == meeting);
+            from_target.truncate(end.map_or(0, |end| end + 1));
         }
-        (of_source, of_target)
+        (from_source, from_target)
     }
 
-    /// A frame and all above it; one more than can be where they go in a circle.
+    /// A frame and its ancestors; one more than the limit if they form a cycle.
     fn ancestors(&self, frame: FrameId) -> Vec<FrameId> {
-        let mut way = vec![frame];
+        let mut path = vec![frame];
         let mut frame = frame;
-        while let Some((_, parent)) = self.tree.of(frame).history.newest() {
-            way.push(parent);
+        while let Some((_, parent)) = self.tree.frame_by_id(frame).history.newest() {
+            path.push(parent);
             frame = parent;
-            if way.len() > DEPTH_MAX {
+            if path.len() > DEPTH_MAX {
                 break;
             }
         }
-        way
+        path
     }
 
-    fn circle(&self, from: FrameId) -> Vec<FrameId> {
-        let mut way: Vec<FrameId> = Vec::new();
+    fn cycle_from(&self, from: FrameId) -> Vec<FrameId> {
+        let mut path: Vec<FrameId> = Vec::new();
         for frame in self.ancestors(from) {
-            if let Some(at) = way.iter().position(|known| *known == frame) {
-                way.push(frame);
-                return way.split_off(at);
+            if let Some(at) = path.iter().position(|known| *known == frame) {
+                path.push(frame);
+                return path.split_off(at);
             }
-            way.push(frame);
+            path.push(frame);
         }
-        way
+        path
     }
 
-    fn link(&self, id: FrameId) -> Link {
-        self.link_of(self.tree.of(id))
+    fn edge_by_id(&self, id: FrameId) -> FrameEdge {
+        self.edge_of(self.tree.frame_by_id(id))
     }
 
-    fn link_of(&self, frame: &Frame) -> Link {
+    fn edge_of(&self, frame: &Frame) -> FrameEdge {
         let parent = frame.history.newest().map(|(_, parent)| parent);
         let times = |(a, b)| (Time::from_nanos(a), Time::from_nanos(b));
         let authority = frame.authority.as_ref().filter(|_| parent.is_some());
-        Link {
+        FrameEdge {
             frame: frame.name.to_string(),
-            parent: parent.map(|parent| self.tree.of(parent).name.to_string()),
+            parent: parent.map(|parent| self.tree.frame_by_id(parent).name.to_string()),
             span: frame.history.span().map(times),
-            authority: authority.map(|authority| self.authority(authority)),
+            authority: authority.map(|authority| self.authority_name(authority)),
         }
     }
 
-    pub fn authority(&self, authority: &Authority) -> String {
+    pub fn authority_name(&self, authority: &Authority) -> String {
         match authority {
             Authority::Named(name) => name.to_string(),
             Authority::Publisher(gid) => {
@@ -160,38 +172,38 @@ impl Describe<'_> {
         }
     }
 
-    fn frames(&self) -> Vec<FrameReport> {
-        let report = |frame: &Frame| FrameReport {
-            link: self.link_of(frame),
-            is_static: matches!(frame.history, History::Static(_)),
+    fn frames(&self) -> Vec<FrameInfo> {
+        let report = |frame: &Frame| FrameInfo {
+            edge: self.edge_of(frame),
+            is_static: matches!(frame.history, TransformHistory::Static(_)),
             transforms: frame.history.len(),
         };
         let mut frames: Vec<_> = self.tree.frames().iter().map(report).collect();
-        frames.sort_by(|a, b| a.link.frame.cmp(&b.link.frame));
+        frames.sort_by(|a, b| a.edge.frame.cmp(&b.edge.frame));
         frames
     }
 }
 
 impl TransformBuffer {
-    /// All frames that were ever named, by name; roots have no parent.
-    pub fn frames(&self) -> Vec<FrameReport> {
-        self.with_tree(|tree| tree.frames())
+    /// All frames ever named, by name; roots have no parent.
+    pub fn frames(&self) -> Vec<FrameInfo> {
+        self.with_reporter(|tree| tree.frames())
     }
 
-    /// All frames that have a parent, as tf2's `allFramesAsYAML` writes them.
+    /// All frames with a parent, as written by tf2's `allFramesAsYAML`.
     pub fn frames_yaml(&self) -> String {
         let mut yaml = String::new();
         for frame in self.frames() {
-            let Some(parent) = &frame.link.parent else {
+            let Some(parent) = &frame.edge.parent else {
                 continue;
             };
-            let (oldest, newest) = frame.link.span.unwrap_or_default();
+            let (oldest, newest) = frame.edge.span.unwrap_or_default();
             let length = newest.since(oldest).as_secs_f64();
             // As tf2 counts: static frames come out as 10 kHz.
             #[expect(clippy::cast_precision_loss, reason = "a rate")]
             let rate = frame.transforms as f64 / length.max(1e-4);
-            let authority = frame.link.authority.as_deref().unwrap_or_default();
-            let name = key(&frame.link.frame);
+            let authority = frame.edge.authority.as_deref().unwrap_or_default();
+            let name = key(&frame.edge.frame);
             // Writing to a string does not fail.
             let _ = writeln!(
                 yaml,
@@ -207,45 +219,47 @@ impl TransformBuffer {
         yaml
     }
 
-    /// All frames as a graph for Graphviz's `dot`, an arrow from parent to child.
+    /// All frames as a graph for Graphviz's `dot`, with edges from parent to child.
     pub fn frames_dot(&self) -> String {
         let mut dot = String::from("digraph frames {\n");
         for frame in self.frames() {
-            let Link {
+            let FrameEdge {
                 frame: name,
                 parent,
                 authority,
                 ..
-            } = &frame.link;
+            } = &frame.edge;
             let Some(parent) = parent else {
                 let _ = writeln!(dot, "  {name:?};");
                 continue;
             };
-            let how = match (frame.is_static, frame.rate()) {
+            let frequency = match (frame.is_static, frame.rate()) {
                 (true, _) => "static".into(),
                 (false, Some(rate)) => format!("{rate:.1} Hz"),
                 (false, None) => "once".into(),
             };
-            let label = format!("{}\n{how}", authority.as_deref().unwrap_or_default());
+            let label = format!("{}\n{frequency}", authority.as_deref().unwrap_or_default());
             let _ = writeln!(dot, "  {parent:?} -> {name:?} [label={label:?}];");
         }
         dot + "}\n"
     }
 }
 
-/// A name as a key of YAML: as it is, unless it would read as something else.
+/// A name as a YAML key, quoted if it would otherwise parse as something else.
 fn key(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
-    match name.starts_with(begins) && name.chars().all(plain) {
-        true => name.into(),
-        false => quoted(name),
+    if name.starts_with(begins) && name.chars().all(plain) {
+        name.into()
+    } else {
+        quoted(name)
     }
 }
 
 fn quoted(text: &str) -> String {
-    match text.chars().any(char::is_control) {
-        true => format!("{text:?}"),
-        false => format!("'{}'", text.replace('\'', "''")),
+    if text.chars().any(char::is_control) {
+        format!("{text:?}")
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
     }
 }

@@ -1,5 +1,4 @@
-//! Messages with a header that have a place in the world, and so another one when
-//! seen from another frame.
+//! Transformable messages: stamped messages with a pose, point or vector.
 
 use pteros_interfaces::geometry_msgs::msg::{
     Point, PointStamped, Pose, PoseStamped, Quaternion, QuaternionStamped, TransformStamped,
@@ -9,19 +8,21 @@ use pteros_interfaces::std_msgs::msg::Header;
 
 use super::isometry::Isometry;
 
-/// What [`TransformBuffer::transform`](super::TransformBuffer::transform) takes.
-/// Implement it for messages of your own.
+/// A message that [`TransformBuffer::transform`](super::TransformBuffer::transform)
+/// accepts.
+///
+/// Implement it for your own messages.
 pub trait Transformable: Sized {
-    /// Its frame and time.
+    /// Its frame and stamp.
     fn header(&self) -> &Header;
 
-    /// Itself, seen from the frame of `by`'s header. Its header names that frame; its
+    /// The message in the frame of `by`'s header. Its header names that frame; its
     /// stamp stays.
     fn transformed(&self, by: &TransformStamped) -> Self;
 }
 
 /// The header with another frame.
-fn moved(header: &Header, by: &TransformStamped) -> Header {
+fn transformed_header(header: &Header, by: &TransformStamped) -> Header {
     Header {
         stamp: header.stamp,
         frame_id: by.header.frame_id.clone(),
@@ -37,7 +38,7 @@ impl Transformable for PointStamped {
         let Point { x, y, z } = self.point;
         let [x, y, z] = Isometry::from(&by.transform).point([x, y, z]);
         Self {
-            header: moved(&self.header, by),
+            header: transformed_header(&self.header, by),
             point: Point { x, y, z },
         }
     }
@@ -52,7 +53,7 @@ impl Transformable for Vector3Stamped {
         let Vector3 { x, y, z } = self.vector;
         let [x, y, z] = Isometry::from(&by.transform).vector([x, y, z]);
         Self {
-            header: moved(&self.header, by),
+            header: transformed_header(&self.header, by),
             vector: Vector3 { x, y, z },
         }
     }
@@ -67,7 +68,7 @@ impl Transformable for QuaternionStamped {
         let Quaternion { x, y, z, w } = self.quaternion;
         let [x, y, z, w] = Isometry::from(&by.transform).orientation([x, y, z, w]);
         Self {
-            header: moved(&self.header, by),
+            header: transformed_header(&self.header, by),
             quaternion: Quaternion { x, y, z, w },
         }
     }
@@ -81,13 +82,13 @@ impl Transformable for PoseStamped {
     fn transformed(&self, by: &TransformStamped) -> Self {
         let pose = Isometry::from(&by.transform) * Isometry::from(&self.pose);
         Self {
-            header: moved(&self.header, by),
+            header: transformed_header(&self.header, by),
             pose: Pose::from(pose),
         }
     }
 }
 
-/// The frame `child_frame_id`, seen from another one.
+/// The pose of frame `child_frame_id`, in another frame.
 impl Transformable for TransformStamped {
     fn header(&self) -> &Header {
         &self.header
@@ -96,7 +97,7 @@ impl Transformable for TransformStamped {
     fn transformed(&self, by: &TransformStamped) -> Self {
         let transform = Isometry::from(&by.transform) * Isometry::from(&self.transform);
         Self {
-            header: moved(&self.header, by),
+            header: transformed_header(&self.header, by),
             child_frame_id: self.child_frame_id.clone(),
             transform: transform.into(),
         }

@@ -1,21 +1,21 @@
-//! The frames and how they hang together: finding the way from one to another.
+//! Frame tree: finds the path between two frames and composes the transforms.
 //!
-//! Plain data, behind its buffer's lock. Nothing here allocates on a look-up but the
-//! list of the source's ancestors.
+//! Plain data, behind its buffer's lock. A look-up allocates only the list of the
+//! source's ancestors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use pteros_interfaces::geometry_msgs::msg::TransformStamped;
-use pteros_rmw::rtps::id::Guid;
+use pteros_runtime::rtps::id::Guid;
 
 use super::TransformBufferOptions;
-use super::error::{NAME_BYTES_MAX, TransformRefused};
-use super::history::{Entry, FrameId, Gap, History};
+use super::error::{FRAME_ID_BYTES_MAX, InvalidTransform};
+use super::history::{FrameId, HistoryMiss, TransformEntry, TransformHistory};
 use super::isometry::{Isometry, length_squared};
 use crate::clock::Time;
 
-/// Who told a transform.
+/// The broadcaster of a transform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Authority {
     Named(Arc<str>),
@@ -25,60 +25,60 @@ pub(super) enum Authority {
 #[derive(Debug)]
 pub(super) struct Frame {
     pub name: Arc<str>,
-    pub history: History,
+    pub history: TransformHistory,
     pub authority: Option<Authority>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct FrameTree {
     ids: HashMap<Arc<str>, FrameId>,
     frames: Vec<Frame>,
-    /// Transforms of all frames.
-    held: usize,
+    /// Number of transforms of all frames.
+    transform_count: usize,
 }
 
-/// Why there is no transform; told in words by [`super::report`].
+/// Why there is no transform; [`super::report`] turns it into an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Miss {
-    Apart,
-    Circle,
-    /// Nothing is known of a frame at that time.
-    Gap {
+pub(super) enum LookupMiss {
+    NotConnected,
+    Cycle,
+    /// No transform of a frame at that time.
+    NoTransformAt {
         frame: FrameId,
         time: i64,
     },
 }
 
-/// Ancestors of a frame; more are a circle (tf2's limit).
+/// The most ancestors of a frame; more form a cycle (tf2's limit).
 pub(super) const DEPTH_MAX: usize = 1_000;
 
-/// How far the length of a quaternion, squared, may be from 1 (tf2's limit).
+/// Tolerance of a quaternion's squared length (tf2's limit).
 const LENGTH_TOLERANCE: f64 = 0.01;
 
-/// A frame's name as tf2 has it: without tf1's leading slash.
-pub(super) fn bare(name: &str) -> &str {
+/// A frame's name as in tf2: without tf1's leading slash.
+pub(super) fn without_leading_slash(name: &str) -> &str {
     name.strip_prefix('/').unwrap_or(name)
 }
 
-/// Refuses what no reader takes.
-pub(super) fn check(transform: &TransformStamped) -> Result<(), TransformRefused> {
-    let (child, parent) = names(transform);
-    let told = || (child.to_string(), parent.to_string());
+/// Rejects transforms that no reader accepts.
+pub(super) fn check(transform: &TransformStamped) -> Result<(), InvalidTransform> {
+    let (child, parent) = frame_ids(transform);
+    let owned_names = || (child.to_string(), parent.to_string());
     if child.is_empty() || parent.is_empty() {
-        let (child, parent) = told();
-        return Err(TransformRefused::NoName { child, parent });
+        let (child, parent) = owned_names();
+        return Err(InvalidTransform::EmptyFrameId { child, parent });
     }
     if child == parent {
-        return Err(TransformRefused::Itself(child.into()));
+        return Err(InvalidTransform::SelfParent(child.into()));
     }
     let longest = child.len().max(parent.len());
-    if longest > NAME_BYTES_MAX {
-        return Err(TransformRefused::LongName(longest));
+    if longest > FRAME_ID_BYTES_MAX {
+        return Err(InvalidTransform::FrameIdTooLong(longest));
     }
     let isometry = Isometry::from(&transform.transform);
     let not_finite = |part| {
-        let (child, parent) = told();
-        Err(TransformRefused::NotFinite {
+        let (child, parent) = owned_names();
+        Err(InvalidTransform::NotFinite {
             child,
             parent,
             part,
@@ -92,8 +92,8 @@ pub(super) fn check(transform: &TransformStamped) -> Result<(), TransformRefused
     }
     let squared = length_squared(isometry.rotation);
     if (squared - 1.0).abs() > LENGTH_TOLERANCE {
-        let (child, parent) = told();
-        return Err(TransformRefused::NotNormalized {
+        let (child, parent) = owned_names();
+        return Err(InvalidTransform::NotNormalized {
             child,
             parent,
             length: squared.sqrt(),
@@ -102,51 +102,51 @@ pub(super) fn check(transform: &TransformStamped) -> Result<(), TransformRefused
     Ok(())
 }
 
-fn names(transform: &TransformStamped) -> (&str, &str) {
-    let child = bare(&transform.child_frame_id);
-    (child, bare(&transform.header.frame_id))
+fn frame_ids(transform: &TransformStamped) -> (&str, &str) {
+    let child = without_leading_slash(&transform.child_frame_id);
+    (child, without_leading_slash(&transform.header.frame_id))
 }
 
-impl Tree {
-    pub fn frame(&self, name: &str) -> Option<FrameId> {
-        self.ids.get(bare(name)).copied()
+impl FrameTree {
+    pub fn id_of(&self, name: &str) -> Option<FrameId> {
+        self.ids.get(without_leading_slash(name)).copied()
     }
 
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
-    /// A frame by the number that it was given here.
-    pub fn of(&self, id: FrameId) -> &Frame {
+    /// A frame by its index.
+    pub fn frame_by_id(&self, id: FrameId) -> &Frame {
         &self.frames[id as usize]
     }
 
-    /// Takes a transform. A frame that was static and moves now, or the other way
-    /// round, begins anew.
+    /// Inserts a transform. If a static frame becomes dynamic, or the other way
+    /// round, its history starts again.
     pub fn insert(
         &mut self,
         transform: &TransformStamped,
         authority: &Authority,
         is_static: bool,
         options: &TransformBufferOptions,
-    ) -> Result<(), TransformRefused> {
+    ) -> Result<(), InvalidTransform> {
         check(transform)?;
-        let (child, parent) = names(transform);
+        let (child, parent) = frame_ids(transform);
         let new = [child, parent].map(|name| !self.ids.contains_key(name));
         let frames = self.frames.len() + new.iter().filter(|new| **new).count();
         if frames > options.frames_max {
-            return Err(TransformRefused::Full {
+            return Err(InvalidTransform::Full {
                 child: child.into(),
                 limit: format!("{} frames are known (frames_max)", options.frames_max),
             });
         }
         let (child, parent) = (self.intern(child), self.intern(parent));
-        let entry = Entry {
+        let entry = TransformEntry {
             stamp: Time::from(&transform.header.stamp).as_nanos(),
             parent,
             isometry: Isometry::from(&transform.transform).normalized(),
         };
-        self.put(child, entry, is_static, options)?;
+        self.store(child, entry, is_static, options)?;
         let frame = &mut self.frames[child as usize];
         if frame.authority.as_ref() != Some(authority) {
             frame.authority = Some(authority.clone());
@@ -154,16 +154,16 @@ impl Tree {
         Ok(())
     }
 
-    fn put(
+    fn store(
         &mut self,
         child: FrameId,
-        entry: Entry,
+        entry: TransformEntry,
         is_static: bool,
         options: &TransformBufferOptions,
-    ) -> Result<(), TransformRefused> {
+    ) -> Result<(), InvalidTransform> {
         let frame = &mut self.frames[child as usize];
-        let is_full = self.held >= options.transforms_max;
-        let no_room = || TransformRefused::Full {
+        let is_full = self.transform_count >= options.transforms_max;
+        let no_room = || InvalidTransform::Full {
             child: frame.name.to_string(),
             limit: format!(
                 "{} transforms are kept (transforms_max)",
@@ -175,14 +175,14 @@ impl Tree {
             if before == 0 && is_full {
                 return Err(no_room());
             }
-            frame.history = History::Static(entry);
-            self.held = self.held + 1 - before;
+            frame.history = TransformHistory::Static(entry);
+            self.transform_count = self.transform_count + 1 - before;
             return Ok(());
         }
-        let keep = i64::try_from(options.keep.as_nanos()).unwrap_or(i64::MAX);
+        let keep = i64::try_from(options.cache_time.as_nanos()).unwrap_or(i64::MAX);
         if let Some((_, newest)) = frame.history.span() {
             if entry.stamp < newest.saturating_sub(keep) {
-                return Err(TransformRefused::Old {
+                return Err(InvalidTransform::TooOld {
                     child: frame.name.to_string(),
                     time: Time::from_nanos(entry.stamp),
                     newest: Time::from_nanos(newest),
@@ -190,20 +190,20 @@ impl Tree {
             }
         } else {
             // Static, or empty.
-            self.held -= frame.history.len();
-            frame.history = History::Empty;
+            self.transform_count -= frame.history.len();
+            frame.history = TransformHistory::Empty;
         }
         if is_full && frame.history.len() == 0 {
             return Err(no_room());
         }
-        self.held += usize::from(frame.history.insert(entry));
+        self.transform_count += usize::from(frame.history.insert(entry));
         let newest = frame
             .history
             .span()
             .map_or(entry.stamp, |(_, newest)| newest);
-        self.held -= frame.history.prune(newest.saturating_sub(keep));
-        if self.held > options.transforms_max && frame.history.drop_oldest() {
-            self.held -= 1;
+        self.transform_count -= frame.history.prune(newest.saturating_sub(keep));
+        if self.transform_count > options.transforms_max && frame.history.drop_oldest() {
+            self.transform_count -= 1;
         }
         Ok(())
     }
@@ -212,49 +212,49 @@ impl Tree {
         if let Some(known) = self.ids.get(name) {
             return *known;
         }
-        // Frames have a limit far below.
+        // The limit of frames is far below.
         let id = FrameId::try_from(self.frames.len()).unwrap_or(FrameId::MAX);
         let name: Arc<str> = name.into();
         self.ids.insert(name.clone(), id);
         self.frames.push(Frame {
             name,
-            history: History::default(),
+            history: TransformHistory::default(),
             authority: None,
         });
         id
     }
 
-    /// Forgets all that moves.
-    pub fn clear(&mut self) {
+    /// Removes all transforms except static ones.
+    pub fn clear_dynamic(&mut self) {
         for frame in &mut self.frames {
-            if let History::Moving(entries) = &frame.history {
-                self.held -= entries.len();
-                frame.history = History::Empty;
+            if let TransformHistory::Moving(entries) = &frame.history {
+                self.transform_count -= entries.len();
+                frame.history = TransformHistory::Empty;
             }
         }
     }
 
-    /// Transforms kept.
-    pub fn held(&self) -> usize {
-        self.held
+    /// Number of transforms kept.
+    pub fn transform_count(&self) -> usize {
+        self.transform_count
     }
 
-    /// The latest time for which every frame between the two is known; `None` if
-    /// they all are at any time.
+    /// The latest time at which all frames between the two are known; `None` if all
+    /// are static.
     pub fn latest_common_time(
         &self,
         target: FrameId,
         source: FrameId,
-    ) -> Result<Option<i64>, Miss> {
+    ) -> Result<Option<i64>, LookupMiss> {
         let earlier = |a: Option<i64>, b: Option<i64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),
         };
-        let newest = |frame: FrameId| self.of(frame).history.newest();
+        let newest = |frame: FrameId| self.frame_by_id(frame).history.newest();
         if target == source {
             return Ok(newest(source).and_then(|(stamp, _)| stamp));
         }
-        // The source's ancestors, each with the time up to which all is known.
+        // The source's ancestors, each with the time up to which the path is known.
         let mut ancestors = vec![(source, None)];
         let (mut frame, mut common) = (source, None);
         while let Some((stamp, parent)) = newest(frame) {
@@ -264,7 +264,7 @@ impl Tree {
             }
             ancestors.push((frame, common));
             if ancestors.len() > DEPTH_MAX {
-                return Err(Miss::Circle);
+                return Err(LookupMiss::Cycle);
             }
         }
         let (mut frame, mut common) = (target, None);
@@ -273,19 +273,24 @@ impl Tree {
                 return Ok(earlier(common, *of_source));
             }
             let Some((stamp, parent)) = newest(frame) else {
-                return Err(Miss::Apart);
+                return Err(LookupMiss::NotConnected);
             };
             (frame, common) = (parent, earlier(common, stamp));
         }
-        Err(Miss::Circle)
+        Err(LookupMiss::Cycle)
     }
 
-    /// Where the source is in the target at that time.
-    pub fn isometry(&self, target: FrameId, source: FrameId, time: i64) -> Result<Isometry, Miss> {
+    /// The pose of the source in the target at that time.
+    pub fn isometry(
+        &self,
+        target: FrameId,
+        source: FrameId,
+        time: i64,
+    ) -> Result<Isometry, LookupMiss> {
         if target == source {
             return Ok(Isometry::IDENTITY);
         }
-        // The source in itself, in its parent, in that one's …
+        // The source in itself, in its parent, in that one's parent …
         let mut ancestors = Vec::with_capacity(16);
         let (mut frame, mut isometry) = (source, Isometry::IDENTITY);
         let end_of_source = loop {
@@ -294,9 +299,9 @@ impl Tree {
             }
             ancestors.push((frame, isometry));
             if ancestors.len() > DEPTH_MAX {
-                return Err(Miss::Circle);
+                return Err(LookupMiss::Cycle);
             }
-            match self.of(frame).history.at(time) {
+            match self.frame_by_id(frame).history.at(time) {
                 Ok(entry) => (frame, isometry) = (entry.parent, entry.isometry * isometry),
                 Err(gap) => break (frame, gap),
             }
@@ -306,21 +311,23 @@ impl Tree {
             if let Some((_, of_source)) = ancestors.iter().find(|(known, _)| *known == frame) {
                 return Ok(isometry.inverse() * *of_source);
             }
-            match self.of(frame).history.at(time) {
+            match self.frame_by_id(frame).history.at(time) {
                 Ok(entry) => (frame, isometry) = (entry.parent, entry.isometry * isometry),
-                Err(gap) => return Err(miss(time, [end_of_source, (frame, gap)])),
+                Err(gap) => return Err(lookup_miss(time, [end_of_source, (frame, gap)])),
             }
         }
-        Err(Miss::Circle)
+        Err(LookupMiss::Cycle)
     }
 }
 
-/// Neither way up has met the other: because one of them ends at a frame that is
-/// not known then, or since both end at a root.
-fn miss(time: i64, ends: [(FrameId, Gap); 2]) -> Miss {
-    let gap = ends.iter().find(|(_, gap)| *gap != Gap::NoParent);
-    gap.map_or(Miss::Apart, |(frame, _)| Miss::Gap {
-        frame: *frame,
-        time,
+/// The two paths do not meet: one of them ends at a frame without a transform at
+/// that time, or both end at a root.
+fn lookup_miss(time: i64, ends: [(FrameId, HistoryMiss); 2]) -> LookupMiss {
+    let gap = ends.iter().find(|(_, gap)| *gap != HistoryMiss::NoParent);
+    gap.map_or(LookupMiss::NotConnected, |(frame, _)| {
+        LookupMiss::NoTransformAt {
+            frame: *frame,
+            time,
+        }
     })
 }

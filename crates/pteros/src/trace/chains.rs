@@ -1,34 +1,41 @@
-//! What came of what: a message, the callback that took it, what that published.
+//! Causal chains: a message, the callback that took it, and what that published.
+//!
+//! Chains are reconstructed from trace records after the fact; nothing runs while a
+//! context is traced.
 
 use std::collections::{BTreeMap, HashSet};
 
-use pteros_rmw::trace::Step;
+use pteros_runtime::trace::TraceEvent;
 
 use super::hops::Hop;
-use super::load::{Place, Sample, ThreadOf, Trace};
+use super::trace_file::{CallbackKey, EndpointKey, SampleKey, ThreadKey, Trace};
 
-/// Topics of one chain at most; what goes on after that is cut off. Two nodes
-/// that answer each other would never end.
+/// The most topics of one chain.
+///
+/// A longer chain is cut off: two nodes that respond to each other would never end.
 pub const TOPICS_MAX: usize = 64;
 
-/// Chains that are told apart at most.
+/// The most distinct chains.
 const CHAINS_MAX: usize = 256;
 
-/// Publishers whose messages come of one sample that was taken without a callback,
-/// at most.
+/// The most publishers whose messages follow from one sample taken without a
+/// callback.
 const CHILDREN_MAX: usize = 64;
 
-/// One time that a chain of topics was run through: a message on the first, a
-/// message on the second that came of it, and so on: was published in the first one's
-/// callback, or after the first was taken.
+/// One run through a chain of topics.
+///
+/// A message on the first topic caused one on the second, and so on.
+///
+/// A message causes those that its callback publishes, or that its thread publishes
+/// after taking it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run<'t> {
+pub struct ChainRun<'t> {
     /// The hops, in order; at least one.
     pub hops: Vec<Hop<'t>>,
 }
 
-impl Run<'_> {
-    /// From the first publish call to the last callback.
+impl ChainRun<'_> {
+    /// Nanoseconds from the first publish call to the last callback.
     pub fn latency(&self) -> u64 {
         match (self.hops.first(), self.hops.last()) {
             (Some(first), Some(last)) => last.callback.began.saturating_sub(first.began),
@@ -36,8 +43,10 @@ impl Run<'_> {
         }
     }
 
-    /// How long after the callback of a hop, from 0 on, began what the next hop
-    /// carried was published. 0 for the last.
+    /// Nanoseconds from the callback of a hop (from 0) to the publish call of the
+    /// next hop.
+    ///
+    /// 0 for the last.
     pub fn processing(&self, hop: usize) -> u64 {
         match (self.hops.get(hop), self.hops.get(hop + 1)) {
             (Some(this), Some(next)) => next.began.saturating_sub(this.callback.began),
@@ -47,15 +56,17 @@ impl Run<'_> {
 }
 
 impl Trace {
-    /// The runs of a chain of topics, by when they began. Runs of which a record is
-    /// missing are left out; of more than [`TOPICS_MAX`] topics there are none.
-    pub fn runs(&self, topics: &[&str]) -> Vec<Run<'_>> {
+    /// The runs of a chain of topics, by start time.
+    ///
+    /// Runs with a missing record are left out. There are none for more than
+    /// [`TOPICS_MAX`] topics.
+    pub fn runs(&self, topics: &[&str]) -> Vec<ChainRun<'_>> {
         let mut found = Vec::new();
         let Some(first) = topics.first().filter(|_| topics.len() <= TOPICS_MAX) else {
             return found;
         };
-        for at in 0..self.called.len() {
-            if let Some(hop) = self.hop(at).filter(|hop| hop.topic == *first) {
+        for at in 0..self.callback_records.len() {
+            if let Some(hop) = self.hop_at(at).filter(|hop| hop.topic == *first) {
                 self.follow(vec![hop], topics.get(1..).unwrap_or_default(), &mut found);
             }
         }
@@ -63,12 +74,12 @@ impl Trace {
         found
     }
 
-    fn follow<'t>(&'t self, hops: Vec<Hop<'t>>, topics: &[&str], found: &mut Vec<Run<'t>>) {
+    fn follow<'t>(&'t self, hops: Vec<Hop<'t>>, topics: &[&str], found: &mut Vec<ChainRun<'t>>) {
         let Some((next, rest)) = topics.split_first() else {
-            found.push(Run { hops });
+            found.push(ChainRun { hops });
             return;
         };
-        for hop in hops.last().into_iter().flat_map(|hop| self.after(hop)) {
+        for hop in hops.last().into_iter().flat_map(|hop| self.next_hops(hop)) {
             if hop.topic == *next {
                 let mut longer = hops.clone();
                 longer.push(hop);
@@ -77,84 +88,111 @@ impl Trace {
         }
     }
 
-    /// The hops of what came of one.
-    fn after(&self, hop: &Hop<'_>) -> Vec<Hop<'_>> {
-        let of_it = self.came_of(hop.at).into_iter();
+    /// The hops of the samples that a hop caused.
+    fn next_hops(&self, hop: &Hop<'_>) -> Vec<Hop<'_>> {
+        let of_it = self.caused_samples(hop.at).into_iter();
         of_it.flat_map(|sample| self.hops_of(sample)).collect()
     }
 
-    /// What was published in a callback; of a sample that was taken without one, what
-    /// the callback around that, or the thread, published afterwards.
-    fn came_of(&self, at: usize) -> Vec<Sample> {
-        let Some((context, record)) = self.called.get(at) else {
+    /// Samples published in a callback. For a sample taken without one: what the
+    /// enclosing callback, or else the thread, published afterwards.
+    fn caused_samples(&self, at: usize) -> Vec<SampleKey> {
+        let Some((context, record)) = self.callback_records.get(at) else {
             return Vec::new();
         };
         let process = self.process(*context);
         let in_span = |span| {
-            let children = self.children.get(&(process, span));
+            let children = self.children.get(&CallbackKey { process, span });
             children.into_iter().flatten().copied()
         };
         if record.span != 0 {
             return in_span(record.span).collect();
         }
-        let taken = self.absolute(*context, record.at);
+        let taken = self.absolute(*context, record.first_time);
         if record.cause != 0 {
             return in_span(record.cause)
                 .filter(|sample| self.published_at(sample) >= taken)
                 .collect();
         }
-        self.published_after((process, record.thread), (*context, record.of), taken)
+        let thread = ThreadKey {
+            process,
+            thread: record.thread,
+        };
+        let reader = EndpointKey {
+            context: *context,
+            entity: record.entity,
+        };
+        self.published_after(thread, reader, taken)
     }
 
     /// The first message of each publisher after a thread took a sample, until it
     /// takes the next one of that reader.
-    fn published_after(&self, thread: ThreadOf, reader: Place, taken: u64) -> Vec<Sample> {
+    fn published_after(
+        &self,
+        thread: ThreadKey,
+        reader: EndpointKey,
+        taken: u64,
+    ) -> Vec<SampleKey> {
         let polls = self
             .polls
             .get(&(thread, reader))
             .map_or(&[][..], Vec::as_slice);
         let next = polls.get(polls.partition_point(|at| *at <= taken));
-        let alone = self.alone.get(&thread).map_or(&[][..], Vec::as_slice);
-        let from = alone.partition_point(|(at, _)| *at < taken);
-        let mut first: Vec<Sample> = Vec::new();
-        for (at, sample) in alone.get(from..).unwrap_or_default() {
+        let outside_callbacks = self
+            .outside_callbacks
+            .get(&thread)
+            .map_or(&[][..], Vec::as_slice);
+        let from = outside_callbacks.partition_point(|(at, _)| *at < taken);
+        let mut first: Vec<SampleKey> = Vec::new();
+        for (at, sample) in outside_callbacks.get(from..).unwrap_or_default() {
             if next.is_some_and(|next| at >= next) || first.len() >= CHILDREN_MAX {
                 break;
             }
-            if !first.iter().any(|(writer, _)| *writer == sample.0) {
+            if !first.iter().any(|known| known.writer == sample.writer) {
                 first.push(*sample);
             }
         }
         first
     }
 
-    fn published_at(&self, sample: &Sample) -> u64 {
+    fn published_at(&self, sample: &SampleKey) -> u64 {
         let published = self.published.get(sample);
-        published.map_or(0, |(context, record)| self.absolute(*context, record.at))
+        published.map_or(0, |(context, record)| {
+            self.absolute(*context, record.first_time)
+        })
     }
 
-    fn hops_of(&self, sample: Sample) -> impl Iterator<Item = Hop<'_>> {
-        let takers = self.takers.get(&sample).map_or(&[][..], Vec::as_slice);
-        takers.iter().filter_map(|at| self.hop(*at))
+    fn hops_of(&self, sample: SampleKey) -> impl Iterator<Item = Hop<'_>> {
+        let taken_by = self.taken_by.get(&sample).map_or(&[][..], Vec::as_slice);
+        taken_by.iter().filter_map(|at| self.hop_at(*at))
     }
 
-    /// Every chain of two or more topics that was run through to its end, and how
-    /// often; the longest first. Chains beyond the first 256 found are left out.
+    /// Every chain of two or more topics that ran to its end, and how often; the
+    /// longest first.
+    ///
+    /// Chains beyond the first 256 found are left out.
     pub fn chains(&self) -> Vec<(Vec<&str>, usize)> {
         let mut counts: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-        // One that came of a message is in the middle of a chain.
-        let polled = self.called.iter().enumerate();
-        let polled = polled.filter(|(_, (_, record))| record.step == Step::Taken);
-        let came: HashSet<Sample> = polled.flat_map(|(at, _)| self.came_of(at)).collect();
-        for at in 0..self.called.len() {
-            let Some(hop) = self.hop(at) else { continue };
-            let sample = (hop.writer, hop.sequence);
+        // A sample caused by another one is in the middle of a chain.
+        let polled = self.callback_records.iter().enumerate();
+        let polled = polled.filter(|(_, (_, record))| record.event == TraceEvent::Taken);
+        let caused: HashSet<SampleKey> =
+            polled.flat_map(|(at, _)| self.caused_samples(at)).collect();
+        for at in 0..self.callback_records.len() {
+            let Some(hop) = self.hop_at(at) else { continue };
+            let sample = SampleKey {
+                writer: hop.writer,
+                sequence: hop.sequence,
+            };
             let Some((context, published)) = self.published.get(&sample) else {
                 continue;
             };
-            let cause = (self.process(*context), published.cause);
-            if !self.spans.contains(&cause) && !came.contains(&sample) {
-                self.walk(&hop, &mut vec![hop.topic], &mut counts);
+            let cause = CallbackKey {
+                process: self.process(*context),
+                span: published.cause,
+            };
+            if !self.callbacks.contains(&cause) && !caused.contains(&sample) {
+                self.count_chains(&hop, &mut vec![hop.topic], &mut counts);
             }
         }
         let mut chains: Vec<_> = counts
@@ -165,27 +203,27 @@ impl Trace {
         chains
     }
 
-    fn walk<'t>(
+    fn count_chains<'t>(
         &'t self,
         hop: &Hop<'t>,
         topics: &mut Vec<&'t str>,
         counts: &mut BTreeMap<Vec<&'t str>, usize>,
     ) {
-        let after = self.after(hop);
-        if after.is_empty() || topics.len() >= TOPICS_MAX {
+        let next_hops = self.next_hops(hop);
+        if next_hops.is_empty() || topics.len() >= TOPICS_MAX {
             if counts.len() < CHAINS_MAX || counts.contains_key(topics) {
                 *counts.entry(topics.clone()).or_default() += 1;
             }
             return;
         }
-        for next in after {
+        for next in next_hops {
             topics.push(self.topic_of(&next));
-            self.walk(&next, topics, counts);
+            self.count_chains(&next, topics, counts);
             topics.pop();
         }
     }
 
     fn topic_of(&self, hop: &Hop<'_>) -> &str {
-        self.hop(hop.at).map_or("", |hop| hop.topic)
+        self.hop_at(hop.at).map_or("", |hop| hop.topic)
     }
 }

@@ -1,28 +1,31 @@
-//! One message to one subscription, and where its time went.
+//! Hop: one message from a publish call to one subscription's callback, and the
+//! time spent in each layer.
 
-use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::sample::Path;
-use pteros_rmw::trace::{Record, Step};
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::sample::DeliveryPath;
+use pteros_runtime::trace::{TraceEvent, TraceRecord};
 
-use super::load::{Sample, Trace};
+use super::trace_file::{EndpointKey, SampleKey, Trace};
 
-/// Where a message spends time between the publish call and the callback: the
-/// categories in which Kronauer et al. (2021) profile ROS 2, in order.
+/// Layers between publish call and callback, in order.
+///
+/// The categories are those of Kronauer et al. (2021) for profiling ROS 2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Layer {
-    /// From the publish call until the runtime has it: bounds, the source stamp.
+    /// From the publish call to the runtime: bounds check, source timestamp.
     PublisherCommon,
-    /// Until the first datagram is handed to a socket or a link, or the message to
-    /// a queue of the process: serializing, history, headers.
+    /// Until the first datagram is handed to a socket or a shared-memory
+    /// connection, or the message to an intra-process queue: serialization,
+    /// history, headers.
     PublisherRmw,
-    /// Until the last part of it has been received: sending, the kernel, waking
-    /// the receiver, fragments and repairs.
+    /// Until the last fragment has been received: sending, the kernel, waking the
+    /// receiver, fragmentation and retransmissions.
     Wire,
-    /// Until it is in the subscription's queue: the protocol.
+    /// Until it is in the reader history cache: the RTPS protocol.
     SubscriberRmw,
-    /// Until the executor begins with the callback.
+    /// Until the executor starts to handle it.
     Notification,
-    /// Until the callback begins: taking and decoding.
+    /// Until the callback starts: taking and decoding.
     SubscriberCommon,
 }
 
@@ -61,70 +64,70 @@ impl Layer {
     }
 }
 
-/// Whose an endpoint is.
+/// An endpoint in a trace: topic, node and process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Owner {
+pub struct TracedEndpoint {
     /// Its topic, or its service with `(request)` or `(reply)`.
     pub topic: String,
-    /// Its node's full name; empty where that is not known.
+    /// Its node's full name; empty if unknown.
     pub node: String,
-    /// Its process.
+    /// Its process id.
     pub process: u32,
 }
 
-/// One message on its way to one subscription's callback. Times are nanoseconds
-/// of the host's monotonic clock.
+/// One message from a publisher to one subscription's callback.
+///
+/// Times are nanoseconds of the host's monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop<'t> {
     /// The topic.
     pub topic: &'t str,
-    /// Who published it; `None` if that endpoint's trace has no name of it.
-    pub publisher: Option<&'t Owner>,
-    /// Who heard it.
-    pub subscriber: Option<&'t Owner>,
+    /// The publisher; `None` if its trace does not name it.
+    pub publisher: Option<&'t TracedEndpoint>,
+    /// The subscription.
+    pub subscriber: Option<&'t TracedEndpoint>,
     /// The publisher's endpoint.
     pub writer: Guid,
-    /// The message's number there.
+    /// The publisher's sequence number.
     pub sequence: i64,
-    /// How it came.
-    pub path: Path,
-    /// Serialized bytes; 0 where nobody serialized it.
+    /// How the message was delivered.
+    pub delivery_path: DeliveryPath,
+    /// Serialized size in bytes; 0 if it was not serialized.
     pub bytes: u32,
-    /// When `publish` was called, on which of its process's threads.
+    /// When `publish` was called.
     pub began: u64,
-    /// That thread.
+    /// The thread of the publisher's process that called it.
     pub thread: u32,
-    /// When publishing ended at the latest: the message was handed over.
-    pub handed: u64,
+    /// The latest time at which publishing handed the message over.
+    pub handed_over: u64,
     /// Nanoseconds in each layer, in the order of [`Layer::ALL`].
     pub layers: [u64; 6],
-    /// What serializing took of [`Layer::PublisherRmw`].
+    /// Serialization's share of [`Layer::PublisherRmw`].
     pub serializing: u64,
-    /// What decoding took of [`Layer::SubscriberCommon`].
+    /// Decoding's share of [`Layer::SubscriberCommon`].
     pub decoding: u64,
-    /// What the stamps themselves took, about: looks at the clock, which lie in
-    /// all layers.
+    /// Approximate overhead of tracing itself: clock reads, spread over all layers.
     pub stamping: u64,
     /// The callback.
-    pub callback: Callback,
+    pub callback: CallbackRun,
     pub(super) at: usize,
 }
 
-/// A callback that took a message; where it was taken without one, that moment.
+/// The callback that took a message; if it was taken without one, that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Callback {
+pub struct CallbackRun {
     /// The callback's number in its process; 0 without one.
     pub span: u64,
-    /// The thread that ran it, as a number of its process.
+    /// The thread that ran it, as a number within its process.
     pub thread: u32,
-    /// When the user's code began.
+    /// When user code started.
     pub began: u64,
-    /// When it ended.
+    /// When user code ended.
     pub ended: u64,
 }
 
 impl Hop<'_> {
-    /// From the publish call to the callback.
+    /// Nanoseconds from the publish call to the callback.
     pub fn latency(&self) -> u64 {
         self.callback.began.saturating_sub(self.began)
     }
@@ -135,41 +138,45 @@ impl Hop<'_> {
     }
 }
 
-/// Looks at the clock between publish call and callback, both included.
-const STAMPS: u64 = 10;
+/// Clock reads between publish call and callback, both included.
+const CLOCK_READS: u64 = 10;
 
 impl Trace {
-    /// Every message that a callback took, or somebody without one, and whose
-    /// publish call is in the trace, in the order in which they were taken.
+    /// Every received message whose publish call is in the trace.
+    ///
+    /// A callback, or a `take`, received it. In the order of taking.
     pub fn hops(&self) -> impl Iterator<Item = Hop<'_>> {
-        (0..self.called.len()).filter_map(|at| self.hop(at))
+        (0..self.callback_records.len()).filter_map(|at| self.hop_at(at))
     }
 
     /// The hop that ended in a callback.
-    pub(super) fn hop(&self, at: usize) -> Option<Hop<'_>> {
-        let (context, call) = self.called.get(at)?;
-        let sample: Sample = (call.writer, call.sequence);
+    pub(super) fn hop_at(&self, at: usize) -> Option<Hop<'_>> {
+        let (context, call) = self.callback_records.get(at)?;
+        let sample = SampleKey::of(call);
         let (from, published) = self.published.get(&sample)?;
-        let place = (*context, call.of);
-        let arrival = self.arrived.get(&(sample, place))?;
+        let endpoint = EndpointKey {
+            context: *context,
+            entity: call.entity,
+        };
+        let arrival = self.arrivals.get(&(sample, endpoint))?;
         let out = |index| published.time(index).map(|time| self.absolute(*from, time));
-        let into = |record: &Record, index| {
+        let into = |record: &TraceRecord, index| {
             let time = record.time(index);
             time.map(|time| self.absolute(*context, time))
         };
         let (began, entered) = (out(0)?, out(1)?);
-        let (arrived, queued) = (into(arrival, 0)?, into(arrival, 1)?);
+        let (arrivals, queued) = (into(arrival, 0)?, into(arrival, 1)?);
         let executed = into(call, 0)?;
-        let (taken, started, ended) = match call.step {
-            // All in one moment.
-            Step::Taken => (executed, executed, executed),
+        let (taken, started, ended) = match call.event {
+            // All at one moment.
+            TraceEvent::Taken => (executed, executed, executed),
             _ => (into(call, 1)?, into(call, 2)?, into(call, 3)?),
         };
-        // Published to readers here and elsewhere, the message is here before it
-        // is handed over for those.
-        let handed = out(4)?.min(arrived).max(entered);
+        // With readers here and elsewhere, the local delivery precedes the remote
+        // one.
+        let handed = out(4)?.min(arrivals).max(entered);
         let executed = executed.max(queued);
-        let steps = [began, entered, handed, arrived, queued, executed, started];
+        let steps = [began, entered, handed, arrivals, queued, executed, started];
         let mut layers = [0; 6];
         for (layer, pair) in layers.iter_mut().zip(steps.windows(2)) {
             if let [from, to] = pair {
@@ -177,29 +184,31 @@ impl Trace {
             }
         }
         let serializing = match (out(2), out(3)) {
-            (Some(from), Some(to)) if call.path != Path::IntraProcess => to.saturating_sub(from),
+            (Some(from), Some(to)) if call.path != DeliveryPath::IntraProcess => {
+                to.saturating_sub(from)
+            }
             _ => 0,
         };
-        let picos = self.recordings.get(*context)?.head.stamp_picos;
+        let picos = self.recordings.get(*context)?.header.clock_read_picos;
         let publisher = self.writers.get(&call.writer);
-        let publisher = publisher.and_then(|place| self.endpoints.get(place));
-        let subscriber = self.endpoints.get(&place);
+        let publisher = publisher.and_then(|endpoint| self.endpoints.get(endpoint));
+        let subscriber = self.endpoints.get(&endpoint);
         Some(Hop {
             topic: subscriber.or(publisher).map_or("", |owner| &owner.topic),
             publisher,
             subscriber,
             writer: call.writer,
             sequence: call.sequence,
-            path: arrival.path,
+            delivery_path: arrival.path,
             bytes: published.bytes,
             began,
             thread: published.thread,
-            handed,
+            handed_over: handed,
             layers,
             serializing,
             decoding: started.saturating_sub(taken),
-            stamping: picos.saturating_mul(STAMPS) / 1000,
-            callback: Callback {
+            stamping: picos.saturating_mul(CLOCK_READS) / 1000,
+            callback: CallbackRun {
                 span: call.span,
                 thread: call.thread,
                 began: started,
@@ -209,20 +218,25 @@ impl Trace {
         })
     }
 
-    /// Ticks of timers: node, thread, begin and end.
-    pub fn ticks(&self) -> impl Iterator<Item = (Owner, Callback)> {
+    /// Timer ticks: node, thread, start and end.
+    pub fn ticks(&self) -> impl Iterator<Item = (TracedEndpoint, CallbackRun)> {
         let contexts = self.recordings.iter().enumerate();
         contexts.flat_map(move |(context, recording)| {
-            let ticked = |r: &&Record| r.step == Step::Ticked;
+            let ticked = |r: &&TraceRecord| r.event == TraceEvent::TimerFired;
             recording.records.iter().filter(ticked).map(move |record| {
-                let node = self.nodes.get(&(context, record.of)).cloned();
-                let owner = Owner {
+                let key = EndpointKey {
+                    context,
+                    entity: record.entity,
+                };
+                let node = self.nodes.get(&key).cloned();
+                let owner = TracedEndpoint {
                     topic: String::new(),
                     node: node.unwrap_or_default(),
-                    process: recording.head.process,
+                    process: recording.header.process,
                 };
-                let time = |index| self.absolute(context, record.time(index).unwrap_or(record.at));
-                let callback = Callback {
+                let time =
+                    |index| self.absolute(context, record.time(index).unwrap_or(record.first_time));
+                let callback = CallbackRun {
                     span: record.span,
                     thread: record.thread,
                     began: time(0),

@@ -1,18 +1,18 @@
-//! `~/get_type_description`: what the types are that a node uses, for tools that have
-//! no definition of them (rcl `node_type_cache.c`).
+//! Type descriptions: `~/get_type_description` for the types a node uses (REP 2016,
+//! rcl `node_type_cache.c`).
 //!
-//! A context notes the type of each endpoint once, as the function that describes it;
-//! descriptions and texts are made when somebody asks. Where rcl has a list for each
-//! node, ours is the process's.
+//! A context records each endpoint's type once, by RIHS01 type hash, as the
+//! function that describes it. Descriptions and sources are generated on request.
+//! rcl keeps a list per node, Pteros one per process.
 
-mod asking;
+mod client;
 mod source;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub use asking::{AskTypeError, ToldType};
+pub use client::{RemoteTypeDescription, TypeDescriptionError};
 
 use parking_lot::Mutex;
 use pteros_interfaces::type_description_interfaces::{msg, srv};
@@ -20,33 +20,38 @@ use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDesc
 use pteros_msg::hash::TypeHash;
 use pteros_msg::library::InterfaceLibrary;
 use pteros_msg::message::{Message, Service as ServiceType};
-use pteros_rmw::content_filter::MessageType;
+use pteros_runtime::content_filter::MessageType;
 
 use crate::error::CreateError;
 use crate::node::{Node, NodeOptions};
 use crate::service::Service;
 
-/// Types of a context; what comes beyond is not described. A process that makes types
-/// for ever would else keep them all.
+/// The most types of a context; further ones are not described. It bounds a process
+/// that keeps creating types.
 const TYPES_MAX: usize = 10_000;
 
 /// How a type is described.
 #[derive(Clone)]
-pub(crate) enum Described {
-    Message(MessageType, Definitions),
-    /// A service's own type.
-    Service(fn() -> TypeDescription, Definitions),
+pub(crate) enum TypeDescriptionSource {
+    Message(MessageType, DefinitionsFn),
+    /// A service type itself.
+    Service(fn() -> TypeDescription, DefinitionsFn),
 }
 
-/// The texts that a type was generated from, where its package is not a standard one.
-pub(crate) type Definitions = fn() -> Option<&'static InterfaceLibrary>;
+/// The definitions that a type was generated from, if its package is not a standard
+/// one.
+pub(crate) type DefinitionsFn = fn() -> Option<&'static InterfaceLibrary>;
 
-/// The types that endpoints of a context have, or had.
+/// The types that endpoints of a context have or had.
 #[derive(Default)]
-pub(crate) struct TypesInUse(Mutex<BTreeMap<TypeHash, Described>>);
+pub(crate) struct KnownTypes(Mutex<BTreeMap<TypeHash, TypeDescriptionSource>>);
 
-impl TypesInUse {
-    pub(crate) fn note(&self, hash: Option<TypeHash>, described: impl FnOnce() -> Described) {
+impl KnownTypes {
+    pub(crate) fn register(
+        &self,
+        hash: Option<TypeHash>,
+        described: impl FnOnce() -> TypeDescriptionSource,
+    ) {
         let mut types = self.0.lock();
         if let Some(hash) = hash
             && types.len() < TYPES_MAX
@@ -55,19 +60,24 @@ impl TypesInUse {
         }
     }
 
-    fn describe(&self, hash: &TypeHash) -> Option<(TypeDescription, Definitions)> {
+    fn describe(&self, hash: &TypeHash) -> Option<(TypeDescription, DefinitionsFn)> {
         let described = self.0.lock().get(hash).cloned()?;
         match described {
-            Described::Message(MessageType::Unknown, _) => None,
-            Described::Message(MessageType::Described { describe, .. }, texts) => {
+            TypeDescriptionSource::Message(MessageType::Unknown, _) => None,
+            TypeDescriptionSource::Message(MessageType::Described { describe, .. }, texts) => {
                 Some((describe().clone(), texts))
             }
-            Described::Message(MessageType::Dynamic(ty), texts) => Some((ty.description(), texts)),
-            Described::Service(describe, texts) => Some((describe(), texts)),
+            TypeDescriptionSource::Message(MessageType::Dynamic(ty), texts) => {
+                Some((ty.description(), texts))
+            }
+            TypeDescriptionSource::Service(describe, texts) => Some((describe(), texts)),
         }
     }
 
-    fn answer(&self, asked: &srv::GetTypeDescription_Request) -> srv::GetTypeDescription_Response {
+    fn handle_request(
+        &self,
+        asked: &srv::GetTypeDescription_Request,
+    ) -> srv::GetTypeDescription_Response {
         let refused = |failure_reason: String| srv::GetTypeDescription_Response {
             failure_reason,
             ..Default::default()
@@ -86,25 +96,26 @@ impl TypesInUse {
         };
         srv::GetTypeDescription_Response {
             successful: true,
-            type_sources: match asked.include_type_sources {
-                true => source::of(&description, texts()),
-                false => Vec::new(),
+            type_sources: if asked.include_type_sources {
+                source::sources_of(&description, texts())
+            } else {
+                Vec::new()
             },
-            type_description: message(description),
+            type_description: to_message(description),
             ..Default::default()
         }
     }
 }
 
-fn message(description: TypeDescription) -> msg::TypeDescription {
+fn to_message(description: TypeDescription) -> msg::TypeDescription {
     let referenced = description.referenced.into_iter();
     msg::TypeDescription {
-        type_description: individual(description.type_description),
-        referenced_type_descriptions: referenced.map(individual).collect(),
+        type_description: individual_to_message(description.type_description),
+        referenced_type_descriptions: referenced.map(individual_to_message).collect(),
     }
 }
 
-fn individual(ty: IndividualTypeDescription) -> msg::IndividualTypeDescription {
+fn individual_to_message(ty: IndividualTypeDescription) -> msg::IndividualTypeDescription {
     let field = |field: Field| msg::Field {
         name: field.name,
         r#type: msg::FieldType {
@@ -121,8 +132,8 @@ fn individual(ty: IndividualTypeDescription) -> msg::IndividualTypeDescription {
     }
 }
 
-/// A service's own type: a request, a response and an event.
-pub(crate) fn of_service<S: ServiceType>() -> TypeDescription {
+/// The description of a service type: request, response and event.
+pub(crate) fn service_type_description<S: ServiceType>() -> TypeDescription {
     let parts = [
         ("request_message", S::Request::type_description()),
         ("response_message", S::Response::type_description()),
@@ -155,25 +166,27 @@ pub(crate) fn of_service<S: ServiceType>() -> TypeDescription {
     }
 }
 
-/// Kept by the node's handles.
+/// Kept alive by the node's handles.
 pub(crate) struct TypeDescriptionService {
     _service: Service<srv::GetTypeDescription>,
 }
 
 impl TypeDescriptionService {
     pub(crate) fn start(node: &Node) -> Result<Arc<Self>, CreateError> {
-        let types = node.context().inner.types.clone();
-        let answer = move |asked: crate::Sample<_>| types.answer(&asked);
+        let types = node.context().inner.known_types.clone();
+        let answer = move |asked: crate::Sample<_>| types.handle_request(&asked);
         let service = node.create_service("~/get_type_description", answer)?;
         Ok(Arc::new(Self { _service: service }))
     }
 }
 
 impl NodeOptions {
-    /// Whether the node says of the types that it uses what they are made of, on
-    /// `~/get_type_description`, unless the parameter `start_type_description_service`
-    /// says otherwise. Off by default, other than in ROS 2: it takes 8 to 13 KB of each
-    /// node, and who asks DDS for a type (XTypes 1.3) is answered without.
+    /// Whether the node offers `~/get_type_description`.
+    ///
+    /// The parameter `start_type_description_service` overrides it.
+    ///
+    /// Off by default, unlike in ROS 2: it takes 8 to 13 KB per node. DDS
+    /// TypeLookup requests (XTypes 1.3) are answered without it.
     #[must_use]
     pub fn start_type_description_service(mut self, yes: bool) -> Self {
         self.type_description_service = yes;
@@ -191,7 +204,12 @@ mod tests {
     #[test]
     fn a_services_description_has_the_services_hash() {
         fn check<S: ServiceType>() {
-            assert_eq!(rihs01(&of_service::<S>()), S::TYPE_HASH, "{}", S::TYPE_NAME);
+            assert_eq!(
+                rihs01(&service_type_description::<S>()),
+                S::TYPE_HASH,
+                "{}",
+                S::TYPE_NAME
+            );
         }
         check::<srv::GetTypeDescription>();
         check::<rcl_interfaces::srv::ListParameters>();

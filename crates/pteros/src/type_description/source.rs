@@ -1,7 +1,8 @@
-//! The texts of types, as ROS 2 tells them: definitions as they stand in files, constants
-//! and comments included, of the standard packages and of those that types were
-//! generated from. Of types made at run time they are written from the descriptions,
-//! fields and defaults.
+//! Type sources: the definition texts of types, as ROS 2 sends them.
+//!
+//! For standard packages, and for those that types were generated from, the text is
+//! that of the file, with constants and comments. For types created at run time it
+//! is generated from the description: fields and defaults.
 
 use std::fmt::Write as _;
 
@@ -9,17 +10,19 @@ use pteros_interfaces::type_description_interfaces::msg::TypeSource;
 use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
 use pteros_msg::library::InterfaceLibrary;
 
-/// One for each type. What stands in no file of its own, as the request of a service,
-/// is `implicit` and has no text, as in ROS 2.
-/// `texts` are those that the type was generated from, where it is no standard one.
-pub(super) fn of(
+/// One source per type.
+///
+/// A type without a file of its own, such as the request of a service, is
+/// `implicit` and has no text, as in ROS 2. `texts` are the definitions that the
+/// type was generated from, if it is not a standard one.
+pub(super) fn sources_of(
     description: &TypeDescription,
     texts: Option<&InterfaceLibrary>,
 ) -> Vec<TypeSource> {
     let in_file = |ty: &IndividualTypeDescription| {
         let standard = pteros_interfaces::library();
         let mut libraries = texts.into_iter().chain([standard]);
-        libraries.find_map(|library| in_file(library, ty))
+        libraries.find_map(|library| definition_text(library, ty))
     };
     let all = [&description.type_description]
         .into_iter()
@@ -30,7 +33,7 @@ pub(super) fn of(
             .referenced
             .iter()
             .find(|ty| ty.type_name == name);
-        found.map(text).unwrap_or_default()
+        found.map(generated_text).unwrap_or_default()
     };
     let source = |ty: &IndividualTypeDescription| {
         let mut parts = ty.type_name.split('/').skip(1);
@@ -42,7 +45,7 @@ pub(super) fn of(
                     .unwrap_or_else(|| format!("{}---\n{}", find("_Request"), find("_Response"))),
             ),
             "srv" | "action" => ("implicit", String::new()),
-            _ => ("msg", in_file(ty).unwrap_or_else(|| text(ty))),
+            _ => ("msg", in_file(ty).unwrap_or_else(|| generated_text(ty))),
         };
         TypeSource {
             type_name: ty.type_name.clone(),
@@ -53,18 +56,18 @@ pub(super) fn of(
     all.map(source).collect()
 }
 
-/// The definition that a library has of just that type.
-fn in_file(library: &InterfaceLibrary, ty: &IndividualTypeDescription) -> Option<String> {
+/// The library's definition of exactly that type.
+fn definition_text(library: &InterfaceLibrary, ty: &IndividualTypeDescription) -> Option<String> {
     let text = library.text(&ty.type_name)?;
     let known = library.describe(&ty.type_name).ok()?;
     (known.type_description == *ty).then(|| text.to_owned())
 }
 
-/// A line for each field.
-fn text(ty: &IndividualTypeDescription) -> String {
+/// One line per field.
+fn generated_text(ty: &IndividualTypeDescription) -> String {
     let mut out = String::new();
     for field in &ty.fields {
-        // What an empty message is filled with on the wire is in no file.
+        // The placeholder member of an empty message is in no file.
         if field.name == PLACEHOLDER {
             continue;
         }
@@ -104,7 +107,7 @@ fn type_text(field: &Field) -> String {
         type_id::WSTRING => "wstring".into(),
         type_id::BOUNDED_STRING => format!("string<={}", ty.string_capacity),
         type_id::BOUNDED_WSTRING => format!("wstring<={}", ty.string_capacity),
-        // Kinds of IDL that no `.msg` can name.
+        // IDL kinds that `.msg` files cannot express.
         other => format!("type_{other}"),
     };
     let _ = match shape {
@@ -116,8 +119,8 @@ fn type_text(field: &Field) -> String {
     text
 }
 
-/// Descriptions write lists as `(1, 2)`, with a comma behind a single one, and texts
-/// bare.
+/// Descriptions write lists as `(1, 2)`, a single element with a trailing comma,
+/// and strings without quotes.
 fn default_text(field: &Field) -> String {
     let text = &field.default_value;
     let list = text.strip_prefix('(').and_then(|t| t.strip_suffix(')'));
@@ -142,18 +145,19 @@ mod tests {
 
     use super::*;
 
-    /// Text that is read again makes the same type: from files, and written here.
+    /// Parsing the text yields the same type, for texts of files and generated
+    /// ones.
     fn check<T: Message>() {
         let description = T::type_description();
         let all = [&description.type_description]
             .into_iter()
             .chain(&description.referenced);
-        let told = of(description, None).into_iter().map(|source| {
+        let sources = sources_of(description, None).into_iter().map(|source| {
             assert_eq!(source.encoding, "msg");
             (source.type_name, source.raw_file_contents)
         });
-        let written = all.map(|ty| (ty.type_name.clone(), text(ty)));
-        for texts in [told.collect::<Vec<_>>(), written.collect()] {
+        let written = all.map(|ty| (ty.type_name.clone(), generated_text(ty)));
+        for texts in [sources.collect::<Vec<_>>(), written.collect()] {
             let mut library = InterfaceLibrary::new();
             for (full, text) in texts {
                 let (package, kind, name) = split_full_name(&full).unwrap();
@@ -166,20 +170,20 @@ mod tests {
     }
 
     #[test]
-    fn constants_and_comments_are_told_where_a_file_has_them() {
-        let told = of(action_msgs::msg::GoalStatus::type_description(), None);
-        let text = &told[0].raw_file_contents;
+    fn constants_and_comments_are_kept_where_a_file_has_them() {
+        let sources = sources_of(action_msgs::msg::GoalStatus::type_description(), None);
+        let text = &sources[0].raw_file_contents;
         assert!(text.contains("int8 STATUS_CANCELING"), "{text}");
         let mut other = action_msgs::msg::GoalStatus::type_description().clone();
-        // Another type of that name is not ours.
+        // A different type of the same name has no source here.
         other.type_description.fields.pop();
-        let told = of(&other, None);
-        let text = &told[0].raw_file_contents;
+        let sources = sources_of(&other, None);
+        let text = &sources[0].raw_file_contents;
         assert_eq!(text, "action_msgs/GoalInfo goal_info\n");
     }
 
     #[test]
-    fn texts_make_the_types_that_they_were_written_from() {
+    fn generated_texts_parse_to_the_same_types() {
         check::<geometry_msgs::msg::PoseWithCovarianceStamped>();
         check::<type_description_interfaces::msg::TypeDescription>();
         check::<test_msgs::msg::Defaults>();
@@ -191,9 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn a_service_has_its_file_and_its_parts_have_none() {
-        let description = super::super::of_service::<pteros_interfaces::std_srvs::srv::Trigger>();
-        let sources = of(&description, None);
+    fn a_service_has_a_source_and_its_messages_are_implicit() {
+        let description =
+            super::super::service_type_description::<pteros_interfaces::std_srvs::srv::Trigger>();
+        let sources = sources_of(&description, None);
         let text = |name: &str| {
             let found = sources
                 .iter()

@@ -1,4 +1,4 @@
-//! Subscriptions that want some messages only, and say which by their content.
+//! Content filters: subscriptions that select messages by their fields.
 
 use std::time::Duration;
 
@@ -8,25 +8,27 @@ use pteros::prelude::*;
 use pteros::qos::ResourceLimits;
 use pteros::{ContentFilter, CreateError, EndpointError, EndpointEvent, SubscriptionOptions};
 
-use crate::stage::{PATIENCE, Seen, Stage, Way, text};
+use crate::harness::{EventLog, Harness, TIMEOUT, TestTransport, text};
 
 const NONE: [&str; 0] = [];
 
 fn filtered(
-    stage: &Stage,
+    harness: &Harness,
     qos: &QosProfile,
     expression: &str,
     parameters: &[&str],
 ) -> Result<Subscription<Text>, CreateError> {
     let options = SubscriptionOptions::new(qos).content_filter(expression, parameters.to_vec());
-    stage.subscribing.create_subscription_with("topic", options)
+    harness
+        .subscribing
+        .create_subscription_with("topic", options)
 }
 
-/// What comes until `last` does.
+/// The samples received until `last` arrives.
 fn taken_until(subscription: &Subscription<Text>, last: usize) -> Vec<String> {
     let mut taken = Vec::new();
     loop {
-        let sample = subscription.take_timeout(PATIENCE).expect("a message");
+        let sample = subscription.take_timeout(TIMEOUT).expect("a message");
         taken.push(sample.data.clone());
         if *sample == text(last) {
             return taken;
@@ -34,11 +36,11 @@ fn taken_until(subscription: &Subscription<Text>, last: usize) -> Vec<String> {
     }
 }
 
-/// Waits until the publisher's context knows of the filter in force.
-fn wait_until_known(stage: &Stage, subscription: &Subscription<Text>) {
+/// Waits until the publisher's context has discovered the current filter.
+fn wait_until_known(harness: &Harness, subscription: &Subscription<Text>) {
     let wanted = subscription.content_filter();
-    let graph = stage.publishing.context().graph();
-    stage.until("announced", || {
+    let graph = harness.publishing.context().graph();
+    harness.wait_until("announced", || {
         let known = graph.subscriptions("/topic");
         let known = known.iter().find(|e| e.gid == subscription.gid());
         let filter = known.and_then(|e| e.content_filter.clone());
@@ -52,16 +54,17 @@ fn wait_until_known(stage: &Stage, subscription: &Subscription<Text>) {
     });
 }
 
-pub fn only_what_passes_is_received(stage: &Stage) {
+pub fn only_samples_that_pass_the_filter_are_received(harness: &Harness) {
     for qos in [
         QosProfile::default().keep_last(100),
         QosProfile::default().keep_last(100).best_effort(),
     ] {
-        let publisher = stage.publisher(&qos);
-        let subscription = filtered(stage, &qos, "data LIKE %0 OR data = '20'", &["'1_'"]).unwrap();
-        let other = stage.subscription(&qos);
-        assert!(publisher.wait_for_matched(2, PATIENCE));
-        assert!(subscription.wait_for_matched(1, PATIENCE) && other.wait_for_matched(1, PATIENCE));
+        let publisher = harness.publisher(&qos);
+        let subscription =
+            filtered(harness, &qos, "data LIKE %0 OR data = '20'", &["'1_'"]).unwrap();
+        let other = harness.subscription(&qos);
+        assert!(publisher.wait_for_matched(2, TIMEOUT));
+        assert!(subscription.wait_for_matched(1, TIMEOUT) && other.wait_for_matched(1, TIMEOUT));
         assert!(subscription.is_cft_enabled() && !other.is_cft_enabled());
         for n in 0..=20 {
             publisher.publish(&text(n)).unwrap();
@@ -71,33 +74,36 @@ pub fn only_what_passes_is_received(stage: &Stage) {
         assert_eq!(taken_until(&other, 20).len(), 21);
         let counts = subscription.counts();
         // Both subscriptions of the other process share their datagrams.
-        assert_eq!((counts.received, counts.lost, counts.unwanted), (11, 0, 10));
-        assert!(publisher.wait_for_all_acked(PATIENCE));
+        assert_eq!(
+            (counts.received, counts.lost, counts.content_filtered),
+            (11, 0, 10)
+        );
+        assert!(publisher.wait_for_all_acked(TIMEOUT));
     }
 }
 
-pub fn what_nobody_wants_is_not_sent(stage: &Stage) {
+pub fn filtered_out_samples_are_not_sent(harness: &Harness) {
     let qos = QosProfile::default().keep_last(100);
-    let publisher = stage.publisher(&qos);
-    let subscription = filtered(stage, &qos, "data >= '5'", &[]).unwrap();
-    assert!(publisher.wait_for_matched(1, PATIENCE));
-    assert!(subscription.wait_for_matched(1, PATIENCE));
+    let publisher = harness.publisher(&qos);
+    let subscription = filtered(harness, &qos, "data >= '5'", &[]).unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
     for n in 0..10 {
         publisher.publish(&text(n)).unwrap();
     }
     assert_eq!(taken_until(&subscription, 9), ["5", "6", "7", "8", "9"]);
-    let kept_out = match stage.way {
-        Way::Local => 5,
+    let kept_out = match harness.transport {
+        TestTransport::IntraProcess => 5,
         _ => 0,
     };
-    assert_eq!(subscription.counts().unwanted, kept_out);
+    assert_eq!(subscription.counts().content_filtered, kept_out);
     assert_eq!(subscription.counts().lost, 0);
-    assert!(publisher.wait_for_all_acked(PATIENCE));
+    assert!(publisher.wait_for_all_acked(TIMEOUT));
 }
 
-pub fn a_filter_may_change_and_end(stage: &Stage) {
+pub fn a_filter_may_change_and_end(harness: &Harness) {
     let qos = QosProfile::default().keep_last(100);
-    let (publisher, subscription) = stage.pair(&qos);
+    let (publisher, subscription) = harness.pair(&qos);
     for (expression, parameters, expected) in [
         ("data < %0 OR data = '9'", vec!["'2'"], vec!["0", "1", "9"]),
         ("data < %0 OR data = '9'", vec!["'1'"], vec!["0", "9"]),
@@ -114,9 +120,9 @@ pub fn a_filter_may_change_and_end(stage: &Stage) {
         let in_force = subscription.content_filter();
         assert_eq!(in_force.is_some(), !expression.is_empty());
         assert!(in_force.is_none_or(|f| f.expression == expression && f.parameters == parameters));
-        wait_until_known(stage, &subscription);
-        // Known to discovery; a turn later to the publisher's machine.
-        stage.watch(Duration::from_millis(20), || false);
+        wait_until_known(harness, &subscription);
+        // Discovered; one poll later the writer has it.
+        harness.poll_for(Duration::from_millis(20), || false);
         for n in 0..10 {
             publisher.publish(&text(n)).unwrap();
         }
@@ -125,14 +131,14 @@ pub fn a_filter_may_change_and_end(stage: &Stage) {
     assert_eq!(subscription.counts().lost, 0);
 }
 
-pub fn a_late_joiner_gets_the_last_that_pass(stage: &Stage) {
+pub fn a_late_joiner_gets_the_last_samples_that_pass(harness: &Harness) {
     let latched = |depth| QosProfile::default().keep_last(depth).transient_local();
-    let publisher = stage.publisher(&latched(100));
+    let publisher = harness.publisher(&latched(100));
     for n in [1, 21, 2, 22, 3, 23, 4, 5, 6] {
         publisher.publish(&text(n)).unwrap();
     }
-    let subscription = filtered(stage, &latched(2), "data LIKE '2_'", &[]).unwrap();
-    assert!(subscription.wait_for_matched(1, PATIENCE));
+    let subscription = filtered(harness, &latched(2), "data LIKE '2_'", &[]).unwrap();
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
     assert_eq!(taken_until(&subscription, 23), ["22", "23"]);
     publisher.publish(&text(7)).unwrap();
     publisher.publish(&text(24)).unwrap();
@@ -140,7 +146,7 @@ pub fn a_late_joiner_gets_the_last_that_pass(stage: &Stage) {
     assert_eq!(subscription.counts().lost, 0);
 }
 
-pub fn a_filtered_reader_holds_nobody_up(stage: &Stage) {
+pub fn a_filtered_reader_does_not_block_writers(harness: &Harness) {
     let qos = QosProfile::default()
         .keep_all()
         .max_blocking_time(Duration::from_millis(100))
@@ -148,36 +154,36 @@ pub fn a_filtered_reader_holds_nobody_up(stage: &Stage) {
             max_samples: Some(2),
             ..ResourceLimits::default()
         });
-    let publisher = stage.publisher(&qos);
-    let subscription = filtered(stage, &qos, "data = 'x' OR data = '99'", &[]).unwrap();
-    assert!(publisher.wait_for_matched(1, PATIENCE));
-    assert!(subscription.wait_for_matched(1, PATIENCE));
-    // Nobody takes, nobody even spins.
+    let publisher = harness.publisher(&qos);
+    let subscription = filtered(harness, &qos, "data = 'x' OR data = '99'", &[]).unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
+    // Nobody takes samples or spins.
     for n in 0..=99 {
         publisher.publish(&text(n)).unwrap();
     }
     assert_eq!(taken_until(&subscription, 99), ["99"]);
 }
 
-pub fn what_does_not_pass_does_not_meet_the_deadline(stage: &Stage) {
+pub fn a_filtered_out_sample_does_not_meet_the_deadline(harness: &Harness) {
     let qos = QosProfile::default()
         .keep_last(10)
         .deadline(Duration::from_millis(150));
-    let publisher = stage.publisher(&qos);
-    let subscription = filtered(stage, &qos, "data = '1'", &[]).unwrap();
-    assert!(publisher.wait_for_matched(1, PATIENCE));
-    assert!(subscription.wait_for_matched(1, PATIENCE));
+    let publisher = harness.publisher(&qos);
+    let subscription = filtered(harness, &qos, "data = '1'", &[]).unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
     publisher.publish(&text(1)).unwrap();
     taken_until(&subscription, 1);
     let is_missed = |e: &EndpointEvent| matches!(e, EndpointEvent::DeadlineMissed { .. });
-    let mut theirs = Seen::by(|| subscription.take_event());
-    stage.until("missed", || {
+    let mut theirs = EventLog::by(|| subscription.take_event());
+    harness.wait_until("missed", || {
         publisher.publish(&text(2)).unwrap();
         theirs.any(is_missed)
     });
 }
 
-pub fn a_wrong_filter_is_refused_with_its_place(stage: &Stage) {
+pub fn an_invalid_filter_is_refused_with_its_position(harness: &Harness) {
     let qos = QosProfile::default().keep_last(10);
     let refused = |result: Result<_, CreateError>| match result {
         Err(CreateError::Endpoint { topic, source }) => {
@@ -187,13 +193,13 @@ pub fn a_wrong_filter_is_refused_with_its_place(stage: &Stage) {
         }
         other => panic!("{:?}", other.map(|()| "accepted")),
     };
-    let error = refused(filtered(stage, &qos, "data = 5", &[]).map(drop));
+    let error = refused(filtered(harness, &qos, "data = 5", &[]).map(drop));
     assert!(
         error.contains("line 1, column 8: field data is a string"),
         "{error}"
     );
     assert!(error.ends_with("\n  data = 5\n         ^"), "{error}");
-    let subscription = filtered(stage, &qos, "data = '1'", &[]).unwrap();
+    let subscription = filtered(harness, &qos, "data = '1'", &[]).unwrap();
     let error = refused(subscription.set_content_filter("data LIKE %0", NONE));
     assert!(error.contains("parameter %0 has no value"), "{error}");
     assert_eq!(
@@ -202,38 +208,35 @@ pub fn a_wrong_filter_is_refused_with_its_place(stage: &Stage) {
     );
     let options = SubscriptionOptions::new(&qos).content_filter("data = '1'", NONE);
     let raw =
-        stage
+        harness
             .subscribing
             .create_raw_subscription("topic", "std_msgs/msg/String", None, options);
     let error = refused(raw.map(drop));
-    assert!(
-        error.contains("of which only the name is known here"),
-        "{error}"
-    );
+    assert!(error.contains("only its name is known"), "{error}");
 }
 
-pub fn a_dynamic_subscription_filters_too(stage: &Stage) {
+pub fn a_dynamic_subscription_filters_too(harness: &Harness) {
     let ty = DynamicType::new(Text::type_description()).unwrap();
     let qos = QosProfile::default().keep_last(10);
-    let publisher = stage
+    let publisher = harness
         .publishing
         .create_dynamic_publisher("topic", &ty, &qos)
         .unwrap();
     let options = SubscriptionOptions::new(&qos).content_filter("data > %0", ["'1'"]);
-    let dynamic = stage
+    let dynamic = harness
         .subscribing
         .create_dynamic_subscription("topic", &ty, options)
         .unwrap();
-    let typed = filtered(stage, &qos, "data <= '1' OR data = '3'", &[]).unwrap();
-    assert!(publisher.wait_for_matched(2, PATIENCE));
-    assert!(dynamic.wait_for_matched(1, PATIENCE) && typed.wait_for_matched(1, PATIENCE));
+    let typed = filtered(harness, &qos, "data <= '1' OR data = '3'", &[]).unwrap();
+    assert!(publisher.wait_for_matched(2, TIMEOUT));
+    assert!(dynamic.wait_for_matched(1, TIMEOUT) && typed.wait_for_matched(1, TIMEOUT));
     for n in 0..4 {
         let mut message = pteros::msg::dynamic::DynamicMessage::new(&ty);
         message.set("data", n.to_string()).unwrap();
         publisher.publish(&message).unwrap();
     }
     for n in ["2", "3"] {
-        let sample = dynamic.take_timeout(PATIENCE).expect("a message");
+        let sample = dynamic.take_timeout(TIMEOUT).expect("a message");
         assert_eq!(sample.field("data").unwrap().as_str(), Some(n));
     }
     assert_eq!(taken_until(&typed, 3), ["0", "1", "3"]);

@@ -1,4 +1,4 @@
-//! Topics and types without ROS's conventions, as other DDS systems name them.
+//! Topics and types outside ROS conventions, as other DDS systems name them.
 
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
@@ -6,12 +6,12 @@ use pteros::msg::message::Message;
 use pteros::prelude::*;
 use pteros::{PublisherOptions, SubscriptionOptions};
 
-use crate::stage::{PATIENCE, Stage};
+use crate::harness::{Harness, TIMEOUT};
 
-pub fn a_topic_may_have_the_name_that_dds_gives_it(stage: &Stage) {
+pub fn a_topic_may_have_a_plain_dds_name(harness: &Harness) {
     let qos = QosProfile::default().avoid_ros_namespace_conventions();
     let ty = DynamicType::new(ShapeType::type_description()).unwrap();
-    let (here, there) = (&stage.publishing, &stage.subscribing);
+    let (here, there) = (&harness.publishing, &harness.subscribing);
     let publisher = here.create_publisher::<ShapeType>("Square", &qos).unwrap();
     let options = PublisherOptions::new(&qos);
     let untyped = here.create_dynamic_publisher_with("Square", &ty, options);
@@ -22,17 +22,17 @@ pub fn a_topic_may_have_the_name_that_dds_gives_it(stage: &Stage) {
     let raw = SubscriptionOptions::new(&qos);
     let raw = there.create_raw_subscription("Square", "ShapeType", None, raw);
     let raw = raw.unwrap();
-    // ROS's topic of that name is another.
+    // The ROS topic of that name is a different one.
     let ros = there
         .create_polled_subscription::<ShapeType>("Square", 10)
         .unwrap();
     for count in [
-        subscription.wait_for_matched(2, PATIENCE),
-        raw.wait_for_matched(2, PATIENCE),
+        subscription.wait_for_matched(2, TIMEOUT),
+        raw.wait_for_matched(2, TIMEOUT),
     ] {
         assert!(count);
     }
-    assert!(publisher.wait_for_matched(2, PATIENCE) && untyped.wait_for_matched(2, PATIENCE));
+    assert!(publisher.wait_for_matched(2, TIMEOUT) && untyped.wait_for_matched(2, TIMEOUT));
     assert_eq!(ros.matched_count(), 0);
     assert_eq!((publisher.topic(), ros.topic()), ("Square", "/Square"));
 
@@ -44,7 +44,7 @@ pub fn a_topic_may_have_the_name_that_dds_gives_it(stage: &Stage) {
     let message = DynamicMessage::from_message(&ty, &shape).unwrap();
     untyped.publish(&message).unwrap();
     let mut got = 0;
-    stage.until("both", || {
+    harness.wait_until("both", || {
         while let Some(sample) = subscription.take() {
             assert_eq!(*sample, shape);
             got += 1;

@@ -1,4 +1,4 @@
-//! Matches, QoS that does not fit, deadlines, liveliness.
+//! Events: matches, incompatible QoS, deadlines, liveliness.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use pteros::prelude::*;
 use pteros::qos::LivelinessPolicy;
 use pteros::{EndpointEvent as Event, PolicyId};
 
-use crate::stage::{PATIENCE, Seen, Stage, text};
+use crate::harness::{EventLog, Harness, TIMEOUT, text};
 
-pub fn matches_are_counted_up_and_down(stage: &Stage) {
+pub fn matches_are_counted_up_and_down(harness: &Harness) {
     let qos = QosProfile::default();
-    let publisher = stage.publisher(&qos);
-    let mut seen = Seen::by(|| publisher.take_event());
+    let publisher = harness.publisher(&qos);
+    let mut seen = EventLog::by(|| publisher.take_event());
     for round in 1..=2 {
-        let subscription = stage.subscription(&qos);
-        let mut theirs = Seen::by(|| subscription.take_event());
-        stage.until("a match at the publisher", || {
+        let subscription = harness.subscription(&qos);
+        let mut theirs = EventLog::by(|| subscription.take_event());
+        harness.wait_until("a match at the publisher", || {
             seen.any(|e| {
                 matches!(e, Event::Matched { total, current: 1, change: 1, peer }
                 if *total == round && *peer == subscription.gid())
             })
         });
-        stage.until("a match at the subscription", || {
+        harness.wait_until("a match at the subscription", || {
             theirs.any(|e| {
                 matches!(e, Event::Matched { total: 1, current: 1, change: 1, peer }
                 if *peer == publisher.gid())
@@ -29,19 +29,19 @@ pub fn matches_are_counted_up_and_down(stage: &Stage) {
         });
         drop(theirs);
         drop(subscription);
-        stage.until("its end at the publisher", || {
+        harness.wait_until("its end at the publisher", || {
             seen.any(|e| {
                 matches!(e, Event::Matched { total, current: 0, change: -1, .. }
                 if *total == round)
             })
         });
     }
-    let subscription = stage.subscription(&qos);
-    assert!(subscription.wait_for_matched(1, PATIENCE));
+    let subscription = harness.subscription(&qos);
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
     drop(seen);
     drop(publisher);
-    let mut theirs = Seen::by(|| subscription.take_event());
-    stage.until("the publisher's end", || {
+    let mut theirs = EventLog::by(|| subscription.take_event());
+    harness.wait_until("the publisher's end", || {
         theirs.any(|e| {
             matches!(
                 e,
@@ -56,14 +56,14 @@ pub fn matches_are_counted_up_and_down(stage: &Stage) {
     assert_eq!(subscription.matched_count(), 0);
 }
 
-pub fn qos_that_does_not_fit_names_the_policy_on_both_ends(stage: &Stage) {
-    let publisher = stage.publisher(&QosProfile::default().deadline(Duration::from_secs(2)));
+pub fn incompatible_qos_names_the_policy_on_both_ends(harness: &Harness) {
+    let publisher = harness.publisher(&QosProfile::default().deadline(Duration::from_secs(2)));
     let strict = QosProfile::default()
         .deadline(Duration::from_secs(1))
         .transient_local();
-    let subscription = stage.subscription(&strict);
-    let mut ours = Seen::by(|| publisher.take_event());
-    let mut theirs = Seen::by(|| subscription.take_event());
+    let subscription = harness.subscription(&strict);
+    let mut ours = EventLog::by(|| publisher.take_event());
+    let mut theirs = EventLog::by(|| subscription.take_event());
     let named = |event: &Event, other| {
         matches!(event, Event::IncompatibleQos { total: 1, peer, policies }
             if *peer == other
@@ -71,58 +71,58 @@ pub fn qos_that_does_not_fit_names_the_policy_on_both_ends(stage: &Stage) {
                 && policies.contains(&PolicyId::Durability)
                 && policies.len() == 2)
     };
-    stage.until("told to both", || {
+    harness.wait_until("reported to both", || {
         ours.any(|e| named(e, subscription.gid())) && theirs.any(|e| named(e, publisher.gid()))
     });
     assert_eq!(publisher.matched_count() + subscription.matched_count(), 0);
 }
 
-pub fn another_type_is_told_to_both_ends(stage: &Stage) {
+pub fn a_type_mismatch_is_reported_on_both_ends(harness: &Harness) {
     let qos = QosProfile::default();
-    let publisher = stage.publisher(&qos);
-    let subscription = stage
+    let publisher = harness.publisher(&qos);
+    let subscription = harness
         .subscribing
         .create_polled_subscription::<pteros::interfaces::std_msgs::msg::Int8>("topic", &qos)
         .unwrap();
-    let mut ours = Seen::by(|| publisher.take_event());
-    let mut theirs = Seen::by(|| subscription.take_event());
+    let mut ours = EventLog::by(|| publisher.take_event());
+    let mut theirs = EventLog::by(|| subscription.take_event());
     let named = |event: &Event, word: &str| {
         matches!(event, Event::IncompatibleType { total: 1, peer_type, .. }
             if peer_type.contains(word))
     };
-    stage.until("told to both", || {
+    harness.wait_until("reported to both", || {
         ours.any(|e| named(e, "Int8")) && theirs.any(|e| named(e, "String"))
     });
 }
 
-pub fn partitions_keep_endpoints_apart_in_silence(stage: &Stage) {
+pub fn partitions_separate_endpoints_without_an_event(harness: &Harness) {
     let of = |partition: &str| QosProfile {
         partition: vec![partition.into()],
         ..QosProfile::default()
     };
-    let publisher = stage.publisher(&of("left"));
-    let apart = stage.subscription(&of("right"));
-    // The pattern makes the last match the proof that the first was judged.
-    let together = stage.subscription(&of("l*"));
-    assert!(publisher.wait_for_matched(1, PATIENCE));
-    assert!(together.wait_for_matched(1, PATIENCE));
+    let publisher = harness.publisher(&of("left"));
+    let apart = harness.subscription(&of("right"));
+    // The pattern makes the last match the proof that the first was evaluated.
+    let together = harness.subscription(&of("l*"));
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    assert!(together.wait_for_matched(1, TIMEOUT));
     assert_eq!(apart.matched_count(), 0);
     assert_eq!(apart.take_event(), None);
-    let mut ours = Seen::by(|| publisher.take_event());
+    let mut ours = EventLog::by(|| publisher.take_event());
     assert!(!ours.any(|e| matches!(e, Event::IncompatibleQos { .. })));
 }
 
-pub fn a_missed_deadline_is_counted_on_both_ends(stage: &Stage) {
+pub fn a_missed_deadline_is_counted_on_both_ends(harness: &Harness) {
     let qos = QosProfile::default().deadline(Duration::from_millis(40));
-    let (publisher, subscription) = stage.pair(&qos);
+    let (publisher, subscription) = harness.pair(&qos);
     publisher.publish(&text(1)).unwrap();
-    let mut ours = Seen::by(|| publisher.take_event());
-    let mut theirs = Seen::by(|| subscription.take_event());
+    let mut ours = EventLog::by(|| publisher.take_event());
+    let mut theirs = EventLog::by(|| subscription.take_event());
     let third = |e: &Event| matches!(e, Event::DeadlineMissed { total: 3 });
-    stage.until("missed three times", || {
+    harness.wait_until("missed three times", || {
         ours.any(third) && theirs.any(third)
     });
-    let totals = |seen: &Seen<'_>| -> Vec<u64> {
+    let totals = |seen: &EventLog<'_>| -> Vec<u64> {
         let of = |e: &Event| match e {
             Event::DeadlineMissed { total } => Some(*total),
             _ => None,
@@ -143,7 +143,7 @@ fn manual(kind: LivelinessPolicy, lease_ms: u64) -> QosProfile {
     }
 }
 
-fn alive(event: &Event) -> bool {
+fn is_liveliness_gained(event: &Event) -> bool {
     matches!(
         event,
         Event::LivelinessChanged {
@@ -154,7 +154,7 @@ fn alive(event: &Event) -> bool {
     )
 }
 
-fn silent(event: &Event) -> bool {
+fn is_liveliness_lost(event: &Event) -> bool {
     matches!(
         event,
         Event::LivelinessChanged {
@@ -165,26 +165,28 @@ fn silent(event: &Event) -> bool {
     )
 }
 
-pub fn a_silent_manual_writer_is_noticed_and_welcomed_back(stage: &Stage) {
-    let (publisher, subscription) = stage.pair(&manual(LivelinessPolicy::ManualByTopic, 100));
-    let mut ours = Seen::by(|| publisher.take_event());
-    let mut theirs = Seen::by(|| subscription.take_event());
+pub fn a_manual_writer_loses_and_regains_liveliness(harness: &Harness) {
+    let (publisher, subscription) = harness.pair(&manual(LivelinessPolicy::ManualByTopic, 100));
+    let mut ours = EventLog::by(|| publisher.take_event());
+    let mut theirs = EventLog::by(|| subscription.take_event());
     for round in 1..=3 {
         match round {
             1 => publisher.publish(&text(1)).unwrap(),
             _ => publisher.assert_liveliness(),
         }
-        stage.until("alive", || theirs.any(alive));
+        harness.wait_until("alive", || theirs.any(is_liveliness_gained));
         theirs.clear();
-        stage.until("silent at the subscription", || theirs.any(silent));
+        harness.wait_until("silent at the subscription", || {
+            theirs.any(is_liveliness_lost)
+        });
         theirs.clear();
-        stage.until("lost at the publisher", || {
+        harness.wait_until("lost at the publisher", || {
             ours.any(|e| matches!(e, Event::LivelinessLost { total } if *total >= round))
         });
     }
     drop(ours);
     drop(publisher);
-    stage.until("gone", || {
+    harness.wait_until("gone", || {
         theirs.any(|e| {
             matches!(
                 e,
@@ -198,39 +200,46 @@ pub fn a_silent_manual_writer_is_noticed_and_welcomed_back(stage: &Stage) {
     });
 }
 
-pub fn a_writer_never_heard_of_loses_its_lease(stage: &Stage) {
-    let (publisher, subscription) = stage.pair(&manual(LivelinessPolicy::ManualByTopic, 60));
-    let mut ours = Seen::by(|| publisher.take_event());
-    let mut theirs = Seen::by(|| subscription.take_event());
-    stage.until("silent from the start", || {
-        theirs.any(silent) && ours.any(|e| matches!(e, Event::LivelinessLost { total: 1 }))
+pub fn a_writer_that_never_asserts_loses_liveliness(harness: &Harness) {
+    let (publisher, subscription) = harness.pair(&manual(LivelinessPolicy::ManualByTopic, 60));
+    let mut ours = EventLog::by(|| publisher.take_event());
+    let mut theirs = EventLog::by(|| subscription.take_event());
+    harness.wait_until("silent from the start", || {
+        theirs.any(is_liveliness_lost)
+            && ours.any(|e| matches!(e, Event::LivelinessLost { total: 1 }))
     });
 }
 
-pub fn one_writer_manual_by_participant_speaks_for_all(stage: &Stage) {
+pub fn manual_by_participant_one_writer_asserts_all(harness: &Harness) {
     let qos = manual(LivelinessPolicy::ManualByParticipant, 100);
-    let (quiet, subscription) = stage.pair(&qos);
-    let speaker: Publisher<_> = stage
+    let (quiet, subscription) = harness.pair(&qos);
+    let speaker: Publisher<_> = harness
         .publishing
         .create_publisher::<pteros::interfaces::std_msgs::msg::Empty>("elsewhere", &qos)
         .unwrap();
-    let mut theirs = Seen::by(|| subscription.take_event());
-    stage.until("silent", || theirs.any(silent));
+    let mut theirs = EventLog::by(|| subscription.take_event());
+    harness.wait_until("silent", || theirs.any(is_liveliness_lost));
     theirs.clear();
     speaker.assert_liveliness();
-    stage.until("alive through another's word", || theirs.any(alive));
-    stage.until("silent again", || theirs.any(silent));
+    harness.wait_until("alive through another's word", || {
+        theirs.any(is_liveliness_gained)
+    });
+    harness.wait_until("silent again", || theirs.any(is_liveliness_lost));
     theirs.clear();
     speaker.publish_owned(Default::default()).unwrap();
-    stage.until("alive through another's sample", || theirs.any(alive));
+    harness.wait_until("alive through another's sample", || {
+        theirs.any(is_liveliness_gained)
+    });
     drop(quiet);
 }
 
-pub fn automatic_liveliness_lasts_as_long_as_the_process(stage: &Stage) {
-    let (publisher, subscription) = stage.pair(&manual(LivelinessPolicy::Automatic, 500));
-    let mut theirs = Seen::by(|| subscription.take_event());
-    stage.until("alive", || theirs.any(alive));
-    assert!(!stage.watch(Duration::from_millis(1200), || theirs.any(silent)));
-    let mut ours = Seen::by(|| publisher.take_event());
+pub fn automatic_liveliness_lasts_as_long_as_the_process(harness: &Harness) {
+    let (publisher, subscription) = harness.pair(&manual(LivelinessPolicy::Automatic, 500));
+    let mut theirs = EventLog::by(|| subscription.take_event());
+    harness.wait_until("alive", || theirs.any(is_liveliness_gained));
+    assert!(!harness.poll_for(Duration::from_millis(1200), || {
+        theirs.any(is_liveliness_lost)
+    }));
+    let mut ours = EventLog::by(|| publisher.take_event());
     assert!(!ours.any(|e| matches!(e, Event::LivelinessLost { .. })));
 }

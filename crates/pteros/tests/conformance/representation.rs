@@ -1,4 +1,4 @@
-//! Samples travel in the version of CDR that the profile names.
+//! Samples are sent in the CDR representation that the profile names.
 
 use bytes::Bytes;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
@@ -9,7 +9,7 @@ use pteros::prelude::*;
 use pteros::qos::Representation;
 use pteros::{EndpointEvent as Event, PolicyId, SubscriptionOptions};
 
-use crate::stage::{PATIENCE, Seen, Stage, text};
+use crate::harness::{EventLog, Harness, TIMEOUT, text};
 
 fn versions() -> [(QosProfile, u8); 3] {
     let plain = QosProfile::default();
@@ -20,32 +20,32 @@ fn versions() -> [(QosProfile, u8); 3] {
     ]
 }
 
-/// A name of its own, so that nobody matches those of the round before, whose end
-/// the other side may not have heard of yet.
+/// A separate topic, so that nothing matches endpoints of the previous round, which
+/// the other side may still know.
 fn topic_of(round: usize) -> String {
     format!("round{round}")
 }
 
-pub fn samples_are_written_as_the_profile_says(stage: &Stage) {
+pub fn samples_are_written_as_the_profile_says(harness: &Harness) {
     for (round, (qos, header)) in versions().into_iter().enumerate() {
         let topic = topic_of(round);
-        let publisher = stage.publishing.create_publisher(&topic, &qos).unwrap();
-        let subscription = stage
+        let publisher = harness.publishing.create_publisher(&topic, &qos).unwrap();
+        let subscription = harness
             .subscribing
             .create_polled_subscription::<Text>(&topic, 10)
             .unwrap();
-        let raw = raw(stage, &topic, Text::TYPE_NAME);
-        assert!(publisher.wait_for_matched(2, PATIENCE));
-        assert!(subscription.wait_for_matched(1, PATIENCE) && raw.wait_for_matched(1, PATIENCE));
+        let raw = raw(harness, &topic, Text::TYPE_NAME);
+        assert!(publisher.wait_for_matched(2, TIMEOUT));
+        assert!(subscription.wait_for_matched(1, TIMEOUT) && raw.wait_for_matched(1, TIMEOUT));
         publisher.publish(&text(1)).unwrap();
-        let sample = taken(stage, &subscription);
+        let sample = taken(harness, &subscription);
         assert_eq!(*sample, text(1));
-        assert_eq!(taken(stage, &raw)[..2], [0, header]);
+        assert_eq!(taken(harness, &raw)[..2], [0, header]);
     }
 }
 
-/// An appendable type is delimited in XCDR2, whoever writes it.
-pub fn appendable_types_are_delimited(stage: &Stage) {
+/// An appendable type is delimited in XCDR2, by every kind of publisher.
+pub fn appendable_types_are_delimited(harness: &Harness) {
     let ty = DynamicType::new(ShapeType::type_description()).unwrap();
     let shape = ShapeType {
         color: "RED".into(),
@@ -55,35 +55,37 @@ pub fn appendable_types_are_delimited(stage: &Stage) {
     for (round, (qos, header)) in versions().into_iter().enumerate() {
         let header = if header == 7 { 9 } else { header };
         let topic = topic_of(round);
-        let typed = stage.publishing.create_publisher(&topic, &qos).unwrap();
-        let untyped = stage.publishing.create_dynamic_publisher(&topic, &ty, &qos);
+        let typed = harness.publishing.create_publisher(&topic, &qos).unwrap();
+        let untyped = harness
+            .publishing
+            .create_dynamic_publisher(&topic, &ty, &qos);
         let untyped = untyped.unwrap();
-        let subscription = stage
+        let subscription = harness
             .subscribing
             .create_polled_subscription::<ShapeType>(&topic, 10)
             .unwrap();
-        let raw = raw(stage, &topic, &ty.dds_type_name());
-        assert!(typed.wait_for_matched(2, PATIENCE) && untyped.wait_for_matched(2, PATIENCE));
-        assert!(subscription.wait_for_matched(2, PATIENCE) && raw.wait_for_matched(2, PATIENCE));
+        let raw = raw(harness, &topic, &ty.dds_type_name());
+        assert!(typed.wait_for_matched(2, TIMEOUT) && untyped.wait_for_matched(2, TIMEOUT));
+        assert!(subscription.wait_for_matched(2, TIMEOUT) && raw.wait_for_matched(2, TIMEOUT));
         typed.publish(&shape).unwrap();
-        let first = taken(stage, &raw);
+        let first = taken(harness, &raw);
         untyped
             .publish(&DynamicMessage::from_message(&ty, &shape).unwrap())
             .unwrap();
-        assert_eq!(**first, **taken(stage, &raw));
+        assert_eq!(**first, **taken(harness, &raw));
         assert_eq!(first[..2], [0, header]);
         for _ in 0..2 {
-            assert_eq!(*taken(stage, &subscription), shape);
+            assert_eq!(*taken(harness, &subscription), shape);
         }
     }
 }
 
-pub fn a_subscription_may_take_one_version_only(stage: &Stage) {
-    let publisher = stage.publisher(&QosProfile::default());
+pub fn a_subscription_may_take_one_version_only(harness: &Harness) {
+    let publisher = harness.publisher(&QosProfile::default());
     let only = QosProfile::default().representation(Representation::Xcdr2);
-    let subscription = stage.subscription(&only);
-    let mut seen = Seen::by(|| subscription.take_event());
-    stage.until("refused", || {
+    let subscription = harness.subscription(&only);
+    let mut seen = EventLog::by(|| subscription.take_event());
+    harness.wait_until("refused", || {
         seen.any(|event| {
             matches!(event, Event::IncompatibleQos { policies, .. }
                 if *policies == [PolicyId::DataRepresentation])
@@ -92,16 +94,16 @@ pub fn a_subscription_may_take_one_version_only(stage: &Stage) {
     assert_eq!(publisher.matched_count(), 0);
 }
 
-fn raw(stage: &Stage, topic: &str, type_name: &str) -> Subscription<Bytes> {
+fn raw(harness: &Harness, topic: &str, type_name: &str) -> Subscription<Bytes> {
     let options = SubscriptionOptions::new(10);
-    let node = &stage.subscribing;
+    let node = &harness.subscribing;
     node.create_raw_subscription(topic, type_name, None, options)
         .unwrap()
 }
 
-fn taken<T: Send + 'static>(stage: &Stage, subscription: &Subscription<T>) -> Sample<T> {
+fn taken<T: Send + 'static>(harness: &Harness, subscription: &Subscription<T>) -> Sample<T> {
     let mut sample = None;
-    stage.until("received", || {
+    harness.wait_until("received", || {
         sample = subscription.take();
         sample.is_some()
     });

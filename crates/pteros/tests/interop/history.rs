@@ -1,44 +1,44 @@
-//! What late joiners get, and what a fast writer may not lose.
+//! History: what late joiners get, and that a fast writer loses nothing.
 
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
 
+use crate::harness::*;
 use crate::peer::value;
-use crate::stage::*;
 
 const WRITTEN: usize = 10;
 const DEPTH: usize = 3;
 const MANY: usize = 3_000;
 
-pub fn their_late_joiner_gets_the_depth_in_order(stage: &Stage) {
-    let node = stage.node();
+pub fn their_late_joiner_gets_the_depth_in_order(harness: &Harness) {
+    let node = harness.node();
     let latched = QosProfile::default().keep_last(DEPTH).transient_local();
     let publisher = node.create_publisher::<Text>("chatter", &latched).unwrap();
     for n in 1..=WRITTEN {
         publisher.publish(&hello(n)).unwrap();
     }
-    let mut peer = stage.peer("sub --durability transient_local");
+    let mut peer = harness.peer("sub --durability transient_local");
     for n in WRITTEN - DEPTH + 1..=WRITTEN {
         peer_expects_hello(&mut peer, n);
     }
-    // What comes next shows that nothing else came between.
+    // The next sample shows that nothing arrived in between.
     publisher.publish(&hello(WRITTEN + 1)).unwrap();
     peer_expects_hello(&mut peer, WRITTEN + 1);
-    let volatile = stage.peer("sub");
+    let volatile = harness.peer("sub");
     let mut volatile = volatile;
-    wait_until_they_hear(&publisher, &mut volatile);
-    assert!(publisher.wait_for_matched(2, PATIENCE));
+    wait_until_peer_matched(&publisher, &mut volatile);
+    assert!(publisher.wait_for_matched(2, TIMEOUT));
     publisher.publish(&hello(WRITTEN + 2)).unwrap();
     peer_expects_hello(&mut volatile, WRITTEN + 2);
 }
 
-pub fn our_late_joiner_gets_the_depth_in_order(stage: &Stage) {
-    let mut peer = stage.peer(&format!(
+pub fn our_late_joiner_gets_the_depth_in_order(harness: &Harness) {
+    let mut peer = harness.peer(&format!(
         "pub --durability transient_local --history keep_last:{DEPTH} --count {WRITTEN} --rate 0 \
          --linger 60"
     ));
-    peer.expect(&format!("sent seq={WRITTEN} "), PATIENCE);
-    let node = stage.node();
+    peer.expect(&format!("sent seq={WRITTEN} "), TIMEOUT);
+    let node = harness.node();
     let latched = QosProfile::default().transient_local();
     let subscription = node
         .create_polled_subscription::<Text>("chatter", &latched)
@@ -49,67 +49,68 @@ pub fn our_late_joiner_gets_the_depth_in_order(stage: &Stage) {
     let volatile = node
         .create_polled_subscription::<Text>("chatter", 10)
         .unwrap();
-    assert!(volatile.wait_for_matched(1, PATIENCE));
+    assert!(volatile.wait_for_matched(1, TIMEOUT));
     signal(&peer, "INT");
-    time_until(&node, PATIENCE, || subscription.matched_count() == 0);
+    time_until(&node, TIMEOUT, || subscription.matched_count() == 0);
     assert!(subscription.take().is_none());
     assert_eq!(subscription.counts().lost, 0);
     assert!(volatile.take().is_none());
 }
 
-pub fn they_get_all_of_our_fast_writer(stage: &Stage) {
-    let node = stage.node();
+pub fn their_reader_gets_every_sample_of_our_fast_writer(harness: &Harness) {
+    let node = harness.node();
     let all = QosProfile {
-        max_blocking_time: Some(PATIENCE),
+        max_blocking_time: Some(TIMEOUT),
         ..QosProfile::default().keep_all()
     };
     let publisher = node.create_publisher::<Text>("chatter", &all).unwrap();
-    let mut peer = stage.peer(&format!("sub --history keep_all --count {MANY}"));
-    wait_until_they_hear(&publisher, &mut peer);
+    let mut peer = harness.peer(&format!("sub --history keep_all --count {MANY}"));
+    wait_until_peer_matched(&publisher, &mut peer);
     for n in 1..=MANY {
         publisher.publish(&hello(n)).unwrap();
     }
-    assert!(publisher.wait_for_all_acked(PATIENCE));
+    assert!(publisher.wait_for_all_acked(TIMEOUT));
     for n in 1..=MANY {
         peer_expects_hello(&mut peer, n);
     }
 }
 
-pub fn we_get_all_of_their_fast_writer(stage: &Stage) {
-    let node = stage.node();
+pub fn our_reader_gets_every_sample_of_their_fast_writer(harness: &Harness) {
+    let node = harness.node();
     let all = QosProfile::default().keep_all();
     let subscription = node
         .create_polled_subscription::<Text>("chatter", &all)
         .unwrap();
-    let mut peer = stage.waiting_publisher(&format!("--history keep_all --count {MANY} --rate 0"));
-    wait_until_we_hear(&subscription, &mut peer);
-    // A reader that is busy at first: it takes nothing until many wait.
+    let mut peer =
+        harness.waiting_publisher(&format!("--history keep_all --count {MANY} --rate 0"));
+    wait_until_matched_and_start(&subscription, &mut peer);
+    // A slow reader at first: it takes nothing until many samples wait.
     let many_wait = || subscription.counts().received >= MANY as u64 / 2;
-    assert!(node.context().graph().wait_until(PATIENCE, many_wait));
+    assert!(node.context().graph().wait_until(TIMEOUT, many_wait));
     for n in 1..=MANY {
         expect_hello(&subscription, n);
     }
-    assert!(peer.finish(PATIENCE).unwrap().success());
+    assert!(peer.finish(TIMEOUT).unwrap().success());
     assert_eq!(subscription.counts().lost, 0);
 }
 
-/// More than any socket buffer holds: what overflows is sent again.
+/// More than any socket buffer holds: what overflows is retransmitted.
 const LARGE_BYTES: usize = 1_000_000;
 const LARGE_MANY: usize = 60;
 
-pub fn they_get_all_of_our_large_samples(stage: &Stage) {
-    let node = stage.node();
+pub fn their_reader_gets_every_large_sample_of_ours(harness: &Harness) {
+    let node = harness.node();
     let all = QosProfile {
-        max_blocking_time: Some(PATIENCE),
+        max_blocking_time: Some(TIMEOUT),
         ..QosProfile::default().keep_all()
     };
     let publisher = node
         .create_publisher::<UInt8MultiArray>("chatter", &all)
         .unwrap();
-    let mut peer = stage.peer(&format!(
+    let mut peer = harness.peer(&format!(
         "sub --type bytes --history keep_all --count {LARGE_MANY}"
     ));
-    wait_until_they_hear(&publisher, &mut peer);
+    wait_until_peer_matched(&publisher, &mut peer);
     let mut expected = Vec::new();
     for n in 1..=LARGE_MANY {
         let data = pattern(LARGE_BYTES, n);
@@ -117,28 +118,28 @@ pub fn they_get_all_of_our_large_samples(stage: &Stage) {
         publisher.publish_owned(array(data)).unwrap();
     }
     for crc in &expected {
-        let line = peer.expect("received ", PATIENCE);
+        let line = peer.expect("received ", TIMEOUT);
         assert_eq!(value(&line, "crc"), Some(&**crc), "{line}");
     }
 }
 
-pub fn we_get_all_of_their_large_samples(stage: &Stage) {
-    let node = stage.node();
+pub fn our_reader_gets_every_large_sample_of_theirs(harness: &Harness) {
+    let node = harness.node();
     let all = QosProfile::default().keep_all();
     let subscription = node
         .create_polled_subscription::<UInt8MultiArray>("chatter", &all)
         .unwrap();
-    let mut peer = stage.waiting_publisher(&format!(
+    let mut peer = harness.waiting_publisher(&format!(
         "--type bytes --history keep_all --size {LARGE_BYTES} --count {LARGE_MANY} --rate 0"
     ));
-    wait_until_we_hear(&subscription, &mut peer);
+    wait_until_matched_and_start(&subscription, &mut peer);
     for n in 1..=LARGE_MANY {
         let sample = subscription
-            .take_timeout(PATIENCE)
+            .take_timeout(TIMEOUT)
             .unwrap_or_else(|| panic!("sample {n}: {:?}", subscription.counts()));
-        let line = peer.expect("sent ", PATIENCE);
+        let line = peer.expect("sent ", TIMEOUT);
         assert_eq!(value(&line, "crc"), Some(&*crc(&sample.data)), "{line}");
     }
-    assert!(peer.finish(PATIENCE).unwrap().success());
+    assert!(peer.finish(TIMEOUT).unwrap().success());
     assert_eq!(subscription.counts().lost, 0);
 }

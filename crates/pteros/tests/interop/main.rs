@@ -1,9 +1,10 @@
-//! Pteros and the DDS stacks that others wrote: Debian's Cyclone DDS and Fast
-//! DDS, PyPI's Cyclone. Every story is played with each of them.
+//! Interoperability with other DDS implementations: Debian's Cyclone DDS and Fast
+//! DDS, PyPI's Cyclone DDS. Every test case runs with each of them.
 //!
 //! `cargo xtask test` builds the peers (interop/README.md) and runs this in a
-//! private network, once with and once without multicast on loopback. Without
-//! either a story is skipped, and says why in a line that xtask counts.
+//! private network, once with and once without multicast on loopback. Without peers
+//! or network a test case is skipped, and prints the reason in a line that xtask
+//! counts.
 
 #[path = "../../../../interop/keystore.rs"]
 mod keystore;
@@ -11,142 +12,150 @@ mod keystore;
 mod peer;
 
 mod actions;
-mod announce;
-mod changed_files;
 mod content_filter;
-mod departure;
+mod harness;
 mod history;
 mod instances;
-mod mismatch;
+mod liveliness;
+mod message_sizes;
 mod ownership;
 mod parameters;
+mod participant_loss;
+mod pub_sub;
+mod qos_mismatch;
+mod revalidation;
 mod secured;
 mod services;
 mod set_qos;
-mod sizes;
-mod stage;
-mod talk;
-mod vitality;
+mod type_announcement;
 
-use stage::{Stack, play};
+use harness::{Stack, run};
 
-macro_rules! stories {
-    ($($file:ident: $($story:ident),+;)+) => {
-        stories!(@stack cyclone, Stack::Cyclone, $($file: $($story),+;)+);
-        stories!(@stack fastdds, Stack::FastDds, $($file: $($story),+;)+);
-        stories!(@stack python, Stack::Python, $($file: $($story),+;)+);
+macro_rules! test_cases {
+    ($($file:ident: $($test_case:ident),+;)+) => {
+        test_cases!(@stack cyclone, Stack::Cyclone, $($file: $($test_case),+;)+);
+        test_cases!(@stack fastdds, Stack::FastDds, $($file: $($test_case),+;)+);
+        test_cases!(@stack python, Stack::Python, $($file: $($test_case),+;)+);
     };
-    (@stack $name:ident, $stack:expr, $($file:ident: $($story:ident),+;)+) => {
+    (@stack $name:ident, $stack:expr, $($file:ident: $($test_case:ident),+;)+) => {
         mod $name {
             use super::*;
             $($(
                 #[test]
-                fn $story() {
-                    play($stack, stringify!($story), $file::$story);
+                fn $test_case() {
+                    run($stack, stringify!($test_case), $file::$test_case);
                 }
             )+)+
         }
     };
 }
 
-stories! {
-    talk:
-        they_hear_us,
-        we_hear_them,
-        best_effort_they_hear_us,
-        best_effort_we_hear_them,
-        a_best_effort_reader_hears_a_reliable_writer,
-        a_peer_that_comes_again_is_met_again,
-        we_restart_at_once;
-    sizes:
-        every_size_arrives_at_theirs,
-        every_size_arrives_at_ours,
-        an_empty_string_goes_both_ways;
+test_cases! {
+    pub_sub:
+        their_subscription_gets_our_messages,
+        our_subscription_gets_their_messages,
+        their_best_effort_subscription_gets_our_messages,
+        our_best_effort_subscription_gets_their_messages,
+        a_best_effort_reader_gets_messages_of_a_reliable_writer,
+        a_restarted_peer_is_matched_again,
+        our_restart_is_matched_at_once;
+    message_sizes:
+        every_size_arrives_at_their_reader,
+        every_size_arrives_at_our_reader,
+        an_empty_string_arrives_in_both_directions;
     history:
         their_late_joiner_gets_the_depth_in_order,
         our_late_joiner_gets_the_depth_in_order,
-        they_get_all_of_our_fast_writer,
-        we_get_all_of_their_fast_writer,
-        they_get_all_of_our_large_samples,
-        we_get_all_of_their_large_samples;
-    vitality:
-        a_missed_deadline_of_ours_is_told_on_both_sides,
-        a_missed_deadline_of_theirs_is_told_on_both_sides,
-        we_stay_alive_for_them_without_a_word,
-        they_stay_alive_for_us_without_a_word,
+        their_reader_gets_every_sample_of_our_fast_writer,
+        our_reader_gets_every_sample_of_their_fast_writer,
+        their_reader_gets_every_large_sample_of_ours,
+        our_reader_gets_every_large_sample_of_theirs;
+    liveliness:
+        our_missed_deadline_is_reported_on_both_sides,
+        their_missed_deadline_is_reported_on_both_sides,
+        our_automatic_liveliness_is_kept_without_messages,
+        their_automatic_liveliness_is_kept_without_messages,
         our_participant_must_be_asserted,
         our_topic_must_be_asserted,
         their_participant_must_be_asserted,
         their_topic_must_be_asserted;
-    mismatch:
-        our_offer_that_does_not_fit_is_told_on_both_sides,
-        their_offer_that_does_not_fit_is_told_on_both_sides;
+    qos_mismatch:
+        our_incompatible_offer_is_reported_on_both_sides,
+        their_incompatible_offer_is_reported_on_both_sides;
     content_filter:
-        we_get_what_we_want_of_theirs,
-        we_get_what_we_want_of_theirs_by_best_effort;
+        our_content_filter_selects_their_samples,
+        our_content_filter_selects_their_best_effort_samples;
     ownership:
-        we_hear_their_stronger_writer_while_it_is_there,
-        they_hear_our_stronger_writer_while_it_is_there;
-    announce:
+        our_reader_follows_their_stronger_writer,
+        their_reader_follows_our_stronger_writer;
+    type_announcement:
         their_type_hash_is_read,
-        our_announcements_match_theirs;
-    departure:
-        a_killed_peer_is_noticed_by_its_lease,
-        a_peer_that_ends_is_noticed_at_once,
-        they_notice_our_killed_process_by_its_lease,
-        they_notice_our_end_at_once;
+        our_type_announcements_match_theirs;
+    participant_loss:
+        a_killed_peer_is_removed_when_its_lease_ends,
+        a_peer_that_exits_is_removed_at_once,
+        our_killed_process_is_removed_when_its_lease_ends,
+        our_exit_is_noticed_by_the_peer_at_once;
 }
 
 #[test]
-fn they_answer_us() {
+fn their_server_answers_our_client() {
     for stack in [Stack::Cyclone, Stack::FastDds] {
-        play(stack, "they_answer_us", services::they_answer_us);
-    }
-}
-
-#[test]
-fn they_answer_a_client_that_was_there_before() {
-    for stack in [Stack::Cyclone, Stack::FastDds] {
-        let name = "they_answer_a_client_that_was_there_before";
-        play(
+        run(
             stack,
-            name,
-            services::they_answer_a_client_that_was_there_before,
+            "their_server_answers_our_client",
+            services::their_server_answers_our_client,
         );
     }
 }
 
 #[test]
-fn we_answer_them() {
+fn their_server_answers_a_client_that_started_earlier() {
     for stack in [Stack::Cyclone, Stack::FastDds] {
-        play(stack, "we_answer_them", services::we_answer_them);
+        let name = "their_server_answers_a_client_that_started_earlier";
+        run(
+            stack,
+            name,
+            services::their_server_answers_a_client_that_started_earlier,
+        );
     }
 }
 
-/// Requests of Fast DDS's clients name their reader, which must be there.
 #[test]
-fn our_answer_waits_for_their_reader() {
-    play(
+fn our_server_answers_their_client() {
+    for stack in [Stack::Cyclone, Stack::FastDds] {
+        run(
+            stack,
+            "our_server_answers_their_client",
+            services::our_server_answers_their_client,
+        );
+    }
+}
+
+/// Requests of Fast DDS clients name their reply reader, which must be matched.
+#[test]
+fn our_response_waits_for_their_reply_reader() {
+    run(
         Stack::Cyclone,
-        "our_answer_waits_for_their_reader",
-        services::our_answer_waits_for_their_reader,
+        "our_response_waits_for_their_reply_reader",
+        services::our_response_waits_for_their_reply_reader,
     );
 }
 
-macro_rules! of_both {
-    ($($file:ident: $($story:ident),+;)+) => {
+macro_rules! on_cyclone_and_fast_dds {
+    ($($file:ident: $($test_case:ident),+;)+) => {
         $($(
             #[test]
-            fn $story() {
+            fn $test_case() {
                 for stack in [Stack::Cyclone, Stack::FastDds] {
-                    play(stack, stringify!($story), $file::$story);
+                    run(stack, stringify!($test_case), $file::$test_case);
                 }
             }
         )+)+
     };
 }
 
-of_both! {
+on_cyclone_and_fast_dds! {
     actions:
         their_goals_are_worked_on_by_our_server,
         their_goals_are_cancelled_at_our_server,
@@ -154,30 +163,30 @@ of_both! {
         our_goals_are_cancelled_at_their_server;
     parameters:
         they_read_our_parameters,
-        they_set_our_parameters_and_hear_of_it,
+        they_set_our_parameters_and_get_the_events,
         we_read_and_set_their_parameters,
-        we_know_their_node_by_name;
+        their_node_has_its_name_in_our_graph;
     secured:
-        they_hear_us_by_every_kind_of_protection,
-        we_hear_them_by_every_kind_of_protection,
-        strangers_are_not_heard_and_hear_nothing;
+        their_subscription_gets_our_messages_with_every_protection_kind,
+        our_subscription_gets_their_messages_with_every_protection_kind,
+        unauthenticated_participants_neither_send_nor_receive;
 }
 
 #[test]
 fn changed_files_act_on_cyclone_dds_while_it_listens() {
-    play(
+    run(
         Stack::Cyclone,
-        "changed_files_act_while_they_listen",
-        changed_files::changed_files_act_while_they_listen,
+        "changed_permissions_apply_while_a_peer_is_matched",
+        revalidation::changed_permissions_apply_while_a_peer_is_matched,
     );
 }
 
 #[test]
 fn changed_files_act_on_fast_dds_while_it_listens() {
-    play(
+    run(
         Stack::FastDds,
-        "changed_files_act_while_they_listen",
-        changed_files::changed_files_act_while_they_listen,
+        "changed_permissions_apply_while_a_peer_is_matched",
+        revalidation::changed_permissions_apply_while_a_peer_is_matched,
     );
 }
 
@@ -187,7 +196,7 @@ fn changed_files_act_on_fast_dds_while_it_listens() {
 fn all_that_can_be_protected() {
     for stack in [Stack::Cyclone, Stack::FastDds] {
         let name = "all_that_can_be_protected";
-        play(stack, name, secured::all_that_can_be_protected);
+        run(stack, name, secured::all_that_can_be_protected);
     }
 }
 
@@ -195,13 +204,13 @@ fn all_that_can_be_protected() {
 fn we_follow_their_strength_and_user_data() {
     for stack in [Stack::Cyclone, Stack::FastDds] {
         let name = "we_follow_their_strength_and_user_data";
-        play(stack, name, set_qos::we_follow_their_strength_and_user_data);
+        run(stack, name, set_qos::we_follow_their_strength_and_user_data);
     }
 }
 
 #[test]
 fn they_follow_our_partition_and_strength() {
-    play(
+    run(
         Stack::FastDds,
         "they_follow_our_partition_and_strength",
         set_qos::they_follow_our_partition_and_strength,
@@ -210,7 +219,7 @@ fn they_follow_our_partition_and_strength() {
 
 #[test]
 fn we_follow_them_to_another_partition() {
-    play(
+    run(
         Stack::FastDds,
         "we_follow_them_to_another_partition",
         set_qos::we_follow_them_to_another_partition,
@@ -219,34 +228,34 @@ fn we_follow_them_to_another_partition() {
 
 #[test]
 fn our_type_hash_is_read() {
-    play(
+    run(
         Stack::Python,
         "our_type_hash_is_read",
-        announce::our_type_hash_is_read,
+        type_announcement::our_type_hash_is_read,
     );
 }
 
 #[test]
 fn our_types_are_shown() {
-    play(
+    run(
         Stack::Python,
         "our_types_are_shown",
-        announce::our_types_are_shown,
+        type_announcement::our_types_are_shown,
     );
 }
 
 #[test]
 fn their_types_are_understood() {
-    play(
+    run(
         Stack::Python,
         "their_types_are_understood",
-        announce::their_types_are_understood,
+        type_announcement::their_types_are_understood,
     );
 }
 
 #[test]
 fn their_instances_end_for_us() {
-    play(
+    run(
         Stack::Python,
         "their_instances_end_for_us",
         instances::their_instances_end_for_us,
@@ -255,7 +264,7 @@ fn their_instances_end_for_us() {
 
 #[test]
 fn our_instances_end_for_them() {
-    play(
+    run(
         Stack::Python,
         "our_instances_end_for_them",
         instances::our_instances_end_for_them,
@@ -263,10 +272,10 @@ fn our_instances_end_for_them() {
 }
 
 #[test]
-fn they_get_what_they_want_of_ours() {
-    play(
+fn their_content_filter_selects_our_samples() {
+    run(
         Stack::FastDds,
-        "they_get_what_they_want_of_ours",
-        content_filter::they_get_what_they_want_of_ours,
+        "their_content_filter_selects_our_samples",
+        content_filter::their_content_filter_selects_our_samples,
     );
 }

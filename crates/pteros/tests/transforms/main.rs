@@ -1,20 +1,19 @@
-//! Frames and transforms: the look-ups against a plain reference, the errors, and
-//! nodes that tell and hear.
+//! tf: look-ups against a reference model, errors, broadcasters and listeners.
 
 #![allow(
     clippy::disallowed_methods,
     reason = "a thread waits while another spins"
 )]
 
+mod buffer;
 mod nodes;
-mod oracle;
-mod words;
+mod reference_model;
 
 use pteros::clock::Time;
 use pteros::interfaces::geometry_msgs::msg::TransformStamped;
 use pteros::tf::Isometry;
 
-/// `child` in `parent` at so many milliseconds.
+/// `child` in `parent` at a time in milliseconds.
 fn at(millis: i64, parent: &str, child: &str, isometry: Isometry) -> TransformStamped {
     let mut transform = TransformStamped::default();
     transform.header.stamp = ms(millis).into();
@@ -28,7 +27,7 @@ fn ms(millis: i64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-/// `x` ahead.
+/// A translation by `x`.
 fn ahead(x: f64) -> Isometry {
     Isometry::planar(x, 0.0, 0.0)
 }

@@ -1,9 +1,10 @@
-//! Leases of remote participants on the monotonic clock (RTPS 2.5 §8.5.3.2,
-//! `leaseDuration`): who has not been heard for so long is gone.
+//! Participant lease (RTPS 2.5 §8.5.3.2, `leaseDuration`) on the monotonic clock: a
+//! remote participant without a datagram for that long is lost.
 //!
-//! Renewal happens for every datagram, so it is one map look-up and one store.
-//! The next look at the table is a lower bound that renewals leave alone: the
-//! table wakes up once per shortest lease, not once per datagram.
+//! Every datagram renews a lease, with one map look-up and one store. The next
+//! check of the table is a lower bound that renewals do not change: the table wakes
+//! up once per shortest lease, not once per datagram. The participant removes the
+//! lost ones (`participant/mod.rs`, `handle_timeout`).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,70 +14,82 @@ use crate::time::{Duration, Instant};
 
 struct Lease {
     span: Duration,
-    heard: Instant,
+    last_heard: Instant,
 }
 
-/// The leases of all known participants. Bounded by whoever grants them.
+/// The leases of all known participants. The caller limits their number.
 #[derive(Default)]
 pub(crate) struct Leases {
     leases: BTreeMap<GuidPrefix, Lease>,
-    /// No lease ends before this.
-    look_at: Option<Instant>,
+    /// No lease expires before this.
+    next_check: Option<Instant>,
 }
 
 impl Leases {
     /// Grants or changes a lease that starts now.
     pub(crate) fn grant(&mut self, now: Instant, prefix: GuidPrefix, span: Duration) {
-        self.leases.insert(prefix, Lease { span, heard: now });
+        self.leases.insert(
+            prefix,
+            Lease {
+                span,
+                last_heard: now,
+            },
+        );
         let end = now + span;
-        self.look_at = Some(self.look_at.map_or(end, |at| at.min(end)));
+        self.next_check = Some(self.next_check.map_or(end, |at| at.min(end)));
     }
 
-    /// The participant was heard. Unknown ones are ignored.
+    /// Renews a lease. Unknown participants are ignored.
     pub(crate) fn renew(&mut self, now: Instant, prefix: GuidPrefix) {
         if let Some(lease) = self.leases.get_mut(&prefix) {
-            lease.heard = lease.heard.max(now);
+            lease.last_heard = lease.last_heard.max(now);
         }
     }
 
-    /// The participant said goodbye.
+    /// Ends a lease after a dispose.
     pub(crate) fn revoke(&mut self, prefix: GuidPrefix) {
         self.leases.remove(&prefix);
     }
 
     /// When the participant was last heard.
-    pub(crate) fn heard(&self, prefix: GuidPrefix) -> Option<Instant> {
-        self.leases.get(&prefix).map(|lease| lease.heard)
+    pub(crate) fn last_heard(&self, prefix: GuidPrefix) -> Option<Instant> {
+        self.leases.get(&prefix).map(|lease| lease.last_heard)
     }
 
-    /// Removes and returns the participants whose lease has ended.
+    /// Removes and returns the participants whose lease has expired.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Vec<GuidPrefix> {
-        if self.look_at.is_none_or(|at| now < at) || fault!("lease-never-ends") {
+        if self.next_check.is_none_or(|at| now < at) || fault!("lease-never-ends") {
             return Vec::new();
         }
         let expired: Vec<GuidPrefix> = self
             .leases
             .iter()
-            .filter(|(_, lease)| match fault!("lease-ends-too-early") {
-                true => lease.heard + lease.span.half() <= now,
-                false => lease.heard + lease.span <= now,
+            .filter(|(_, lease)| {
+                if fault!("lease-ends-too-early") {
+                    lease.last_heard + lease.span.half() <= now
+                } else {
+                    lease.last_heard + lease.span <= now
+                }
             })
             .map(|(prefix, _)| *prefix)
             .collect();
         for prefix in &expired {
             self.leases.remove(prefix);
         }
-        let end = |l: &Lease| match fault!("lease-ends-too-early") {
-            true => l.heard + l.span.half(),
-            false => l.heard + l.span,
+        let end = |l: &Lease| {
+            if fault!("lease-ends-too-early") {
+                l.last_heard + l.span.half()
+            } else {
+                l.last_heard + l.span
+            }
         };
-        self.look_at = self.leases.values().map(end).min();
+        self.next_check = self.leases.values().map(end).min();
         expired
     }
 
-    /// When to look again, if anything can ever expire.
+    /// When to check again, if any lease can expire.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.look_at.filter(|at| *at != Instant::FAR_FUTURE)
+        self.next_check.filter(|at| *at != Instant::FAR_FUTURE)
     }
 }
 
@@ -85,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_renewed_lease_outlives_its_first_end_and_an_infinite_one_never_wakes_us() {
+    fn a_renewed_lease_outlives_its_first_end_and_an_infinite_one_never_wakes_up() {
         let mut leases = Leases::default();
         let at = |secs| Instant::ZERO + Duration::from_secs(secs);
         let (a, b, c) = (

@@ -1,12 +1,14 @@
-//! The writer liveliness protocol (RTPS 2.5 §8.4.13): one participant message
-//! speaks for all writers of a participant whose liveliness is automatic, or
-//! manual by participant. Nothing is sent while no such writer has a finite
-//! lease. Manual by topic is each writer's own business (HEARTBEAT with the
-//! liveliness flag).
+//! WLP, the writer liveliness protocol (RTPS 2.5 §8.4.13): liveliness assertions of
+//! participants.
+//!
+//! One participant message asserts the liveliness of all writers of a participant
+//! with automatic, or manual-by-participant, liveliness. Nothing is sent while no
+//! such writer has a finite lease. Manual-by-topic writers assert it themselves
+//! (HEARTBEAT with the liveliness flag).
 
 use alloc::boxed::Box;
 
-use crate::discovery::channel::{Channel, earliest};
+use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
 use crate::discovery::data::{ParticipantData, ParticipantMessageData};
 use crate::discovery::spdp;
 use crate::history::ChangeKind;
@@ -17,46 +19,50 @@ use crate::receiver::Source;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
-/// The shortest pause between two assertions of one kind, so that a peer's
-/// or a user's tiny lease cannot turn us into a flood.
-const PAUSE_MIN: Duration = Duration::from_millis(5);
+/// The shortest period between two assertions of one kind, so that a very short
+/// lease cannot cause a flood.
+const ASSERTION_PERIOD_MIN: Duration = Duration::from_millis(5);
 
-/// Our assertions and the peers'.
+/// Liveliness assertions, sent and received.
 pub(crate) struct Wlp {
-    pub(crate) channel: Channel,
-    /// To and from those who have proved who they are.
-    secured: Option<Box<Channel>>,
-    /// Whether they use the other one, too: some topics' liveliness is open.
-    is_open: bool,
+    pub(crate) channel: BuiltinTopic,
+    /// With authenticated participants.
+    secured: Option<Box<BuiltinTopic>>,
+    /// Whether those use the unprotected topic, too: some topics have unprotected
+    /// liveliness.
+    uses_unprotected: bool,
     prefix: GuidPrefix,
-    /// The pause between automatic assertions, while there are such writers.
+    /// The period of automatic assertions, while there are such writers.
     period: Option<Duration>,
     next: Instant,
     manual_at: Option<Instant>,
-    /// Kinds asserted that neighbours have not been told yet.
+    /// Asserted kinds to announce to same-host peers.
     asserted: [bool; 2],
 }
 
 impl Wlp {
-    pub(crate) fn new(prefix: GuidPrefix, is_secured: bool, is_open: bool) -> Self {
+    pub(crate) fn new(prefix: GuidPrefix, is_secured: bool, uses_unprotected: bool) -> Self {
         Self {
             secured: is_secured.then(|| {
-                Box::new(Channel::new(
+                Box::new(BuiltinTopic::new(
                     prefix,
-                    EntityId::SECURE_WLP_WRITER,
-                    EntityId::SECURE_WLP_READER,
-                    (spdp::SECURE_WLP_WRITER, spdp::SECURE_WLP_READER),
+                    BuiltinEndpoints {
+                        writer: EntityId::SECURE_WLP_WRITER,
+                        reader: EntityId::SECURE_WLP_READER,
+                        writer_bit: spdp::SECURE_WLP_WRITER,
+                        reader_bit: spdp::SECURE_WLP_READER,
+                    },
                 ))
             }),
-            is_open,
-            channel: Channel::new(
+            uses_unprotected,
+            channel: BuiltinTopic::new(
                 prefix,
-                EntityId::WLP_WRITER,
-                EntityId::WLP_READER,
-                (
-                    spdp::PARTICIPANT_MESSAGE_WRITER,
-                    spdp::PARTICIPANT_MESSAGE_READER,
-                ),
+                BuiltinEndpoints {
+                    writer: EntityId::WLP_WRITER,
+                    reader: EntityId::WLP_READER,
+                    writer_bit: spdp::PARTICIPANT_MESSAGE_WRITER,
+                    reader_bit: spdp::PARTICIPANT_MESSAGE_READER,
+                },
             ),
             prefix,
             period: None,
@@ -66,20 +72,26 @@ impl Wlp {
         }
     }
 
-    /// Both.
-    pub(crate) fn channels(&mut self) -> impl Iterator<Item = &mut Channel> {
+    /// Both topics.
+    pub(crate) fn channels(&mut self) -> impl Iterator<Item = &mut BuiltinTopic> {
         let secured = self.secured.as_deref_mut();
         [&mut self.channel].into_iter().chain(secured)
     }
 
-    /// Starts talking to a peer, by the channel that it has to be talked to.
-    pub(crate) fn meet(&mut self, now: Instant, peer: &ParticipantData, at: &Route, is_in: bool) {
-        let secured = self.secured.as_deref_mut().filter(|_| is_in);
-        if secured.is_none() || self.is_open {
-            self.channel.meet(now, peer, at);
+    /// Matches a peer, on the secured topic if it is authenticated.
+    pub(crate) fn match_peer(
+        &mut self,
+        now: Instant,
+        peer: &ParticipantData,
+        at: &Route,
+        is_authenticated: bool,
+    ) {
+        let secured = self.secured.as_deref_mut().filter(|_| is_authenticated);
+        if secured.is_none() || self.uses_unprotected {
+            self.channel.match_peer(now, peer, at);
         }
         if let Some(secured) = secured {
-            secured.meet(now, peer, at);
+            secured.match_peer(now, peer, at);
         }
     }
 
@@ -90,10 +102,10 @@ impl Wlp {
             .any(|channel| channel.handle(now, source, message))
     }
 
-    /// The shortest lease among our writers with automatic liveliness; `None`
+    /// Sets the shortest lease among our writers with automatic liveliness; `None`
     /// when no such writer has a finite one.
     pub(crate) fn set_automatic_lease(&mut self, now: Instant, shortest: Option<Duration>) {
-        let period = shortest.map(|lease| lease.half().max(PAUSE_MIN));
+        let period = shortest.map(|lease| lease.half().max(ASSERTION_PERIOD_MIN));
         if period == self.period {
             return;
         }
@@ -101,14 +113,17 @@ impl Wlp {
         self.next = period.map_or(Instant::FAR_FUTURE, |_| now);
     }
 
-    /// Asserts liveliness now. Manual assertions follow each other no faster
-    /// than [`PAUSE_MIN`]; one in between is dropped, since the last one holds.
+    /// Asserts liveliness now. A manual assertion within [`ASSERTION_PERIOD_MIN`]
+    /// of the last one is dropped, since that one still holds.
     pub(crate) fn assert(&mut self, now: Instant, kind: Liveliness) {
         if kind == Liveliness::ManualByTopic {
             return;
         }
         if kind == Liveliness::ManualByParticipant {
-            if self.manual_at.is_some_and(|at| now < at + PAUSE_MIN) {
+            if self
+                .manual_at
+                .is_some_and(|at| now < at + ASSERTION_PERIOD_MIN)
+            {
                 return;
             }
             self.manual_at = Some(now);
@@ -116,7 +131,7 @@ impl Wlp {
         let message = ParticipantMessageData::liveliness(self.prefix, kind);
         let key = message.key_hash();
         for channel in self.channels() {
-            channel.put(now, key, message.encode());
+            channel.publish(now, key, message.encode());
         }
         let [automatic, manual] = &mut self.asserted;
         match kind {
@@ -125,7 +140,7 @@ impl Wlp {
         }
     }
 
-    /// A kind that was asserted since the last look.
+    /// A kind asserted since the last call.
     pub(crate) fn take_asserted(&mut self) -> Option<Liveliness> {
         let [automatic, manual] = &mut self.asserted;
         if core::mem::take(automatic) {
@@ -149,13 +164,13 @@ impl Wlp {
     }
 
     pub(crate) fn next_timeout_of_channels(&self) -> Option<Instant> {
-        let secured = self.secured.as_deref().and_then(Channel::next_timeout);
+        let secured = self.secured.as_deref().and_then(BuiltinTopic::next_timeout);
         earliest(self.channel.next_timeout(), secured)
     }
 
     /// The next assertion of a peer.
     pub(crate) fn poll_assertion(&mut self) -> Option<(GuidPrefix, Liveliness)> {
-        while let Some(change) = self.channels().find_map(Channel::poll_change) {
+        while let Some(change) = self.channels().find_map(BuiltinTopic::poll_change) {
             if change.kind != ChangeKind::Alive {
                 continue;
             }

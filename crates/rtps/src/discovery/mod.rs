@@ -1,7 +1,7 @@
-//! Discovery: what participants tell each other about themselves and their
-//! endpoints (RTPS 2.5 §8.5).
+//! Discovery protocols (RTPS 2.5 §8.5): SPDP and participant lease, SEDP, WLP,
+//! TypeLookup, and the topics of DDS Security.
 
-pub(crate) mod channel;
+pub(crate) mod builtin_topic;
 pub mod data;
 pub(crate) mod lease;
 pub(crate) mod liveliness;

@@ -1,12 +1,13 @@
-//! Simple endpoint discovery (RTPS 2.5 §8.5.4): our writers and readers told to
-//! every participant, and theirs told to us, each as one keyed change over a
-//! reliable transient-local channel. Those of protected topics are told to
-//! authenticated participants alone, by channels of their own (DDS Security 1.1
-//! §7.4.1.1).
+//! SEDP, the simple endpoint discovery protocol (RTPS 2.5 §8.5.4).
+//!
+//! Our writers and readers are announced to every participant, each as one keyed
+//! change of a reliable, transient-local built-in topic. Those of protected topics
+//! are announced to authenticated participants only, on separate topics (DDS
+//! Security 1.1 §7.4.1.1).
 
 use alloc::boxed::Box;
 
-use crate::discovery::channel::{Channel, earliest};
+use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
 use crate::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use crate::discovery::spdp;
 use crate::history::{CacheChange, ChangeKind};
@@ -16,89 +17,100 @@ use crate::receiver::Source;
 use crate::time::Instant;
 use crate::wire::Submessage;
 
-/// What one received change says.
-pub(crate) enum News {
-    /// An endpoint exists, or changed.
-    Endpoint(Box<EndpointData>, By),
-    /// An endpoint is gone.
-    Gone(Guid, By),
-    /// Not readable.
+/// The content of one received change.
+pub(crate) enum SedpChange {
+    /// An endpoint was added, or changed.
+    Endpoint(Box<EndpointData>, ReceivedVia),
+    /// An endpoint was removed.
+    Removed(Guid, ReceivedVia),
+    /// Malformed.
     Malformed,
-    /// The sender speaks for somebody else's endpoint.
+    /// The endpoint belongs to another participant than the sender.
     Impersonation,
 }
 
-/// By which channels something was told.
+/// The topics on which a change was received.
 #[derive(Clone, Copy)]
-pub(crate) struct By {
-    /// By the secured ones.
+pub(crate) struct ReceivedVia {
+    /// The secured ones.
     pub(crate) secured: bool,
-    of_writers: bool,
+    is_publications: bool,
 }
 
-/// The SEDP channels: of writers and of readers, and both once more for those
-/// that only authenticated participants hear of.
+/// The SEDP topics: publications and subscriptions, and both again for
+/// authenticated participants only.
 pub(crate) struct Sedp {
-    pub(crate) publications: Channel,
-    subscriptions: Channel,
-    secured: Option<Box<[Channel; 2]>>,
+    pub(crate) publications: BuiltinTopic,
+    subscriptions: BuiltinTopic,
+    secured: Option<Box<[BuiltinTopic; 2]>>,
 }
 
 impl Sedp {
     pub(crate) fn new(prefix: GuidPrefix, is_secured: bool) -> Self {
         Self {
-            publications: Channel::doubting(
+            publications: BuiltinTopic::with_reset_detection(
                 prefix,
-                EntityId::SEDP_PUBLICATIONS_WRITER,
-                EntityId::SEDP_PUBLICATIONS_READER,
-                (spdp::PUBLICATIONS_ANNOUNCER, spdp::PUBLICATIONS_DETECTOR),
+                BuiltinEndpoints {
+                    writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+                    reader: EntityId::SEDP_PUBLICATIONS_READER,
+                    writer_bit: spdp::PUBLICATIONS_ANNOUNCER,
+                    reader_bit: spdp::PUBLICATIONS_DETECTOR,
+                },
             ),
-            subscriptions: Channel::doubting(
+            subscriptions: BuiltinTopic::with_reset_detection(
                 prefix,
-                EntityId::SEDP_SUBSCRIPTIONS_WRITER,
-                EntityId::SEDP_SUBSCRIPTIONS_READER,
-                (spdp::SUBSCRIPTIONS_ANNOUNCER, spdp::SUBSCRIPTIONS_DETECTOR),
+                BuiltinEndpoints {
+                    writer: EntityId::SEDP_SUBSCRIPTIONS_WRITER,
+                    reader: EntityId::SEDP_SUBSCRIPTIONS_READER,
+                    writer_bit: spdp::SUBSCRIPTIONS_ANNOUNCER,
+                    reader_bit: spdp::SUBSCRIPTIONS_DETECTOR,
+                },
             ),
             secured: is_secured.then(|| {
                 Box::new([
-                    Channel::new(
+                    BuiltinTopic::new(
                         prefix,
-                        EntityId::SECURE_PUBLICATIONS_WRITER,
-                        EntityId::SECURE_PUBLICATIONS_READER,
-                        (
-                            spdp::SECURE_PUBLICATIONS_WRITER,
-                            spdp::SECURE_PUBLICATIONS_READER,
-                        ),
+                        BuiltinEndpoints {
+                            writer: EntityId::SECURE_PUBLICATIONS_WRITER,
+                            reader: EntityId::SECURE_PUBLICATIONS_READER,
+                            writer_bit: spdp::SECURE_PUBLICATIONS_WRITER,
+                            reader_bit: spdp::SECURE_PUBLICATIONS_READER,
+                        },
                     ),
-                    Channel::new(
+                    BuiltinTopic::new(
                         prefix,
-                        EntityId::SECURE_SUBSCRIPTIONS_WRITER,
-                        EntityId::SECURE_SUBSCRIPTIONS_READER,
-                        (
-                            spdp::SECURE_SUBSCRIPTIONS_WRITER,
-                            spdp::SECURE_SUBSCRIPTIONS_READER,
-                        ),
+                        BuiltinEndpoints {
+                            writer: EntityId::SECURE_SUBSCRIPTIONS_WRITER,
+                            reader: EntityId::SECURE_SUBSCRIPTIONS_READER,
+                            writer_bit: spdp::SECURE_SUBSCRIPTIONS_WRITER,
+                            reader_bit: spdp::SECURE_SUBSCRIPTIONS_READER,
+                        },
                     ),
                 ])
             }),
         }
     }
 
-    /// All of them.
-    pub(crate) fn channels(&mut self) -> impl Iterator<Item = &mut Channel> {
+    /// All topics.
+    pub(crate) fn channels(&mut self) -> impl Iterator<Item = &mut BuiltinTopic> {
         let open = [&mut self.publications, &mut self.subscriptions];
         let secured = self.secured.iter_mut().flat_map(|pair| pair.iter_mut());
         open.into_iter().chain(secured)
     }
 
-    /// Starts talking to a peer; by the secured channels to one that has proved
-    /// who it is.
-    pub(crate) fn meet(&mut self, now: Instant, peer: &ParticipantData, at: &Route, is_in: bool) {
-        self.publications.meet(now, peer, at);
-        self.subscriptions.meet(now, peer, at);
-        if is_in {
+    /// Matches a peer; on the secured topics if it is authenticated.
+    pub(crate) fn match_peer(
+        &mut self,
+        now: Instant,
+        peer: &ParticipantData,
+        at: &Route,
+        is_authenticated: bool,
+    ) {
+        self.publications.match_peer(now, peer, at);
+        self.subscriptions.match_peer(now, peer, at);
+        if is_authenticated {
             for channel in self.secured.iter_mut().flat_map(|pair| pair.iter_mut()) {
-                channel.meet(now, peer, at);
+                channel.match_peer(now, peer, at);
             }
         }
     }
@@ -113,19 +125,22 @@ impl Sedp {
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let open = [&self.publications, &self.subscriptions];
         let secured = self.secured.iter().flat_map(|pair| pair.iter());
-        let all = open.into_iter().chain(secured).map(Channel::next_timeout);
+        let all = open
+            .into_iter()
+            .chain(secured)
+            .map(BuiltinTopic::next_timeout);
         all.fold(None, earliest)
     }
 
-    /// Tells everybody of our endpoint, or of its new state.
+    /// Announces a new or changed local endpoint.
     pub(crate) fn publish(&mut self, now: Instant, data: &EndpointData) {
         let key = data.guid.to_bytes();
-        self.channel_of(data).put(now, key, data.encode());
+        self.channel_of(data).publish(now, key, data.encode());
     }
 
-    /// Tells everybody that our endpoint is gone.
+    /// Announces the removal of a local endpoint (dispose).
     pub(crate) fn retract(&mut self, now: Instant, data: &EndpointData) {
-        if fault!("endings-not-told") {
+        if fault!("deletions-not-announced") {
             return;
         }
         let key_only = EndpointData::encode_key(data.guid);
@@ -133,21 +148,22 @@ impl Sedp {
             .dispose(now, data.guid.to_bytes(), key_only);
     }
 
-    /// Keeps what is gone for those who may come back and still believe in it.
-    pub(crate) fn hold_endings(&mut self, hold: bool) {
-        let hold = hold && !fault!("endings-not-held");
+    /// Keeps dispose changes for peers that may return with stale state
+    /// (tombstones).
+    pub(crate) fn retain_disposed(&mut self, hold: bool) {
+        let hold = hold && !fault!("tombstones-not-kept");
         for channel in self.channels() {
-            channel.hold_endings(hold);
+            channel.retain_disposed(hold);
         }
     }
 
-    /// A participant that began anew with the same GUID.
-    pub(crate) fn poll_began_anew(&mut self) -> Option<GuidPrefix> {
-        let publications = self.publications.poll_began_anew();
-        publications.or_else(|| self.subscriptions.poll_began_anew())
+    /// The next participant that restarted with the same GUID.
+    pub(crate) fn poll_reset(&mut self) -> Option<GuidPrefix> {
+        let publications = self.publications.poll_reset();
+        publications.or_else(|| self.subscriptions.poll_reset())
     }
 
-    fn channel_of(&mut self, data: &EndpointData) -> &mut Channel {
+    fn channel_of(&mut self, data: &EndpointData) -> &mut BuiltinTopic {
         let is_writer = data.guid.entity.is_writer();
         match &mut self.secured {
             Some(pair) if data.is_discovery_protected() => {
@@ -163,14 +179,14 @@ impl Sedp {
         }
     }
 
-    /// The next change that arrived in order on some channel.
-    pub(crate) fn poll_news(&mut self, within: &DataLimits) -> Option<News> {
+    /// The next received change of any topic.
+    pub(crate) fn poll_change(&mut self, within: &DataLimits) -> Option<SedpChange> {
         let kinds = [(true, false), (false, false), (true, true), (false, true)];
-        for (channel, (of_writers, secured)) in self.channels().zip(kinds) {
+        for (channel, (is_publications, secured)) in self.channels().zip(kinds) {
             if let Some(change) = channel.poll_change() {
-                let by = By {
+                let by = ReceivedVia {
                     secured,
-                    of_writers,
+                    is_publications,
                 };
                 return Some(read(&change, by, within));
             }
@@ -179,24 +195,24 @@ impl Sedp {
     }
 }
 
-/// Reads one change of a peer's SEDP writer.
-fn read(change: &CacheChange, by: By, within: &DataLimits) -> News {
-    let speaker = change.writer.prefix;
-    let ours_to_tell =
-        |guid: Guid| guid.prefix == speaker && guid.entity.is_writer() == by.of_writers;
+/// Parses one change of a peer's SEDP writer.
+fn read(change: &CacheChange, by: ReceivedVia, within: &DataLimits) -> SedpChange {
+    let sender = change.writer.prefix;
+    let is_own_endpoint =
+        |guid: Guid| guid.prefix == sender && guid.entity.is_writer() == by.is_publications;
     if change.kind == ChangeKind::Alive {
         return match EndpointData::parse_within(&change.payload, within) {
-            Ok(data) if ours_to_tell(data.guid) => News::Endpoint(Box::new(data), by),
-            Ok(_) => News::Impersonation,
-            Err(_) => News::Malformed,
+            Ok(data) if is_own_endpoint(data.guid) => SedpChange::Endpoint(Box::new(data), by),
+            Ok(_) => SedpChange::Impersonation,
+            Err(_) => SedpChange::Malformed,
         };
     }
-    // Cyclone sends the key as payload, Fast DDS as PID_KEY_HASH.
+    // Cyclone DDS sends the key as payload, Fast DDS as PID_KEY_HASH.
     let key =
         EndpointData::parse_key(&change.payload).or_else(|| change.key_hash.map(Guid::from_bytes));
     match key {
-        Some(guid) if ours_to_tell(guid) => News::Gone(guid, by),
-        Some(_) => News::Impersonation,
-        None => News::Malformed,
+        Some(guid) if is_own_endpoint(guid) => SedpChange::Removed(guid, by),
+        Some(_) => SedpChange::Impersonation,
+        None => SedpChange::Malformed,
     }
 }

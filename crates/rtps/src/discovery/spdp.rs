@@ -1,16 +1,17 @@
-//! Simple participant discovery (RTPS 2.5 §8.5.3): when and what a participant
-//! announces of itself. Best effort and stateless: the same change is sent
-//! again and again until it changes.
+//! SPDP, the simple participant discovery protocol (RTPS 2.5 §8.5.3): the schedule
+//! and content of participant announcements. Best effort and stateless: the same
+//! change is sent repeatedly until it changes.
 //!
-//! Cadence: five announcements in the first 800 ms, so that one lost datagram
-//! does not cost a period, then one per period. The period is shortened by up
-//! to a tenth, depending on our identity, so that participants which started
-//! together drift apart. What repeats a birth is not for those who have answered.
+//! Schedule: a startup burst of five announcements in the first 800 ms, so that one
+//! lost datagram does not cost a period, then one per period. The period is
+//! shortened by up to a tenth, depending on the GUID prefix, so that participants
+//! that started together drift apart. Repeats of the startup burst skip peers that
+//! have answered.
 //!
-//! Neighbours know us without: the more of them there are, the rarer we
-//! announce to everybody, so that a host with two hundred processes says little
-//! more than one with ten. Those who depend on hearing us are told by
-//! themselves then. Who comes announces itself and is answered.
+//! Same-host peers discover us without SPDP. The more of them there are, the longer
+//! the period of multicast announcements. So a host with two hundred processes
+//! announces little more than one with ten. Network peers then get unicast
+//! announcements. A new participant announces itself and is answered.
 
 use bytes::Bytes;
 
@@ -46,8 +47,8 @@ pub const TYPE_REPLY_WRITER: u32 = 1 << 14;
 /// PID_BUILTIN_ENDPOINT_SET: TypeLookup's reader of replies.
 pub const TYPE_REPLY_READER: u32 = 1 << 15;
 
-/// PID_BUILTIN_ENDPOINT_SET: secured SEDP's writer of publications (DDS Security
-/// 1.1 §7.4.1.4 and the bits of its table 8).
+/// PID_BUILTIN_ENDPOINT_SET: secured SEDP writer of publications (DDS Security 1.1
+/// §7.4.1.4 and the bits of its table 8).
 pub const SECURE_PUBLICATIONS_WRITER: u32 = 1 << 16;
 /// PID_BUILTIN_ENDPOINT_SET: secured SEDP's reader of publications.
 pub const SECURE_PUBLICATIONS_READER: u32 = 1 << 17;
@@ -59,21 +60,20 @@ pub const SECURE_SUBSCRIPTIONS_READER: u32 = 1 << 19;
 pub const SECURE_WLP_WRITER: u32 = 1 << 20;
 /// PID_BUILTIN_ENDPOINT_SET: secured reader of participant messages.
 pub const SECURE_WLP_READER: u32 = 1 << 21;
-/// PID_BUILTIN_ENDPOINT_SET: writer of handshakes.
+/// PID_BUILTIN_ENDPOINT_SET: writer of handshake messages.
 pub const STATELESS_WRITER: u32 = 1 << 22;
-/// PID_BUILTIN_ENDPOINT_SET: reader of handshakes.
+/// PID_BUILTIN_ENDPOINT_SET: reader of handshake messages.
 pub const STATELESS_READER: u32 = 1 << 23;
-/// PID_BUILTIN_ENDPOINT_SET: writer of keys.
+/// PID_BUILTIN_ENDPOINT_SET: writer of key exchange messages.
 pub const VOLATILE_SECURE_WRITER: u32 = 1 << 24;
-/// PID_BUILTIN_ENDPOINT_SET: reader of keys.
+/// PID_BUILTIN_ENDPOINT_SET: reader of key exchange messages.
 pub const VOLATILE_SECURE_READER: u32 = 1 << 25;
 /// PID_BUILTIN_ENDPOINT_SET: secured SPDP's writer.
 pub const SECURE_SPDP_WRITER: u32 = 1 << 26;
 /// PID_BUILTIN_ENDPOINT_SET: secured SPDP's reader.
 pub const SECURE_SPDP_READER: u32 = 1 << 27;
 
-/// The built-in endpoints we have: 0xfc3f, what Cyclone announces too when
-/// security is out of play.
+/// Our built-in endpoints: 0xfc3f, as Cyclone DDS announces without security.
 pub const OUR_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
     | PARTICIPANT_DETECTOR
     | PUBLICATIONS_ANNOUNCER
@@ -87,8 +87,8 @@ pub const OUR_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
     | TYPE_REPLY_WRITER
     | TYPE_REPLY_READER;
 
-/// The built-in endpoints of a secured participant. It tells nobody what its
-/// types are made of: that service knows no protection.
+/// The built-in endpoints of a secured participant. Without TypeLookup, which has
+/// no protection.
 pub const OUR_SECURED_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
     | PARTICIPANT_DETECTOR
     | PUBLICATIONS_ANNOUNCER
@@ -110,61 +110,63 @@ pub const OUR_SECURED_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
     | SECURE_SPDP_WRITER
     | SECURE_SPDP_READER;
 
-/// Pauses after the first announcements, in milliseconds.
-const BURST: [i64; 4] = [100, 100, 200, 400];
-/// The same among a crowd: loss is rare on one host, and others announce themselves.
-const BURST_IN_CROWD: [i64; 1] = [800];
-/// So many neighbours are a crowd.
-const CROWD: usize = 8;
-/// So many periods, at least and for each neighbour, pass between announcements
-/// that nobody depends on.
+/// Pauses of the startup burst, in milliseconds.
+const STARTUP_BURST: [i64; 4] = [100, 100, 200, 400];
+/// The same with many same-host peers: loss is rare on one host, and others
+/// announce themselves.
+const STARTUP_BURST_MANY: [i64; 1] = [800];
+/// From this number on there are many same-host peers.
+const SAME_HOST_MANY: usize = 8;
+/// With same-host peers only, this many periods pass between announcements: at
+/// least, and for each of them.
 const PERIODS_MIN: usize = 10;
-const PERIODS_EACH: usize = 2;
+const PERIODS_PER_PEER: usize = 2;
 
-/// Whom a participant is in company with.
+/// The peers of a participant, counted by how they discover us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Company {
-    /// Those who know us without announcements.
-    pub neighbours: usize,
-    /// Those who do not.
-    pub others: usize,
-    /// We call hosts by name that may not know ours: whoever starts there has to
-    /// hear us.
-    pub calls_afar: bool,
+pub(crate) struct PeerCounts {
+    /// Same-host peers, which need no SPDP.
+    pub same_host: usize,
+    /// Network peers.
+    pub network: usize,
+    /// Announcements go to unicast targets. Hosts there may not have us as a
+    /// target, so a participant started there depends on our announcements.
+    pub has_unicast_targets: bool,
 }
 
-impl Company {
-    fn is_crowd(self) -> bool {
-        self.neighbours >= CROWD
+impl PeerCounts {
+    fn has_many_same_host(self) -> bool {
+        self.same_host >= SAME_HOST_MANY
     }
 
-    /// Periods between two announcements to everybody.
+    /// Periods between two announcements to all.
     fn periods(self) -> i64 {
-        if self.neighbours == 0 || (self.others > 0 && !self.is_crowd()) {
+        if self.same_host == 0 || (self.network > 0 && !self.has_many_same_host()) {
             return 1;
         }
-        let periods = match self.calls_afar {
-            true => 0,
-            false => self.neighbours.saturating_mul(PERIODS_EACH),
+        let periods = if self.has_unicast_targets {
+            0
+        } else {
+            self.same_host.saturating_mul(PERIODS_PER_PEER)
         };
         i64::try_from(periods.max(PERIODS_MIN)).unwrap_or(i64::MAX)
     }
 }
 
-/// Whom an announcement is for.
+/// The receivers of an announcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audience {
-    /// Everybody who may be there.
+pub(crate) enum AnnouncementScope {
+    /// All targets.
     All,
-    /// The same without those who have answered: they have heard what is repeated.
-    Strangers,
-    /// Those who would take our silence for our end.
-    Others,
+    /// All targets without those that have answered.
+    UnknownPeers,
+    /// Network peers only, whose lease would expire otherwise.
+    NetworkPeers,
 }
 
-/// Fast DDS reads what is sent to its group and to itself on a thread each, and
-/// drops a goodbye that it reads after an announcement of a higher number.
-const PAUSE_AFTER_GOODBYE: Duration = Duration::from_millis(200);
+/// Fast DDS reads multicast and unicast on two threads. It drops a dispose that it
+/// reads after an announcement with a higher number.
+const PAUSE_AFTER_DISPOSE: Duration = Duration::from_millis(200);
 
 /// The schedule and content of our announcements.
 pub(crate) struct Announcer {
@@ -173,7 +175,8 @@ pub(crate) struct Announcer {
     period: Duration,
     sent: usize,
     next: Instant,
-    /// When everybody is told next; before, those alone who depend on it.
+    /// When the next announcement to all is due; earlier ones go to network peers
+    /// only.
     next_to_all: Instant,
 }
 
@@ -182,15 +185,15 @@ impl Announcer {
         Self {
             payload: data.encode(),
             sequence: SequenceNumber::FIRST,
-            period: shortened(period, data.prefix),
+            period: jittered(period, data.prefix),
             sent: 0,
             next: now,
             next_to_all: now,
         }
     }
 
-    /// New content, announced at once with a new burst: a change is as worth
-    /// hearing as a birth.
+    /// Sets new content, announced at once with a new burst: a change matters as
+    /// much as a start.
     pub(crate) fn update(&mut self, now: Instant, data: &ParticipantData) {
         self.payload = data.encode();
         self.sequence = self.sequence.next();
@@ -199,81 +202,87 @@ impl Announcer {
         self.next_to_all = now;
     }
 
-    /// The announcement as a change: its payload and number.
+    /// The payload and the sequence number of the announcement.
     pub(crate) fn change(&self) -> (&Bytes, SequenceNumber) {
         (&self.payload, self.sequence)
     }
 
-    /// The number of a goodbye. Announcements after it need to
-    /// [`begin_anew`](Self::begin_anew), or whoever has heard it takes them for older.
-    pub(crate) fn take_leave(&mut self) -> SequenceNumber {
+    /// The sequence number for a dispose. Later announcements require
+    /// [`restart`](Self::restart), or their receivers take them for older.
+    pub(crate) fn next_dispose_number(&mut self) -> SequenceNumber {
         self.sequence = self.sequence.next();
         self.sequence
     }
 
-    /// As [`update`](Self::update), for those to whom goodbye has just been said: not
-    /// before they have read that.
-    pub(crate) fn begin_anew(&mut self, now: Instant, data: &ParticipantData) {
+    /// As [`update`](Self::update), after a dispose: delayed until its receivers
+    /// have read that.
+    pub(crate) fn restart(&mut self, now: Instant, data: &ParticipantData) {
         self.update(now, data);
-        self.begin_at(now + PAUSE_AFTER_GOODBYE);
+        self.start_at(now + PAUSE_AFTER_DISPOSE);
     }
 
-    /// Whom an announcement is due for, if one is; schedules the next one.
-    pub(crate) fn take_due(&mut self, now: Instant, company: Company) -> Option<Audience> {
+    /// The scope of a due announcement, if any; schedules the next one.
+    pub(crate) fn take_due(
+        &mut self,
+        now: Instant,
+        peers: PeerCounts,
+    ) -> Option<AnnouncementScope> {
         if now < self.next {
             return None;
         }
-        let burst: &[i64] = match company.is_crowd() {
-            true => &BURST_IN_CROWD,
-            false => &BURST,
+        let burst: &[i64] = if peers.has_many_same_host() {
+            &STARTUP_BURST_MANY
+        } else {
+            &STARTUP_BURST
         };
         let pause = burst.get(self.sent);
-        let audience = match now < self.next_to_all {
-            true => Audience::Others,
-            false if pause.is_some() && self.is_birth_repeated() => Audience::Strangers,
-            false => Audience::All,
+        let scope = if now < self.next_to_all {
+            AnnouncementScope::NetworkPeers
+        } else if pause.is_some() && self.is_startup_repeat() {
+            AnnouncementScope::UnknownPeers
+        } else {
+            AnnouncementScope::All
         };
-        // A driver that was late (suspended) sends one announcement, not all
-        // that it missed.
+        // A late driver (suspended) sends one announcement, not all that it missed.
         if let Some(pause) = pause {
             self.next_to_all = now + Duration::from_millis(*pause);
-        } else if audience != Audience::Others {
-            self.next_to_all = now + self.period.times(company.periods());
+        } else if scope != AnnouncementScope::NetworkPeers {
+            self.next_to_all = now + self.period.times(peers.periods());
         }
         self.sent = self.sent.saturating_add(1);
-        self.next = match company.others {
+        self.next = match peers.network {
             0 => self.next_to_all,
             _ => self.next_to_all.min(now + self.period),
         };
-        if fault!("announced-only-at-birth") && self.sent > BURST.len() {
+        if fault!("announced-only-at-startup") && self.sent > STARTUP_BURST.len() {
             self.next = Instant::FAR_FUTURE;
         }
-        Some(audience)
+        Some(scope)
     }
 
-    /// Whether what is announced has been once, and is the first that ever was: who has
-    /// answered knows it. A change may have been missed by those who know us, and
-    /// between short leases no announcement can be spared.
-    fn is_birth_repeated(&self) -> bool {
+    /// Whether this repeats the startup announcement, which peers that have
+    /// answered know. A changed announcement may have been lost, and a short lease
+    /// needs every announcement.
+    fn is_startup_repeat(&self) -> bool {
         let is_first = self.sequence == SequenceNumber::FIRST && self.sent > 0;
-        let burst = BURST.iter().sum();
+        let burst = STARTUP_BURST.iter().sum();
         is_first && self.period >= Duration::from_millis(burst)
     }
 
-    /// Somebody depends on hearing us from now on. Where it is the first of
-    /// other hosts, more may have come within reach with it.
-    pub(crate) fn note_other(&mut self, now: Instant, is_first_afar: bool) {
-        if fault!("announced-only-at-birth") {
+    /// Notes a new network peer, whose lease needs our announcements. The first one
+    /// on the network may mean that more are reachable now.
+    pub(crate) fn note_network_peer(&mut self, now: Instant, is_first_on_network: bool) {
+        if fault!("announced-only-at-startup") {
             return;
         }
         self.next = self.next.min(now + self.period);
-        if is_first_afar {
+        if is_first_on_network {
             self.next_to_all = self.next_to_all.min(now + self.period);
         }
     }
 
-    /// Waits with the first announcement.
-    pub(crate) fn begin_at(&mut self, at: Instant) {
+    /// Delays the first announcement.
+    pub(crate) fn start_at(&mut self, at: Instant) {
         if self.sent == 0 {
             self.next = at;
             self.next_to_all = at;
@@ -285,15 +294,15 @@ impl Announcer {
     }
 }
 
-fn shortened(period: Duration, prefix: GuidPrefix) -> Duration {
+fn jittered(period: Duration, prefix: GuidPrefix) -> Duration {
     let sum: i64 = prefix.0.iter().map(|b| i64::from(*b)).sum();
     let by = (period.as_nanos() / 1000).saturating_mul(sum % 100);
     Duration::from_nanos(period.as_nanos().saturating_sub(by))
 }
 
-/// How an announcement is written. The reader is named because Fast DDS asks
-/// for it; Cyclone does not mind.
-pub(crate) fn head(sequence: SequenceNumber) -> DataHead<'static> {
+/// The DATA fields of an announcement. It names the reader, since Fast DDS requires
+/// that.
+pub(crate) fn data_head(sequence: SequenceNumber) -> DataHead<'static> {
     DataHead {
         reader: EntityId::SPDP_READER,
         writer: EntityId::SPDP_WRITER,
@@ -302,9 +311,9 @@ pub(crate) fn head(sequence: SequenceNumber) -> DataHead<'static> {
     }
 }
 
-/// How a goodbye is written, with the key both as hash (Fast DDS reads that)
-/// and as payload (Cyclone does).
-pub(crate) fn goodbye_head(sequence: SequenceNumber, participant: Guid) -> DataHead<'static> {
+/// The DATA fields of a dispose, with the key both as hash (read by Fast DDS) and
+/// as payload (read by Cyclone DDS).
+pub(crate) fn dispose_head(sequence: SequenceNumber, participant: Guid) -> DataHead<'static> {
     DataHead {
         inline_qos: InlineQosHead {
             status_info: Some(StatusInfo::DISPOSED_UNREGISTERED),
@@ -312,12 +321,12 @@ pub(crate) fn goodbye_head(sequence: SequenceNumber, participant: Guid) -> DataH
             ..InlineQosHead::NONE
         },
         key_only: true,
-        ..head(sequence)
+        ..data_head(sequence)
     }
 }
 
-/// Whether an SPDP change is a goodbye.
-pub(crate) fn is_goodbye(data: &Data) -> bool {
+/// Whether an SPDP change is a dispose.
+pub(crate) fn is_dispose(data: &Data) -> bool {
     let ends = |status: StatusInfo| status.is_disposed() || status.is_unregistered();
     data.key_only || data.inline_qos.status_info().is_some_and(ends)
 }
@@ -333,20 +342,20 @@ mod tests {
         Announcer::new(Instant::ZERO, &data, PERIOD)
     }
 
-    /// How many of each audience are due within a span, looking when due.
+    /// Counts the announcements to all and to network peers within a span.
     fn due_within(
         announcer: &mut Announcer,
         from: Instant,
         span: Duration,
-        who: Company,
+        peers: PeerCounts,
     ) -> [usize; 2] {
         let mut counts = [0, 0];
         let end = from.after(span);
         while announcer.next_timeout() < end {
             let now = announcer.next_timeout();
-            match announcer.take_due(now, who) {
-                Some(Audience::All | Audience::Strangers) => counts[0] += 1,
-                Some(Audience::Others) => counts[1] += 1,
+            match announcer.take_due(now, peers) {
+                Some(AnnouncementScope::All | AnnouncementScope::UnknownPeers) => counts[0] += 1,
+                Some(AnnouncementScope::NetworkPeers) => counts[1] += 1,
                 None => {}
             }
         }
@@ -354,65 +363,61 @@ mod tests {
     }
 
     #[test]
-    fn a_host_full_of_neighbours_announces_as_much_as_a_few() {
-        let alone = Company::default();
-        let crowd = Company {
-            neighbours: 200,
-            ..alone
+    fn a_host_with_many_peers_announces_as_much_as_one_with_a_few() {
+        let no_peers = PeerCounts::default();
+        let many = PeerCounts {
+            same_host: 200,
+            ..no_peers
         };
         let hour = Duration::from_secs(3600);
         assert_eq!(
-            due_within(&mut announcer(), Instant::ZERO, hour, alone),
+            due_within(&mut announcer(), Instant::ZERO, hour, no_peers),
             [1204, 0]
         );
         assert_eq!(
-            due_within(&mut announcer(), Instant::ZERO, hour, crowd),
+            due_within(&mut announcer(), Instant::ZERO, hour, many),
             [4, 0]
         );
-        // Whoever starts on a host that is called by name must hear us.
-        let calls_afar = Company {
-            calls_afar: true,
-            ..crowd
+        // A participant started on a unicast target depends on announcements.
+        let has_unicast_targets = PeerCounts {
+            has_unicast_targets: true,
+            ..many
         };
         assert_eq!(
-            due_within(&mut announcer(), Instant::ZERO, hour, calls_afar),
+            due_within(&mut announcer(), Instant::ZERO, hour, has_unicast_targets),
             [121, 0]
         );
     }
 
     #[test]
-    fn others_among_many_neighbours_are_told_by_themselves_before_their_lease_ends() {
+    fn network_peers_beside_many_same_host_peers_get_unicast_announcements_before_their_lease_ends()
+    {
         let mut announcer = announcer();
         let minute = Duration::from_secs(60);
-        let crowd = Company {
-            neighbours: 200,
-            ..Company::default()
+        let many = PeerCounts {
+            same_host: 200,
+            ..PeerCounts::default()
         };
-        due_within(&mut announcer, Instant::ZERO, minute, crowd);
+        due_within(&mut announcer, Instant::ZERO, minute, many);
         let met = Instant::ZERO.after(minute);
         assert!(announcer.next_timeout() > met.after(minute));
-        announcer.note_other(met, false);
+        announcer.note_network_peer(met, false);
         assert_eq!(announcer.next_timeout(), met.after(PERIOD));
-        let with_one = Company { others: 1, ..crowd };
+        let with_one = PeerCounts { network: 1, ..many };
         assert_eq!(due_within(&mut announcer, met, minute, with_one), [0, 19]);
     }
 
     #[test]
-    fn the_first_of_another_host_has_everybody_told_within_a_period() {
+    fn the_first_network_peer_causes_an_announcement_to_all_within_a_period() {
         let mut announcer = announcer();
-        let crowd = Company {
-            neighbours: 200,
-            ..Company::default()
+        let many = PeerCounts {
+            same_host: 200,
+            ..PeerCounts::default()
         };
-        due_within(
-            &mut announcer,
-            Instant::ZERO,
-            Duration::from_secs(60),
-            crowd,
-        );
+        due_within(&mut announcer, Instant::ZERO, Duration::from_secs(60), many);
         let met = Instant::from_nanos(60_000_000_000);
-        announcer.note_other(met, true);
-        let with_one = Company { others: 1, ..crowd };
+        announcer.note_network_peer(met, true);
+        let with_one = PeerCounts { network: 1, ..many };
         assert_eq!(
             due_within(&mut announcer, met, PERIOD.times(2), with_one),
             [1, 0]

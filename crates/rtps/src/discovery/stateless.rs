@@ -1,13 +1,14 @@
-//! The topic on which participants talk before they trust each other: best
-//! effort, without state, each message for one peer (DDS Security 1.1 §7.4.3.4).
-//! Whoever speaks here repeats what is not answered. Messages are read in
-//! whatever order they come: a forged number must not hide an honest one.
+//! Topic of the authentication handshake (ParticipantStatelessMessage, DDS Security
+//! 1.1 §7.4.3.4): best effort, stateless, each message for one peer.
+//!
+//! The sender repeats unanswered messages. Messages are accepted in any order,
+//! because a forged sequence number must not hide a genuine message.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-use crate::defrag::{Assembly, DefragLimits, Defragmenter, Fragments, SampleHead};
+use crate::defrag::{DefragLimits, Defragmenter, Fragments, ReassemblyOutcome, SampleHead};
 use crate::history::ChangeKind;
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Route;
@@ -20,22 +21,22 @@ use crate::wire::{DataFrag, DataHead, Submessage};
 const MESSAGE_BYTES_MAX: usize = 62_000;
 /// The largest datagram of discovery.
 const DATAGRAM_BYTES: usize = 63_000;
-/// Messages that wait to be sent, or to be read; beyond that the newest is
-/// dropped, as on the network.
+/// Queued messages, sent and received; beyond that the newest is dropped, as on the
+/// network.
 const WAITING_MAX: usize = 256;
 
-/// Our writer and our reader.
+/// The writer and the reader of the topic.
 pub(crate) struct Stateless {
     prefix: GuidPrefix,
-    peers: BTreeMap<GuidPrefix, Peer>,
+    peers: BTreeMap<GuidPrefix, StatelessPeer>,
     last: SequenceNumber,
     outbound: VecDeque<(GuidPrefix, Bytes)>,
     inbound: VecDeque<(GuidPrefix, Bytes)>,
 }
 
-struct Peer {
+struct StatelessPeer {
     route: Route,
-    pieces: Defragmenter,
+    defragmenter: Defragmenter,
 }
 
 impl Stateless {
@@ -49,34 +50,40 @@ impl Stateless {
         }
     }
 
-    /// Speaks with a peer from now on, there.
-    pub(crate) fn meet(&mut self, prefix: GuidPrefix, route: Route) {
+    /// Adds a peer with its route.
+    pub(crate) fn add_peer(&mut self, prefix: GuidPrefix, route: Route) {
         let limits = DefragLimits {
             sample_bytes_max: MESSAGE_BYTES_MAX,
             bytes_max: MESSAGE_BYTES_MAX.saturating_mul(4),
             ..DefragLimits::default()
         };
-        let pieces = Defragmenter::new(limits, false);
-        self.peers.insert(prefix, Peer { route, pieces });
+        let defragmenter = Defragmenter::new(limits, false);
+        self.peers.insert(
+            prefix,
+            StatelessPeer {
+                route,
+                defragmenter,
+            },
+        );
     }
 
-    /// Speaks with it no longer.
-    pub(crate) fn part(&mut self, prefix: GuidPrefix) {
+    /// Removes a peer.
+    pub(crate) fn remove_peer(&mut self, prefix: GuidPrefix) {
         self.peers.remove(&prefix);
         self.outbound.retain(|(to, _)| *to != prefix);
     }
 
-    /// Tells a peer something, once. What is too large, or finds the queue full,
-    /// is lost as on the network; false then.
+    /// Sends a message to a peer, once. False if it is too large or the queue is
+    /// full: it is lost then, as on the network.
     pub(crate) fn send(&mut self, to: GuidPrefix, payload: Bytes) -> bool {
-        let has_room = self.outbound.len() < WAITING_MAX && payload.len() <= MESSAGE_BYTES_MAX;
-        if has_room {
+        let has_space = self.outbound.len() < WAITING_MAX && payload.len() <= MESSAGE_BYTES_MAX;
+        if has_space {
             self.outbound.push_back((to, payload));
         }
-        has_room
+        has_space
     }
 
-    /// Reads a submessage of this topic; false if it is of another.
+    /// Handles a submessage of this topic; false if it belongs to another one.
     pub(crate) fn handle(&mut self, source: &Source, message: &Submessage) -> bool {
         if message.writer() != Some(EntityId::STATELESS_WRITER) {
             return false;
@@ -91,7 +98,7 @@ impl Stateless {
             Submessage::Data(data) if data.payload.len() <= MESSAGE_BYTES_MAX => {
                 Some(Bytes::copy_from_slice(data.payload))
             }
-            Submessage::DataFrag(data) => peer.put_together(data),
+            Submessage::DataFrag(data) => peer.reassemble(data),
             _ => None,
         };
         if let Some(payload) = whole
@@ -102,7 +109,7 @@ impl Stateless {
         true
     }
 
-    /// The next message: of whom, and its payload.
+    /// The next message: sender and payload.
     pub(crate) fn poll_message(&mut self) -> Option<(GuidPrefix, Bytes)> {
         self.inbound.pop_front()
     }
@@ -115,8 +122,8 @@ impl Stateless {
             let Some(peer) = self.peers.get(&to) else {
                 continue;
             };
-            // The same words sent again are a change of their own, or readers
-            // would take them for what they have.
+            // A repeated message is a new change, or readers would drop it as a
+            // duplicate.
             self.last = self.last.next();
             let head = DataHead {
                 reader: EntityId::STATELESS_READER,
@@ -133,20 +140,20 @@ impl Stateless {
     }
 }
 
-impl Peer {
-    /// The message that these were the last fragments of.
-    fn put_together(&mut self, data: &DataFrag<'_>) -> Option<Bytes> {
+impl StatelessPeer {
+    /// The message, if these were its last fragments.
+    fn reassemble(&mut self, data: &DataFrag<'_>) -> Option<Bytes> {
         let head = SampleHead {
             sequence: data.sequence,
             kind: ChangeKind::Alive,
             source_timestamp: None,
-            by_link: false,
+            via_shared_memory: false,
             key_only: false,
             key_hash: None,
-            related: None,
-            mark: None,
-            original: None,
-            passes: None,
+            related_sample_identity: None,
+            coherent_mark: None,
+            original_writer_info: None,
+            filter_result: None,
         };
         let fragments = Fragments {
             first: data.first_fragment.0,
@@ -155,8 +162,8 @@ impl Peer {
             sample_size: data.sample_size,
             payload: data.payload,
         };
-        match self.pieces.handle(head, &fragments) {
-            Assembly::Whole(_, payload) => Some(payload),
+        match self.defragmenter.handle(head, &fragments) {
+            ReassemblyOutcome::Complete(_, payload) => Some(payload),
             _ => None,
         }
     }

@@ -1,13 +1,13 @@
-//! The TypeLookup service (XTypes 1.3 §7.6.3.3): the TypeObjects of our types
-//! handed to whoever asks, and those of peers' types asked for.
+//! TypeLookup service (XTypes 1.3 §7.6.3.3): TypeObjects of local types for peers,
+//! and requests for those of remote types.
 //!
-//! Four built-in endpoints, reliable and volatile: requests and replies, each
-//! with a writer and a reader. A reply goes to the asker alone. Who asks has
-//! been met, so its address is proven; a request of any size costs one reply
-//! of at most [`lookup::OBJECTS_BYTES_MAX`] and headers.
+//! Four built-in endpoints, reliable and volatile: requests and replies, each with
+//! a writer and a reader. A reply goes to the requesting peer only. That peer is
+//! matched, so its address is validated. A request of any size costs one reply of
+//! at most [`lookup::OBJECTS_BYTES_MAX`] plus headers.
 //!
-//! Objects of peers are learned only when the owner wants a type
-//! (`TypeLookup::describe`), and only those that were asked for.
+//! TypeObjects of peers are requested only when the owner needs a type
+//! (`TypeLookup::describe`). Others that arrive are ignored.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -17,13 +17,15 @@ use alloc::vec::Vec;
 
 use pteros_msg::describe::TypeDescription;
 use pteros_msg::typeobject::lookup::{
-    self, Identity, Operation, Request, decode_types, encode_dependencies, encode_types,
+    self, LookupOperation, LookupRequest, SampleIdentity, decode_types, encode_dependencies,
+    encode_types,
 };
 use pteros_msg::typeobject::{
-    Foreign, Form, ObjectId, TypeInformation, TypeObject, TypeObjects, described,
+    EquivalenceKind, TypeInformation, TypeObject, TypeObjectError, TypeObjectId, TypeObjects,
+    type_description,
 };
 
-use crate::discovery::channel::Channel;
+use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic};
 use crate::discovery::data::EndpointData;
 use crate::discovery::spdp;
 use crate::history::{CacheChange, ChangeKind};
@@ -32,63 +34,63 @@ use crate::receiver::Source;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
-/// Objects of peers that are kept; when full, all are forgotten, and asked for
-/// again where they are wanted.
-const LEARNED_MAX: usize = 4096;
+/// TypeObjects of peers that are kept. When full, all are dropped, and requested
+/// again if needed.
+const RECEIVED_MAX: usize = 4096;
 
-/// How long a question waits for its reply, and how often it is put.
-const PATIENCE: Duration = Duration::from_millis(500);
-const QUESTIONS_MAX: u32 = 4;
+/// The timeout of a request, and the number of attempts.
+const REPLY_TIMEOUT: Duration = Duration::from_millis(500);
+const REQUESTS_MAX: u32 = 4;
 
-/// Types that are asked for at a time; when full, the oldest question goes.
+/// Types requested at a time; when full, the oldest request is dropped.
 const PENDING_MAX: usize = 64;
 
-/// Replies to all peers that are not acknowledged yet: as many as sixteen peers
-/// ask for at a time. When full, the oldest goes, and is asked for again.
+/// Unacknowledged replies to all peers: as many as sixteen peers request at a time.
+/// When full, the oldest is dropped, and requested again.
 const REPLIES_MAX: u32 = 16 * PENDING_MAX as u32;
 
-/// What is known of a peer's type.
+/// The state of a remote type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForeignType {
-    /// Its participant was asked; see again when there is news, at the latest
+pub enum RemoteType {
+    /// Requested from its participant. Call again after an event, at the latest
     /// after half a second.
-    Asked,
-    /// All of it.
+    Requested,
+    /// The complete type.
     Known(TypeDescription),
-    /// The peer announces no type information, or has no service.
-    Silent,
-    /// It was asked four times and did not say.
-    NoAnswer,
-    /// The type is of a kind that is not spoken here, or malformed.
-    Refused(Foreign),
+    /// The peer announces no TypeInformation, or has no TypeLookup service.
+    NotAnnounced,
+    /// Four requests got no answer.
+    TimedOut,
+    /// The type is of an unsupported kind, or malformed.
+    Unsupported(TypeObjectError),
 }
 
-/// Tells what a type is made of.
-type Describe = fn() -> &'static TypeDescription;
+/// Returns the description of a type.
+type DescribeFn = fn() -> &'static TypeDescription;
 
-struct Pending {
-    root: ObjectId,
+struct PendingRequest {
+    root: TypeObjectId,
     peer: GuidPrefix,
-    wanted: BTreeSet<ObjectId>,
-    asked_at: Instant,
-    questions: u32,
+    wanted: BTreeSet<TypeObjectId>,
+    requested_at: Instant,
+    requests_sent: u32,
 }
 
 /// Both sides of the service.
 pub(crate) struct TypeLookup {
     prefix: GuidPrefix,
-    pub(crate) requests: Channel,
-    pub(crate) replies: Channel,
-    /// Our types, and what each refers to.
-    offered: BTreeMap<ObjectId, (TypeObject, Arc<[ObjectId]>)>,
-    /// Types of ours whose objects nobody has asked for, by what is announced of
-    /// them; `None` once they are among the offered.
-    promised: BTreeMap<&'static [u8], Option<Describe>>,
-    /// Peers' types.
-    learned: BTreeMap<ObjectId, Arc<[u8]>>,
-    pending: Vec<Pending>,
-    /// Objects came since the owner last asked.
-    news: bool,
+    pub(crate) requests: BuiltinTopic,
+    pub(crate) replies: BuiltinTopic,
+    /// Local types, each with its dependencies.
+    offered: BTreeMap<TypeObjectId, (TypeObject, Arc<[TypeObjectId]>)>,
+    /// Local types whose TypeObjects are not built yet, by their TypeInformation;
+    /// `None` once they are built.
+    lazy: BTreeMap<&'static [u8], Option<DescribeFn>>,
+    /// TypeObjects of peers.
+    received: BTreeMap<TypeObjectId, Arc<[u8]>>,
+    pending: Vec<PendingRequest>,
+    /// TypeObjects arrived since the last call of [`Self::take_new_objects`].
+    has_new_objects: bool,
     number: i64,
 }
 
@@ -96,31 +98,40 @@ impl TypeLookup {
     pub(crate) fn new(prefix: GuidPrefix) -> Self {
         Self {
             prefix,
-            requests: Channel::volatile(
+            requests: BuiltinTopic::volatile(
                 prefix,
-                (EntityId::TYPE_REQUEST_WRITER, EntityId::TYPE_REQUEST_READER),
-                (spdp::TYPE_REQUEST_WRITER, spdp::TYPE_REQUEST_READER),
+                BuiltinEndpoints {
+                    writer: EntityId::TYPE_REQUEST_WRITER,
+                    reader: EntityId::TYPE_REQUEST_READER,
+                    writer_bit: spdp::TYPE_REQUEST_WRITER,
+                    reader_bit: spdp::TYPE_REQUEST_READER,
+                },
                 PENDING_MAX as u32,
             ),
-            replies: Channel::volatile(
+            replies: BuiltinTopic::volatile(
                 prefix,
-                (EntityId::TYPE_REPLY_WRITER, EntityId::TYPE_REPLY_READER),
-                (spdp::TYPE_REPLY_WRITER, spdp::TYPE_REPLY_READER),
+                BuiltinEndpoints {
+                    writer: EntityId::TYPE_REPLY_WRITER,
+                    reader: EntityId::TYPE_REPLY_READER,
+                    writer_bit: spdp::TYPE_REPLY_WRITER,
+                    reader_bit: spdp::TYPE_REPLY_READER,
+                },
                 REPLIES_MAX,
             ),
             offered: BTreeMap::new(),
-            promised: BTreeMap::new(),
-            learned: BTreeMap::new(),
+            lazy: BTreeMap::new(),
+            received: BTreeMap::new(),
             pending: Vec::new(),
-            news: false,
+            has_new_objects: false,
             number: 0,
         }
     }
 
-    /// Answers for this type from now on, for as long as the participant lives.
-    pub(crate) fn offer(&mut self, objects: &TypeObjects) {
-        for form in [Form::Minimal, Form::Complete] {
-            let all: Arc<[ObjectId]> = objects
+    /// Answers requests for this type from now on, as long as the participant
+    /// lives.
+    pub(crate) fn register(&mut self, objects: &TypeObjects) {
+        for form in [EquivalenceKind::Minimal, EquivalenceKind::Complete] {
+            let all: Arc<[TypeObjectId]> = objects
                 .referenced
                 .iter()
                 .map(|pair| pair.of(form).id)
@@ -129,8 +140,8 @@ impl TypeLookup {
             self.offered.insert(own.id, (own.clone(), all));
             for pair in &objects.referenced {
                 let object = pair.of(form);
-                // Its own dependencies, should it be used alone as well, are
-                // told then.
+                // If it is used alone as well, it is registered with its own
+                // dependencies then.
                 self.offered
                     .entry(object.id)
                     .or_insert_with(|| (object.clone(), Arc::from([])));
@@ -138,65 +149,63 @@ impl TypeLookup {
         }
     }
 
-    /// As [`offer`](Self::offer), but the objects are made when somebody asks.
-    pub(crate) fn promise(&mut self, information: &'static [u8], description: Describe) {
-        self.promised
-            .entry(information)
-            .or_insert(Some(description));
+    /// As [`register`](Self::register), but the TypeObjects are built at the first
+    /// request.
+    pub(crate) fn register_lazily(&mut self, information: &'static [u8], description: DescribeFn) {
+        self.lazy.entry(information).or_insert(Some(description));
     }
 
-    /// Makes what was promised: one question is rarely the last.
-    fn keep_promises(&mut self) {
-        let promised = self.promised.values_mut().filter_map(Option::take);
-        let made: Vec<TypeObjects> = promised
+    /// Builds all lazily registered types: one request is rarely the last.
+    fn build_lazy_types(&mut self) {
+        let lazy = self.lazy.values_mut().filter_map(Option::take);
+        let made: Vec<TypeObjects> = lazy
             .filter_map(|description| TypeObjects::new(description()))
             .collect();
-        made.iter().for_each(|objects| self.offer(objects));
+        made.iter().for_each(|objects| self.register(objects));
     }
 
-    /// Whether a submessage is of this service.
-    pub(crate) fn is_concerned(message: &Submessage) -> bool {
+    /// Whether a submessage belongs to this service.
+    pub(crate) fn is_type_lookup(message: &Submessage) -> bool {
         let ours = [EntityId::TYPE_REQUEST_WRITER, EntityId::TYPE_REPLY_WRITER];
         message
             .writer()
             .is_some_and(|writer| ours.contains(&writer))
     }
 
-    /// Gives a submessage to the endpoint that it concerns; false if it
-    /// concerns none.
+    /// Passes a submessage to its endpoint; false if it belongs to another topic.
     pub(crate) fn handle(&mut self, now: Instant, source: &Source, message: &Submessage) -> bool {
         if self.requests.handle(now, source, message) {
             while let Some(change) = self.requests.poll_change() {
-                self.answer(now, &change);
+                self.reply(now, &change);
             }
             return true;
         }
         if self.replies.handle(now, source, message) {
             while let Some(change) = self.replies.poll_change() {
-                self.learn(&change);
+                self.store_reply(&change);
             }
             return true;
         }
         false
     }
 
-    fn answer(&mut self, now: Instant, change: &CacheChange) {
+    fn reply(&mut self, now: Instant, change: &CacheChange) {
         if change.kind != ChangeKind::Alive {
             return;
         }
-        let Ok(Some(request)) = Request::decode(&change.payload) else {
+        let Ok(Some(request)) = LookupRequest::decode(&change.payload) else {
             return;
         };
-        self.keep_promises();
-        let asked: BTreeSet<ObjectId> = request.ids.into_iter().collect();
-        let known = |id: &ObjectId| self.offered.get(id);
+        self.build_lazy_types();
+        let requested: BTreeSet<TypeObjectId> = request.ids.into_iter().collect();
+        let known = |id: &TypeObjectId| self.offered.get(id);
         let payload = match request.operation {
-            Operation::Types => {
-                let objects = asked.iter().filter_map(known).map(|(object, _)| object);
+            LookupOperation::Types => {
+                let objects = requested.iter().filter_map(known).map(|(object, _)| object);
                 encode_types(&request.identity, objects)
             }
-            Operation::Dependencies => {
-                let all: BTreeSet<ObjectId> = asked
+            LookupOperation::Dependencies => {
+                let all: BTreeSet<TypeObjectId> = requested
                     .iter()
                     .filter_map(known)
                     .flat_map(|(_, dependencies)| dependencies.iter().copied())
@@ -208,8 +217,8 @@ impl TypeLookup {
         self.replies.send(now, change.writer.prefix, payload.into());
     }
 
-    /// Keeps the objects that were asked for, from whom they were asked.
-    fn learn(&mut self, change: &CacheChange) {
+    /// Stores the TypeObjects that were requested from this peer.
+    fn store_reply(&mut self, change: &CacheChange) {
         if change.kind != ChangeKind::Alive {
             return;
         }
@@ -220,17 +229,17 @@ impl TypeLookup {
             return;
         }
         for object in objects {
-            let is_wanted = self.pending.iter().any(|pending| {
+            let is_requested = self.pending.iter().any(|pending| {
                 pending.peer == change.writer.prefix && pending.wanted.contains(&object.id)
             });
-            if !is_wanted {
+            if !is_requested {
                 continue;
             }
-            if self.learned.len() >= LEARNED_MAX {
-                self.learned.clear();
+            if self.received.len() >= RECEIVED_MAX {
+                self.received.clear();
             }
-            self.learned.insert(object.id, object.bytes);
-            self.news = true;
+            self.received.insert(object.id, object.bytes);
+            self.has_new_objects = true;
         }
     }
 
@@ -238,97 +247,97 @@ impl TypeLookup {
         self.prefix.with(EntityId::TYPE_REQUEST_WRITER).to_bytes()
     }
 
-    /// Whether objects came since this was last asked.
-    pub(crate) fn take_news(&mut self) -> bool {
-        core::mem::take(&mut self.news)
+    /// Whether TypeObjects arrived since the last call.
+    pub(crate) fn take_new_objects(&mut self) -> bool {
+        core::mem::take(&mut self.has_new_objects)
     }
 
-    /// What a peer's endpoint is made of, as far as it is known; asks the peer
-    /// for what is missing. `serves`: the peer has the service.
+    /// The type of a peer's endpoint; requests missing TypeObjects from the peer.
+    /// `serves`: the peer has the service.
     pub(crate) fn describe(
         &mut self,
         now: Instant,
         endpoint: &EndpointData,
         serves: bool,
-    ) -> ForeignType {
+    ) -> RemoteType {
         let information = endpoint.type_information.as_deref();
         let Some(Ok(information)) = information.map(TypeInformation::decode) else {
-            return ForeignType::Silent;
+            return RemoteType::NotAnnounced;
         };
         let Some(complete) = information.complete else {
-            return ForeignType::Silent;
+            return RemoteType::NotAnnounced;
         };
-        match described(complete.id, &self.learned) {
+        match type_description(complete.id, &self.received) {
             Ok(description) => {
                 self.pending.retain(|pending| pending.root != complete.id);
-                ForeignType::Known(description)
+                RemoteType::Known(description)
             }
-            Err(Foreign::Missing(_)) if !serves => ForeignType::Silent,
-            Err(Foreign::Missing(missing)) => {
+            Err(TypeObjectError::Missing(_)) if !serves => RemoteType::NotAnnounced,
+            Err(TypeObjectError::Missing(missing)) => {
                 let listed = information.dependencies.iter().map(|d| d.id);
                 let wanted = listed
                     .chain([complete.id, missing])
-                    .filter(|id| !self.learned.contains_key(id))
+                    .filter(|id| !self.received.contains_key(id))
                     .take(lookup::IDS_MAX)
                     .collect();
-                self.ask(now, endpoint.guid.prefix, complete.id, wanted)
+                self.request(now, endpoint.guid.prefix, complete.id, wanted)
             }
-            Err(other) => ForeignType::Refused(other),
+            Err(other) => RemoteType::Unsupported(other),
         }
     }
 
-    fn ask(
+    fn request(
         &mut self,
         now: Instant,
         peer: GuidPrefix,
-        root: ObjectId,
-        wanted: BTreeSet<ObjectId>,
-    ) -> ForeignType {
-        let of_it = |pending: &Pending| pending.root == root && pending.peer == peer;
-        let mut questions = 0;
+        root: TypeObjectId,
+        wanted: BTreeSet<TypeObjectId>,
+    ) -> RemoteType {
+        let of_it = |pending: &PendingRequest| pending.root == root && pending.peer == peer;
+        let mut requests_sent = 0;
         if let Some(at) = self.pending.iter().position(of_it) {
             let Some(pending) = self.pending.get(at) else {
-                return ForeignType::NoAnswer;
+                return RemoteType::TimedOut;
             };
             let progressed = !wanted.is_superset(&pending.wanted);
-            if !progressed && now < pending.asked_at + PATIENCE {
-                return ForeignType::Asked;
+            if !progressed && now < pending.requested_at + REPLY_TIMEOUT {
+                return RemoteType::Requested;
             }
-            if !progressed && pending.questions >= QUESTIONS_MAX {
+            if !progressed && pending.requests_sent >= REQUESTS_MAX {
                 self.pending.remove(at);
-                return ForeignType::NoAnswer;
+                return RemoteType::TimedOut;
             }
-            questions = if progressed { 0 } else { pending.questions };
+            requests_sent = if progressed { 0 } else { pending.requests_sent };
             self.pending.remove(at);
         }
         if self.pending.len() >= PENDING_MAX {
             self.pending.remove(0);
         }
         self.number = self.number.wrapping_add(1);
-        let request = Request {
-            identity: Identity {
+        let request = LookupRequest {
+            identity: SampleIdentity {
                 writer: self.writer_bytes(),
                 number: self.number,
             },
             instance: instance_name(peer),
-            operation: Operation::Types,
+            operation: LookupOperation::Types,
             ids: wanted.iter().copied().collect(),
         };
         self.requests.send(now, peer, request.encode().into());
-        self.pending.push(Pending {
+        self.pending.push(PendingRequest {
             root,
             peer,
             wanted,
-            asked_at: now,
-            questions: questions.saturating_add(1),
+            requested_at: now,
+            requests_sent: requests_sent.saturating_add(1),
         });
-        ForeignType::Asked
+        RemoteType::Requested
     }
 
-    /// Forgets the questions to a participant that is gone.
-    pub(crate) fn part(&mut self, prefix: GuidPrefix) {
-        self.requests.part(prefix);
-        self.replies.part(prefix);
+    /// Drops the requests to a lost participant.
+    pub(crate) fn remove_peer(&mut self, prefix: GuidPrefix) {
+        self.requests.unmatch_peer(prefix);
+        self.replies.unmatch_peer(prefix);
         self.pending.retain(|pending| pending.peer != prefix);
     }
 }

@@ -1,10 +1,11 @@
-//! Announcements in and out: newcomers, changes, goodbyes, answers.
+//! SPDP announcements of a participant, sent and received (RTPS 2.5 §8.5.3): new
+//! participants, changes, disposes and probes.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
-use crate::discovery::spdp::{self, Audience};
+use crate::discovery::spdp::{self, AnnouncementScope};
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::{Locator, Route};
 use crate::outbox::Outbox;
@@ -12,23 +13,26 @@ use crate::receiver::Source;
 use crate::time::Instant;
 use crate::wire::{Data, Heartbeat};
 
-use super::candidate::{Answer, AnswerSizes, Proof, proof, route};
 use super::peer::Peer;
+use super::unvalidated_participant::{
+    ParticipantProbe, ProbeSizes, SourceCheck, check_source, route,
+};
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
 
-/// The largest datagram of discovery. Announcements that do not fit are
-/// fragmented by IP, like Fast DDS's.
+/// The largest discovery datagram. IP fragments an announcement that exceeds the
+/// MTU, as with Fast DDS.
 const DATAGRAM_BYTES: usize = 63_000;
 
-/// Sizes of the parts of an announcement, for the byte budget of candidates.
+/// Sizes of the parts of an announcement, for the byte budget of unvalidated
+/// participants.
 const HEADER_BYTES: usize = 20;
 const INFO_DST_BYTES: usize = 16;
 const DATA_HEAD_BYTES: usize = 24;
 
 impl Participant {
-    /// An SPDP change arrived.
-    pub(super) fn handle_announcement(
+    /// Handles an SPDP change.
+    pub(super) fn handle_spdp(
         &mut self,
         now: Instant,
         from: Option<Locator>,
@@ -36,8 +40,8 @@ impl Participant {
         data: &Data,
     ) {
         self.stats.announcements_received.tally();
-        if spdp::is_goodbye(data) {
-            self.handle_goodbye(from, source.prefix, data);
+        if spdp::is_dispose(data) {
+            self.handle_dispose(from, source.prefix, data);
             return;
         }
         let Ok(peer) = ParticipantData::parse_within(data.payload, &self.config.limits.data) else {
@@ -52,37 +56,41 @@ impl Participant {
             self.stats.other_domain.tally();
             return;
         }
-        if self.is_neighbour(peer.prefix) {
-            // Meant for others; what it has to tell us it posts.
+        if self.is_same_host_peer(peer.prefix) {
+            // Meant for others; it announces itself to us on the host.
             return;
         }
         let secured = self.secured.as_ref();
-        if secured.is_some_and(|own| own.is_beyond_announcing(peer.prefix)) {
+        if secured.is_some_and(|own| own.ignores_plain_announcements(peer.prefix)) {
             return;
         }
-        let proof = proof(from, &peer.metatraffic_unicast, &self.config.reach);
+        let source_check = check_source(from, &peer.metatraffic_unicast, &self.config.network);
         if let Some(known) = self.peers.data(peer.prefix) {
-            if !lives_elsewhere(known, &peer) {
-                self.handle_reannouncement(now, peer, proof);
+            if !names_new_address(known, &peer) {
+                self.handle_reannouncement(now, peer, source_check);
                 return;
             }
-            // Somebody else must not move a living participant elsewhere.
-            if proof == Proof::None {
+            // A third party must not move a living participant elsewhere.
+            if source_check == SourceCheck::Mismatch {
                 self.stats.impersonation.tally();
                 return;
             }
-            // A source address is forged easily, so even one that fits has to
-            // answer first, as a newcomer has; until then the old ones hold.
+            // A source address is easily forged, so even a matching one must answer
+            // first, as a new participant must. Until then the old locators hold.
         }
-        if !self.is_welcome(&peer) {
+        if !self.is_admissible(&peer) {
             return;
         }
-        let route = route(&self.config.reach, &peer.metatraffic_unicast, proof);
+        let route = route(
+            &self.config.network,
+            &peer.metatraffic_unicast,
+            source_check,
+        );
         if route.locators.is_empty() {
             self.stats.unreachable.tally();
             return;
         }
-        let evicted = self.candidates.note(
+        let evicted = self.unvalidated.note(
             now,
             &self.config.limits,
             Arc::new(peer),
@@ -90,36 +98,46 @@ impl Participant {
             route,
             (HEADER_BYTES + DATA_HEAD_BYTES).saturating_add(data.payload.len()),
         );
-        self.stats.candidates_evicted.tally_by(u64::from(evicted));
-        self.approach(source.prefix);
+        self.stats.unvalidated_evicted.tally_by(u64::from(evicted));
+        self.authenticate_early(source.prefix);
     }
 
-    /// Whether it announced our domain, and no tag.
+    /// Whether it announced our domain, without a domain tag.
     pub(super) fn is_in_domain(&self, peer: &ParticipantData) -> bool {
         let id = peer.domain_id.unwrap_or(self.config.domain_id);
         let tag = peer.domain_tag.as_deref().unwrap_or_default();
         id == self.config.domain_id && tag.is_empty()
     }
 
-    /// A participant that is spoken to announced itself again.
-    fn handle_reannouncement(&mut self, now: Instant, data: ParticipantData, proof: Proof) {
+    /// Handles a repeated announcement of a discovered participant.
+    fn handle_reannouncement(
+        &mut self,
+        now: Instant,
+        data: ParticipantData,
+        source_check: SourceCheck,
+    ) {
         let prefix = data.prefix;
         if self.peers.data(prefix).is_some_and(|known| **known == data) {
             return;
         }
-        // Somebody else must not move a living participant elsewhere.
-        if proof == Proof::None {
+        // A third party must not move a living participant elsewhere.
+        if source_check == SourceCheck::Mismatch {
             self.stats.impersonation.tally();
             return;
         }
-        self.renew(now, Arc::new(data), proof);
+        self.update_participant(now, Arc::new(data), source_check);
     }
 
-    /// Takes over what a participant says of itself now.
-    pub(super) fn renew(&mut self, now: Instant, data: Arc<ParticipantData>, proof: Proof) {
+    /// Applies the changed announcement of a participant.
+    pub(super) fn update_participant(
+        &mut self,
+        now: Instant,
+        data: Arc<ParticipantData>,
+        source_check: SourceCheck,
+    ) {
         let prefix = data.prefix;
         self.grant_lease(now, &data);
-        self.peers.update(prefix, data.clone(), proof);
+        self.peers.update(prefix, data.clone(), source_check);
         self.events
             .push_back(ParticipantEvent::ParticipantChanged(data));
         self.reroute(prefix);
@@ -130,8 +148,8 @@ impl Participant {
         self.leases.grant(now, data.prefix, span);
     }
 
-    /// A participant, or somebody in its name, said goodbye.
-    fn handle_goodbye(&mut self, from: Option<Locator>, prefix: GuidPrefix, data: &Data) {
+    /// Handles the dispose of a participant, which may be forged.
+    fn handle_dispose(&mut self, from: Option<Locator>, prefix: GuidPrefix, data: &Data) {
         let key = data
             .inline_qos
             .key_hash()
@@ -142,35 +160,38 @@ impl Participant {
             return;
         }
         let secured = self.secured.as_ref();
-        if secured.is_some_and(|own| own.is_beyond_announcing(prefix)) {
-            // Anybody can say so; its secured goodbye counts, or its silence.
+        if secured.is_some_and(|own| own.ignores_plain_announcements(prefix)) {
+            // Anyone can send it; only its secured dispose or its lease counts.
             return;
         }
-        self.candidates.take(prefix);
+        self.unvalidated.take(prefix);
         let Some(known) = self.peers.data(prefix) else {
             return;
         };
-        if proof(from, &known.metatraffic_unicast, &self.config.reach) == Proof::None {
+        if check_source(from, &known.metatraffic_unicast, &self.config.network)
+            == SourceCheck::Mismatch
+        {
             self.stats.impersonation.tally();
             return;
         }
-        self.lose(prefix, LostReason::Goodbye);
+        self.remove_participant(prefix, LostReason::Disposed);
     }
 
-    /// A message addressed to us came from a candidate: it exists, and hears
-    /// us. If it came from an announced address, it becomes a participant.
+    /// Validates an unvalidated participant after a message addressed to us: it
+    /// exists and receives our datagrams. The message must come from an announced
+    /// address.
     pub(super) fn promote(&mut self, now: Instant, from: Option<Locator>, prefix: GuidPrefix) {
-        let Some(candidate) = self.candidates.find(prefix) else {
+        let Some(participant) = self.unvalidated.find(prefix) else {
             return;
         };
-        let announced = &candidate.data.metatraffic_unicast;
-        let proof = proof(from, announced, &self.config.reach);
-        if proof == Proof::None {
+        let announced = &participant.data.metatraffic_unicast;
+        let source_check = check_source(from, announced, &self.config.network);
+        if source_check == SourceCheck::Mismatch {
             return;
         }
         if self.peers.contains(prefix) {
-            if let Some(candidate) = self.candidates.take(prefix) {
-                self.renew(now, candidate.data, proof);
+            if let Some(participant) = self.unvalidated.take(prefix) {
+                self.update_participant(now, participant.data, source_check);
             }
             return;
         }
@@ -178,36 +199,38 @@ impl Participant {
             self.stats.participants_refused.tally();
             return;
         }
-        let Some(candidate) = self.candidates.take(prefix) else {
+        let Some(participant) = self.unvalidated.take(prefix) else {
             return;
         };
-        if self.keep_out(&candidate.data, proof, None) {
+        if self.require_authentication(&participant.data, source_check, None) {
             return;
         }
-        self.grant_lease(now, &candidate.data);
-        self.meet(now, candidate.data, proof);
+        self.grant_lease(now, &participant.data);
+        self.add_participant(now, participant.data, source_check);
     }
 
-    /// Sends the periodic announcement, when due, to the configured places and
-    /// to those participants that do not listen there.
+    /// Sends the periodic announcement, when due, to the configured locators and to
+    /// those participants that do not listen there.
     pub(super) fn transmit_announcements(&mut self, now: Instant, out: &mut Outbox) {
         if out.is_full() {
             return;
         }
-        let is_afar = |at: &Locator| at.is_unicast() && !at.is_loopback();
-        let company = self.peers.company(self.announce_to.iter().any(is_afar));
-        let Some(audience) = self.announcer.take_due(now, company) else {
+        let is_remote_host = |at: &Locator| at.is_unicast() && !at.is_loopback();
+        let peer_counts = self
+            .peers
+            .peer_counts(self.announce_to.iter().any(is_remote_host));
+        let Some(scope) = self.announcer.take_due(now, peer_counts) else {
             return;
         };
         self.stats.announcements_sent.tally();
-        if audience == Audience::Others {
-            for (prefix, peer) in self.peers.others() {
+        if scope == AnnouncementScope::NetworkPeers {
+            for (prefix, peer) in self.peers.network_peers() {
                 self.write_announcement(&peer.metatraffic.locators, Some(prefix), None, out);
             }
             return;
         }
-        let targets = self.places_to_announce_at();
-        if audience == Audience::Strangers {
+        let targets = self.announcement_locators();
+        if scope == AnnouncementScope::UnknownPeers {
             let strange = targets.iter().filter(|at| !self.has_peer_at(at));
             self.announce_at(&strange.copied().collect(), out);
             return;
@@ -218,49 +241,51 @@ impl Participant {
         }
     }
 
-    fn announce_at(&self, places: &Arc<[Locator]>, out: &mut Outbox) {
-        if !places.is_empty() {
-            self.write_announcement(places, None, None, out);
+    fn announce_at(&self, locators: &Arc<[Locator]>, out: &mut Outbox) {
+        if !locators.is_empty() {
+            self.write_announcement(locators, None, None, out);
         }
     }
 
-    /// Whether at a place of this host one is that we speak with. It has answered to
-    /// become that: what shares its port with it, as several of Cyclone DDS's do in one
-    /// process, has heard what it has.
+    /// Whether a discovered peer uses a locator of this host. Others that share its
+    /// port, as several participants in a Cyclone DDS process do, received the same
+    /// datagrams.
     fn has_peer_at(&self, at: &Locator) -> bool {
         let is_there = |peer: &Peer| {
             let route = &peer.metatraffic;
             route.is_same_host() && route.locators.iter().any(|l| l.port == at.port)
         };
-        at.is_loopback() && self.peers.others().any(|(_, peer)| is_there(peer))
+        at.is_loopback() && self.peers.network_peers().any(|(_, peer)| is_there(peer))
     }
 
     /// Whether an announcement is due.
-    pub fn announces_by(&self, now: Instant) -> bool {
+    pub fn is_announcement_due(&self, now: Instant) -> bool {
         self.announcer.next_timeout() <= now
     }
 
-    /// Tells which ports of this host somebody is bound to; `None` where that is
-    /// not known. Until the next word nothing is announced to its other ports, nor
-    /// to ourselves: who binds one later announces itself, and is answered.
-    pub fn know_bound_ports(&mut self, ports: Option<Vec<u16>>) {
+    /// Sets the bound UDP ports of this host; `None` if unknown.
+    ///
+    /// Announcements skip the unbound ports and our own until the next call. A
+    /// process that binds one later announces itself, and is answered.
+    pub fn set_bound_ports(&mut self, ports: Option<Vec<u16>>) {
         self.bound_ports = ports;
     }
 
-    /// Where somebody may be whom we do not know: not at a neighbour's, and not
-    /// where nobody is.
-    fn places_to_announce_at(&self) -> Arc<[Locator]> {
-        let is_vain = |at: &Locator| {
-            at.is_loopback() && (self.peers.has_neighbour_at(at.port) || self.is_unbound(at.port))
+    /// The announcement locators that may have unknown participants: without those
+    /// of same-host peers and unbound ports.
+    fn announcement_locators(&self) -> Arc<[Locator]> {
+        let is_pointless = |at: &Locator| {
+            at.is_loopback()
+                && (self.peers.has_same_host_peer_at(at.port) || self.is_unbound(at.port))
         };
-        if !self.announce_to.iter().any(is_vain) {
+        if !self.announce_to.iter().any(is_pointless) {
             return self.announce_to.clone();
         }
-        let places = self.announce_to.iter().filter(|at| !is_vain(at));
-        places.copied().collect()
+        let locators = self.announce_to.iter().filter(|at| !is_pointless(at));
+        locators.copied().collect()
     }
 
-    /// Whether nobody is bound to a port of this host, but perhaps ourselves.
+    /// Whether a port of this host is unbound, or only we are bound to it.
     fn is_unbound(&self, port: u32) -> bool {
         let Some(bound) = &self.bound_ports else {
             return false;
@@ -270,33 +295,34 @@ impl Participant {
             || self.config.metatraffic_unicast.iter().any(is_ours)
     }
 
-    /// Answers candidates directly, so that they need not wait for our period,
-    /// together with a heartbeat that asks them to show themselves even if
-    /// they have known us for long.
-    pub(super) fn transmit_answers(&mut self, now: Instant, out: &mut Outbox) {
-        let question = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
-        let whole = (question + DATA_HEAD_BYTES).saturating_add(self.announcer.change().0.len());
-        let sizes = AnswerSizes {
-            whole,
-            question: match self.secured {
-                None => question,
-                Some(_) => whole,
+    /// Answers unvalidated participants directly, so that they need not wait for
+    /// our period. A heartbeat in the same datagram requests an answer even if they
+    /// have known us for long.
+    pub(super) fn transmit_participant_probes(&mut self, now: Instant, out: &mut Outbox) {
+        let heartbeat_only = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
+        let with_announcement =
+            (heartbeat_only + DATA_HEAD_BYTES).saturating_add(self.announcer.change().0.len());
+        let sizes = ProbeSizes {
+            with_announcement,
+            heartbeat_only: match self.secured {
+                None => heartbeat_only,
+                Some(_) => with_announcement,
             },
         };
         let limits = self.config.limits;
         while !out.is_full()
-            && let Some((prefix, route, answer)) =
-                self.candidates
-                    .next_answer(now, &limits, sizes, &mut self.stats.answers_withheld)
+            && let Some((prefix, route, probe_kind)) =
+                self.unvalidated
+                    .next_probe(now, &limits, sizes, &mut self.stats.probes_withheld)
         {
             if self.secured.is_some() {
-                // A question would be of a topic that a stranger hears nothing of.
+                // The heartbeat belongs to a topic closed to unauthenticated peers.
                 self.stats.announcements_sent.tally();
                 self.write_announcement(&route.locators, Some(prefix), None, out);
                 continue;
             }
             let probe = self.sedp.publications.probe();
-            if answer == Answer::Whole {
+            if probe_kind == ParticipantProbe::WithAnnouncement {
                 self.stats.announcements_sent.tally();
                 self.write_announcement(&route.locators, Some(prefix), Some(probe), out);
             } else {
@@ -317,15 +343,15 @@ impl Participant {
         if let Some(prefix) = destination {
             message.info_destination(prefix);
         }
-        message.data(&spdp::head(sequence), payload);
+        message.data(&spdp::data_head(sequence), payload);
         if let Some(probe) = probe {
             message.heartbeat(&probe);
         }
         message.finish();
     }
 
-    /// Asks participants whose address somebody else took whether they live.
-    pub(super) fn transmit_probes(&mut self, now: Instant, out: &mut Outbox) {
+    /// Probes participants whose address another one took over.
+    pub(super) fn transmit_suspect_probes(&mut self, now: Instant, out: &mut Outbox) {
         while !out.is_full()
             && let Some((prefix, route)) = self.peers.next_probe(now)
         {
@@ -334,15 +360,15 @@ impl Participant {
         }
     }
 
-    /// Asks at addresses that participants name for their endpoints.
-    pub(super) fn transmit_questions(&mut self, now: Instant, out: &mut Outbox) {
+    /// Probes the addresses that participants announce for their endpoints.
+    pub(super) fn transmit_locator_probes(&mut self, now: Instant, out: &mut Outbox) {
         let bytes = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
         let limits = self.config.limits;
         while !out.is_full()
-            && let Some((prefix, at)) = self.claims.next_question(now, &limits, bytes)
+            && let Some((prefix, at)) = self.unvalidated_locators.next_probe(now, &limits, bytes)
         {
             let probe = self.sedp.publications.probe();
-            let route = self.config.reach.choose(&[at]);
+            let route = self.config.network.choose_route(&[at]);
             self.write_probe(&route, prefix, &probe, out);
         }
     }
@@ -354,28 +380,28 @@ impl Participant {
         message.finish();
     }
 
-    /// Sends the SPDP dispose to everybody who may know us.
-    pub(super) fn transmit_goodbye(&mut self, out: &mut Outbox) {
-        let places = self.places_to_announce_at();
-        self.write_goodbye(core::iter::once((None, places)), out);
-        self.transmit_goodbye_to_peers(out);
+    /// Sends the SPDP dispose to everyone who may know us.
+    pub(super) fn transmit_dispose(&mut self, out: &mut Outbox) {
+        let locators = self.announcement_locators();
+        self.write_dispose(core::iter::once((None, locators)), out);
+        self.transmit_dispose_to_peers(out);
     }
 
-    /// Sends the SPDP dispose to those who are spoken to.
-    pub(super) fn transmit_goodbye_to_peers(&mut self, out: &mut Outbox) {
-        let others = self.peers.others();
-        let at = others.map(|(prefix, peer)| (Some(prefix), peer.metatraffic.locators.clone()));
+    /// Sends the SPDP dispose to the discovered participants.
+    pub(super) fn transmit_dispose_to_peers(&mut self, out: &mut Outbox) {
+        let peers = self.peers.network_peers();
+        let at = peers.map(|(prefix, peer)| (Some(prefix), peer.metatraffic.locators.clone()));
         let at: Vec<_> = at.collect();
-        self.write_goodbye(at, out);
+        self.write_dispose(at, out);
     }
 
-    pub(super) fn write_goodbye(
+    pub(super) fn write_dispose(
         &mut self,
         to: impl IntoIterator<Item = (Option<GuidPrefix>, Arc<[Locator]>)>,
         out: &mut Outbox,
     ) {
         let guid = self.config.prefix.with(EntityId::PARTICIPANT);
-        let head = spdp::goodbye_head(self.announcer.take_leave(), guid);
+        let head = spdp::dispose_head(self.announcer.next_dispose_number(), guid);
         let payload = ParticipantData::encode_key(self.config.prefix);
         for (destination, to) in to.into_iter().filter(|(_, to)| !to.is_empty()) {
             let mut message = out.begin(self.config.prefix, &to, DATAGRAM_BYTES);
@@ -388,9 +414,9 @@ impl Participant {
     }
 }
 
-/// Whether an announcement names a host that the participant had not named
+/// Whether an announcement names an address that the participant had not named
 /// before.
-fn lives_elsewhere(known: &ParticipantData, now: &ParticipantData) -> bool {
+fn names_new_address(known: &ParticipantData, now: &ParticipantData) -> bool {
     let all = |data: &ParticipantData| {
         let (own, users) = (&data.metatraffic_unicast, &data.default_unicast);
         let hosts = own.iter().chain(users).map(|l| (l.kind, l.address));

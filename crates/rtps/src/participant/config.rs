@@ -1,62 +1,63 @@
-//! Configuration of a [`Participant`](super::Participant), its limits and
-//! counters.
+//! Participant configuration, limits against misbehaving peers, and counters.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::discovery::data::DataLimits;
 use crate::id::GuidPrefix;
-use crate::locator::{Locator, Reach};
+use crate::locator::{Locator, NetworkScope};
 use crate::time::Duration;
 
-use super::secured::SecurityConfig;
+use super::security::SecurityConfig;
 
-/// What a participant announces and how it looks for others.
+/// The announcement of a participant and its discovery settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParticipantConfig {
-    /// Our identity; must be new for each start of the process.
+    /// Our GUID prefix; must be new for each start of the process.
     pub prefix: GuidPrefix,
     /// DDS domain, 0 to 232. Announcements of other domains are ignored.
     pub domain_id: u32,
-    /// Our addresses and how far we may talk; picks the route to each peer.
-    pub reach: Reach,
-    /// Where our built-in endpoints are reached.
+    /// Our addresses and the permitted range; decides the route to each peer.
+    pub network: NetworkScope,
+    /// Unicast locators of our built-in endpoints.
     pub metatraffic_unicast: Vec<Locator>,
-    /// Where our user endpoints are reached.
+    /// Unicast locators of our user endpoints.
     pub default_unicast: Vec<Locator>,
-    /// The group we joined for discovery; empty when we have none.
+    /// The discovery multicast group; empty without one.
     pub metatraffic_multicast: Vec<Locator>,
-    /// Where announcements go: the multicast group, and initial peers.
+    /// Destinations of announcements: the multicast group, and initial peers.
     pub announce_to: Vec<Locator>,
-    /// How long peers keep us without hearing anything.
+    /// Participant lease: how long peers keep us without a datagram.
     pub lease: Duration,
-    /// The pause between announcements after the initial burst; a quarter of
-    /// the lease if that is shorter.
+    /// The period of announcements after the startup burst; a quarter of the lease
+    /// if that is shorter.
     pub announce_period: Duration,
     /// USER_DATA, for ROS 2 `enclave=/;`.
     pub user_data: Vec<u8>,
-    /// A name for people, for ROS 2 the enclave.
+    /// A readable name, for ROS 2 the enclave.
     pub entity_name: Option<String>,
-    /// PID_PROPERTY_LIST, sent as it is.
+    /// PID_PROPERTY_LIST, sent unchanged.
     pub properties: Vec<(String, String)>,
-    /// Whether somebody carries our [`Notice`](super::Notice)s to neighbours.
-    pub posts_notices: bool,
-    /// Topics whose endpoints neighbours are not told of.
-    pub unposted_topics: Vec<String>,
-    /// Whether others have to prove who they are. `user_data`, `entity_name` and
-    /// `properties` are told to everybody in any case.
+    /// Whether the owner passes our [`Announcement`](super::Announcement)s to
+    /// same-host peers.
+    pub announces_on_host: bool,
+    /// Topics whose endpoints are not announced to same-host peers.
+    pub topics_not_announced_on_host: Vec<String>,
+    /// DDS Security; `None` without authentication. `user_data`, `entity_name` and
+    /// `properties` are announced unprotected in any case.
     pub security: Option<SecurityConfig>,
-    /// Bounds of what peers can make us keep.
+    /// Limits of the memory and traffic that peers can cause.
     pub limits: ParticipantLimits,
 }
 
 impl ParticipantConfig {
-    /// A configuration with defaults for everything but the identity.
+    /// A configuration with defaults for everything but the GUID prefix and the
+    /// domain.
     pub fn new(prefix: GuidPrefix, domain_id: u32) -> Self {
         Self {
             prefix,
             domain_id,
-            reach: Reach::default(),
+            network: NetworkScope::default(),
             metatraffic_unicast: Vec::new(),
             default_unicast: Vec::new(),
             metatraffic_multicast: Vec::new(),
@@ -68,35 +69,35 @@ impl ParticipantConfig {
             user_data: Vec::new(),
             entity_name: None,
             properties: Vec::new(),
-            posts_notices: false,
-            unposted_topics: Vec::new(),
+            announces_on_host: false,
+            topics_not_announced_on_host: Vec::new(),
             security: None,
             limits: ParticipantLimits::default(),
         }
     }
 }
 
-/// Bounds of what remote participants can make us keep or send.
+/// Limits of the memory and traffic that remote participants can cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParticipantLimits {
-    /// Remote participants that have answered. When full, newcomers are refused
-    /// and counted; a living one is never evicted.
+    /// Remote participants that have answered. When full, new ones are refused and
+    /// counted; a living one is never evicted.
     pub participants: usize,
-    /// Remote participants that only claim to exist. When full, one from the
-    /// source address with the most claims makes room.
-    pub candidates: usize,
+    /// Unvalidated participants. When full, one from the source address with the
+    /// most of them is evicted.
+    pub unvalidated_participants: usize,
     /// Endpoints of one remote participant; more are ignored and counted.
     pub endpoints_per_participant: usize,
     /// Remote endpoints in all; more are ignored and counted.
     pub endpoints: usize,
-    /// Bytes sent to a candidate per byte received from it.
-    pub amplification: usize,
-    /// How long a candidate is kept without a new announcement.
-    pub candidate_age: Duration,
-    /// What is kept of one announcement.
+    /// Bytes sent to an unvalidated participant per byte received from it.
+    pub amplification_factor: usize,
+    /// How long an unvalidated participant is kept without a new announcement.
+    pub unvalidated_age: Duration,
+    /// Limits of the data in one announcement.
     pub data: DataLimits,
-    /// The longest lease granted, whatever a peer asks for, so that dead peers
-    /// with endless leases cannot fill the table for ever.
+    /// The longest lease granted, so that dead peers with endless leases cannot
+    /// fill the table.
     pub lease_max: Duration,
 }
 
@@ -104,11 +105,11 @@ impl Default for ParticipantLimits {
     fn default() -> Self {
         Self {
             participants: 512,
-            candidates: 64,
+            unvalidated_participants: 64,
             endpoints_per_participant: 1024,
             endpoints: 8192,
-            amplification: 3,
-            candidate_age: Duration::from_secs(5),
+            amplification_factor: 3,
+            unvalidated_age: Duration::from_secs(5),
             data: DataLimits::default(),
             lease_max: Duration::from_secs(3600),
         }
@@ -118,27 +119,27 @@ impl Default for ParticipantLimits {
 /// Counters since the start; they only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ParticipantStats {
-    /// Announcements sent, one per period and one per answer.
+    /// Announcements sent, one per period and one per probe.
     pub announcements_sent: u64,
-    /// Announcements read.
+    /// Announcements received.
     pub announcements_received: u64,
     /// Discovery data that could not be read.
     pub malformed: u64,
     /// Announcements of another domain id or tag.
     pub other_domain: u64,
-    /// Data that speaks for a participant other than its sender.
+    /// Data for a participant other than its sender.
     pub impersonation: u64,
-    /// Candidates dropped because the table was full.
-    pub candidates_evicted: u64,
-    /// Candidates that never answered.
-    pub candidates_expired: u64,
-    /// Answers withheld because the candidate's byte budget was spent.
-    pub answers_withheld: u64,
-    /// Announcements without an address that can be used from here.
+    /// Unvalidated participants dropped because the table was full.
+    pub unvalidated_evicted: u64,
+    /// Unvalidated participants that never answered.
+    pub unvalidated_expired: u64,
+    /// Probes withheld because the byte budget of the participant was spent.
+    pub probes_withheld: u64,
+    /// Announcements without a reachable address.
     pub unreachable: u64,
     /// Participants refused because the table was full.
     pub participants_refused: u64,
-    /// Announcements without an identity, where one is needed.
+    /// Announcements without an identity, where authentication is required.
     pub unauthenticated: u64,
     /// Endpoints ignored because a table was full.
     pub endpoints_refused: u64,

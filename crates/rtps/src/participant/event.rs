@@ -1,4 +1,4 @@
-//! What a [`Participant`](super::Participant) tells its owner.
+//! Events of a [`Participant`](super::Participant): discovery, matching, security.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,117 +10,115 @@ use crate::id::{Guid, GuidPrefix, VendorId};
 use crate::locator::Route;
 use crate::qos::{Liveliness, PolicyId};
 
-/// Why a remote participant is gone.
+/// Why a remote participant was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LostReason {
-    /// It said so.
-    Goodbye,
-    /// Nothing was heard of it for its lease.
+    /// It announced its end (SPDP dispose).
+    Disposed,
+    /// Participant lease expired: no datagram came in time.
     LeaseExpired,
-    /// Another participant took over its address, and it no longer answers.
-    Replaced,
-    /// Its process ended without a goodbye, which the owner saw.
+    /// Another participant uses its address, and it no longer answers.
+    AddressTakenOver,
+    /// Its process ended without a dispose, which the owner observed.
     ProcessEnded,
-    /// It may be here no longer: what it proved itself with has expired, or was
-    /// taken back.
-    Expelled,
-    /// It began anew with the same GUID, and is met again as another one.
-    BeganAnew,
-    /// One of both had lost the other, or may do other things now: it proves anew
-    /// who it is. Its endpoints are the same.
-    Renewed,
+    /// Access revoked: its identity or permissions expired or were revoked.
+    AccessRevoked,
+    /// It restarted with the same GUID, and is discovered again as another one.
+    Restarted,
+    /// It repeats the authentication handshake, after one side lost the other or
+    /// after changed permissions. Its endpoints are the same.
+    Reauthenticating,
 }
 
-/// News from discovery, in the order in which they happened.
+/// Discovery events, in the order in which they happened.
 ///
-/// A lost participant is told as `Unmatched` for every pair, then
-/// `EndpointLost` for every endpoint, then `ParticipantLost`.
+/// A lost participant causes `Unmatched` for every pair, then `EndpointLost` for
+/// every endpoint, then `ParticipantLost`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ParticipantEvent {
-    /// A remote participant answered and is now spoken to.
+    /// A remote participant answered and is discovered.
     ParticipantDiscovered(Arc<ParticipantData>),
     /// Its announcement changed (user data, locators, lease).
     ParticipantChanged(Arc<ParticipantData>),
-    /// It is gone.
+    /// It was lost.
     ParticipantLost {
-        /// Who.
+        /// The participant.
         prefix: GuidPrefix,
-        /// Why.
+        /// The reason.
         reason: LostReason,
     },
     /// A remote writer or reader exists.
     EndpointDiscovered(Arc<EndpointData>),
-    /// Its QoS, user data or locators changed. When it is still matched, its
-    /// writers' and readers' proxies should take the new route.
+    /// Its QoS, user data or locators changed. If it is still matched, the proxies
+    /// of its writers and readers should take the new route.
     EndpointChanged {
         /// Its new state.
         remote: Arc<EndpointData>,
-        /// Where it is reached now.
+        /// The route to it.
         route: Route,
     },
-    /// It is gone.
+    /// It was lost.
     EndpointLost(Guid),
-    /// Data may flow between a local and a remote endpoint.
+    /// A local and a remote endpoint match.
     Matched {
-        /// Ours.
+        /// The local endpoint.
         local: Guid,
-        /// Theirs.
+        /// The remote endpoint.
         remote: Arc<EndpointData>,
-        /// Where it is reached. No locators means that none of its addresses
-        /// can be used from here.
+        /// The route to it. No locators: none of its addresses is reachable.
         route: Route,
-        /// Whose stack it is.
+        /// Its vendor.
         vendor: VendorId,
     },
-    /// Data no longer flows.
+    /// A local and a remote endpoint no longer match.
     Unmatched {
-        /// Ours.
+        /// The local endpoint.
         local: Guid,
-        /// Theirs.
+        /// The remote endpoint.
         remote: Guid,
     },
-    /// Same topic and type, but the writer offers too little. Told once per
-    /// pair and set of policies.
+    /// Same topic and type, but incompatible QoS. Once per pair and set of
+    /// policies.
     IncompatibleQos {
-        /// Ours.
+        /// The local endpoint.
         local: Guid,
-        /// Theirs.
+        /// The remote endpoint.
         remote: Arc<EndpointData>,
-        /// The policies, most telling first.
+        /// The policies, most important first.
         policies: Vec<PolicyId>,
     },
-    /// Same topic, another type name. Told once per pair.
+    /// Same topic, another type name. Once per pair.
     InconsistentTopic {
-        /// Ours.
+        /// The local endpoint.
         local: Guid,
-        /// Theirs.
+        /// The remote endpoint.
         remote: Arc<EndpointData>,
     },
-    /// A participant that can prove who it is has answered; it is neither met nor
-    /// known until it has ([`Participant::admit`](super::Participant::admit)).
-    Stranger(Arc<ParticipantData>),
-    /// A participant that cannot prove who it is; it is not met.
+    /// A participant with an identity has answered and must authenticate. It is not
+    /// discovered until [`Participant::admit`](super::Participant::admit).
+    AuthenticationNeeded(Arc<ParticipantData>),
+    /// A participant that announces no identity. It is refused.
     Unauthenticated(Arc<ParticipantData>),
-    /// A stranger, or somebody in its name, says something of the handshake.
+    /// A message of the authentication handshake, from an unverified sender.
     StatelessMessage {
-        /// Who.
+        /// The participant.
         from: GuidPrefix,
-        /// With its encapsulation.
+        /// Its payload with encapsulation.
         payload: Bytes,
     },
-    /// One who has proved who it is says something about keys.
-    KeysMessage {
-        /// Who.
+    /// A key exchange message of an authenticated participant.
+    KeyExchangeMessage {
+        /// The participant.
         from: GuidPrefix,
-        /// With its encapsulation.
+        /// Its payload with encapsulation.
         payload: Bytes,
     },
-    /// Peers sent what was asked with
-    /// [`Participant::foreign_type`](super::Participant::foreign_type).
-    TypesLearned,
+    /// Peers sent TypeObjects requested with
+    /// [`Participant::remote_type`](super::Participant::remote_type).
+    TypeObjectsReceived,
     /// A participant asserted the liveliness of its writers of this kind.
     LivelinessAsserted {
-        /// Who.
+        /// The participant.
         prefix: GuidPrefix,
         /// Automatic or manual by participant.
         kind: Liveliness,

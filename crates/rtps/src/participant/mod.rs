@@ -1,55 +1,55 @@
-//! A participant: finds other participants and their endpoints, and says which
-//! of them match ours (RTPS 2.5 §8.5).
+//! Participant discovery and endpoint matching as a sans-IO state machine (RTPS 2.5
+//! §8.5): SPDP, SEDP, WLP and TypeLookup of one participant.
 //!
-//! It reads the built-in topics only; user data goes past it, except that every
-//! datagram renews its sender's lease ([`Participant::note_alive`]). It owns no
-//! user endpoint: it is told of them, announces them, and returns
-//! [`ParticipantEvent`]s.
+//! It handles the built-in topics only. User data is ignored, except that every
+//! datagram renews its sender's participant lease ([`Participant::renew_lease`]).
+//! It owns no user endpoint: the runtime adds endpoints, the participant announces
+//! them, and returns [`ParticipantEvent`]s.
 //!
 //! Endpoints of the same participant are not matched here, and our own
-//! announcements are ignored when they come back: delivery within the process
-//! is the business of the layer above, which may use
-//! [`matching::judge`](crate::matching::judge) for it.
+//! announcements are ignored when they come back. The runtime delivers within the
+//! process, and may use
+//! [`matching::evaluate_match`](crate::matching::evaluate_match) for it.
 //!
-//! Drain order for the driver: `handle_*`, then [`Participant::poll_event`]
-//! until `None`, then [`Participant::poll_transmit`] until `false`. One call
-//! adds events for one participant's endpoints at most.
+//! Drain order for the driver: `handle_*`, then [`Participant::poll_event`] until
+//! `None`, then [`Participant::poll_transmit`] until `false`. One call adds events
+//! for the endpoints of at most one participant.
 
 mod announce;
-mod candidate;
-mod claims;
 mod config;
-mod endpoints;
 mod event;
-mod kinds;
-mod neighbour;
-mod pairing;
+mod interned_qos;
+mod local_endpoints;
+mod locator_validation;
+mod matching;
 mod peer;
-mod remotes;
-mod secured;
+mod remote_endpoints;
+mod same_host;
+mod security;
 mod tombstone;
+mod unvalidated_participant;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
 pub use event::{LostReason, ParticipantEvent};
-pub use neighbour::{Notice, Notices};
-pub use remotes::RemoteEndpoint;
-pub use secured::SecurityConfig;
+pub use remote_endpoints::RemoteEndpoint;
+pub use same_host::{Announcement, Announcements};
+pub use security::SecurityConfig;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::discovery::channel::earliest;
+use crate::discovery::builtin_topic::earliest;
 use crate::discovery::data::{EndpointData, ParticipantData, ProductVersion};
 use crate::discovery::lease::Leases;
 use crate::discovery::liveliness::Wlp;
 use crate::discovery::sedp::Sedp;
 use crate::discovery::spdp::{self, Announcer};
-use crate::discovery::type_lookup::{ForeignType, TypeLookup};
+use crate::discovery::type_lookup::{RemoteType, TypeLookup};
 use crate::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
 use crate::locator::{Locator, Route};
-use crate::matching::{Pairs, Verdict};
+use crate::matching::{MatchOutcome, MatchTable};
 use crate::outbox::Outbox;
 use crate::qos::Liveliness;
 use crate::receiver::Source;
@@ -60,58 +60,59 @@ use crate::stats::Tally;
 use pteros_msg::describe::TypeDescription;
 use pteros_msg::typeobject::TypeObjects;
 
-use candidate::Candidates;
-use claims::Claims;
-use endpoints::Endpoints;
-use neighbour::Postbox;
+use local_endpoints::LocalEndpoints;
+use locator_validation::UnvalidatedLocators;
 use peer::Peers;
-use remotes::Remotes;
-use secured::Secured;
+use remote_endpoints::RemoteEndpoints;
+use same_host::AnnouncementQueue;
+use security::SecureDiscovery;
 use tombstone::Tombstones;
+use unvalidated_participant::UnvalidatedParticipants;
 
-/// What is told to a peer at a time shares datagrams: of so many bytes by a network ...
-const JOINED_BYTES_MAX: usize = 1_400;
-/// ... and so many within a host.
-const JOINED_BYTES_NEAR_MAX: usize = 16 << 10;
+/// Coalesced discovery datagrams to one peer have at most this many bytes on a
+/// network ...
+const COALESCED_BYTES_MAX: usize = 1_400;
+/// ... and this many within a host.
+const COALESCED_BYTES_SAME_HOST_MAX: usize = 16 << 10;
 
-/// One participant's discovery, without IO. See the module for how to drive it.
+/// Discovery of one participant, sans-IO. See the module for how to drive it.
 pub struct Participant {
     config: ParticipantConfig,
-    /// What we announce.
+    /// Our announcement.
     data: ParticipantData,
     announcer: Announcer,
     announce_to: Arc<[Locator]>,
-    /// Ports of this host that somebody is bound to, if that is known.
+    /// Bound UDP ports of this host, if known.
     bound_ports: Option<Vec<u16>>,
-    candidates: Candidates,
-    claims: Claims,
+    unvalidated: UnvalidatedParticipants,
+    unvalidated_locators: UnvalidatedLocators,
     peers: Peers,
     leases: Leases,
     tombstones: Tombstones,
     sedp: Sedp,
     wlp: Wlp,
     types: TypeLookup,
-    locals: Endpoints,
-    remotes: Remotes,
-    pairs: Pairs,
+    locals: LocalEndpoints,
+    remotes: RemoteEndpoints,
+    matches: MatchTable,
     events: VecDeque<ParticipantEvent>,
-    postbox: Postbox,
-    secured: Option<Box<Secured>>,
+    announcement_queue: AnnouncementQueue,
+    secured: Option<Box<SecureDiscovery>>,
     stats: ParticipantStats,
 }
 
 impl Participant {
-    /// A participant that announces itself at once. Sends nothing by itself.
+    /// A participant that announces itself at once. It sends nothing by itself.
     pub fn new(now: Instant, config: ParticipantConfig) -> Self {
         let data = announcement(&config);
         let secured = config.security.clone();
         Self {
-            secured: secured.map(|own| Box::new(Secured::new(now, own, &data))),
+            secured: secured.map(|own| Box::new(SecureDiscovery::new(now, own, &data))),
             announcer: Announcer::new(now, &data, announce_period(&config)),
             announce_to: Arc::from(config.announce_to.as_slice()),
             bound_ports: None,
-            candidates: Candidates::default(),
-            claims: Claims::default(),
+            unvalidated: UnvalidatedParticipants::default(),
+            unvalidated_locators: UnvalidatedLocators::default(),
             peers: Peers::default(),
             leases: Leases::default(),
             tombstones: Tombstones::default(),
@@ -122,26 +123,26 @@ impl Participant {
                 config
                     .security
                     .as_ref()
-                    .is_none_or(|own| own.open_liveliness),
+                    .is_none_or(|own| own.unprotected_liveliness),
             ),
             types: TypeLookup::new(config.prefix),
-            locals: Endpoints::default(),
-            remotes: Remotes::default(),
-            pairs: Pairs::default(),
+            locals: LocalEndpoints::default(),
+            remotes: RemoteEndpoints::default(),
+            matches: MatchTable::default(),
             events: VecDeque::new(),
-            postbox: Postbox::new(config.posts_notices),
+            announcement_queue: AnnouncementQueue::new(config.announces_on_host),
             stats: ParticipantStats::default(),
             data,
             config,
         }
     }
 
-    /// Our identity.
+    /// Our GUID prefix.
     pub fn prefix(&self) -> GuidPrefix {
         self.config.prefix
     }
 
-    /// What we announce of ourselves.
+    /// Our announcement.
     pub fn data(&self) -> &ParticipantData {
         &self.data
     }
@@ -151,12 +152,13 @@ impl Participant {
         &self.stats
     }
 
-    // Network and time in.
+    // Input: network and time.
 
-    /// Takes one submessage and its UDP source address, if known. Submessages
-    /// of user endpoints do nothing but renew the sender's lease, and those we
-    /// sent ourselves nothing at all. Never panics, whatever it holds; work is
-    /// bounded by the limits and the datagram's size.
+    /// Handles one submessage and its UDP source address, if known.
+    ///
+    /// Submessages of user endpoints only renew the sender's lease. Our own are
+    /// ignored. Never panics on any content; work is bounded by the limits and the
+    /// datagram's size.
     pub fn handle_submessage(
         &mut self,
         now: Instant,
@@ -167,70 +169,70 @@ impl Participant {
         if source.prefix == self.config.prefix {
             return;
         }
-        self.note_alive(source.prefix, now);
+        self.renew_lease(source.prefix, now);
         if let Submessage::Data(data) = message
             && data.writer == EntityId::SPDP_WRITER
         {
-            self.handle_announcement(now, from, source, data);
+            self.handle_spdp(now, from, source, data);
         }
         if source.destination == self.config.prefix {
             self.promote(now, from, source.prefix);
-            self.note_heard(from, source.prefix);
-            self.note_shown(from, source.prefix);
+            self.note_reachable(from, source.prefix);
+            self.note_locator_validated(from, source.prefix);
         }
         if self.handle_secured(now, source, message) {
             return;
         }
         if self.sedp.handle(now, source, message) {
-            while let Some(news) = self.sedp.poll_news(&self.config.limits.data) {
-                self.handle_news(now, news);
+            while let Some(change) = self.sedp.poll_change(&self.config.limits.data) {
+                self.handle_sedp_change(now, change);
             }
-            while let Some(prefix) = self.sedp.poll_began_anew() {
-                self.lose(prefix, LostReason::BeganAnew);
+            while let Some(prefix) = self.sedp.poll_reset() {
+                self.remove_participant(prefix, LostReason::Restarted);
             }
         } else if self.wlp.handle(now, source, message) {
-            self.tell_assertions();
-        } else if TypeLookup::is_concerned(message) {
+            self.report_liveliness_assertions();
+        } else if TypeLookup::is_type_lookup(message) {
             if self.secured.is_some() {
                 return;
             }
-            self.meet_for_types(now, source.prefix);
-            if self.types.handle(now, source, message) && self.types.take_news() {
-                self.events.push_back(ParticipantEvent::TypesLearned);
+            self.match_type_lookup(now, source.prefix);
+            if self.types.handle(now, source, message) && self.types.take_new_objects() {
+                self.events.push_back(ParticipantEvent::TypeObjectsReceived);
             }
         }
     }
 
-    /// Waits with the first announcement until then: somebody is about to be
-    /// known without it.
-    pub fn announce_first_at(&mut self, at: Instant) {
-        self.announcer.begin_at(at);
+    /// Delays the first announcement, when a peer is about to learn of us without
+    /// it.
+    pub fn delay_first_announcement(&mut self, at: Instant) {
+        self.announcer.start_at(at);
     }
 
-    /// A datagram of this participant arrived, with whatever content. Cheap:
-    /// meant to be called for every datagram.
-    pub fn note_alive(&mut self, prefix: GuidPrefix, now: Instant) {
+    /// Renews the lease of a participant after any datagram. Cheap: call it for
+    /// every datagram.
+    pub fn renew_lease(&mut self, prefix: GuidPrefix, now: Instant) {
         if !fault!("lease-not-renewed") {
             self.leases.renew(now, prefix);
         }
     }
 
-    /// Lets time pass. Early and repeated calls do nothing.
+    /// Handles all timers that are due. Early and repeated calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         for prefix in self.leases.take_expired(now) {
-            self.tombstones.raise(now, prefix);
-            self.lose(prefix, LostReason::LeaseExpired);
+            self.tombstones.add(now, prefix);
+            self.remove_participant(prefix, LostReason::LeaseExpired);
         }
         self.tombstones.expire(now);
-        self.sedp.hold_endings(!self.tombstones.is_empty());
+        self.sedp.retain_disposed(!self.tombstones.is_empty());
         for prefix in self.peers.take_silent_suspects(now, &self.leases) {
-            self.lose(prefix, LostReason::Replaced);
+            self.remove_participant(prefix, LostReason::AddressTakenOver);
         }
-        let silent = self.candidates.expire(now, &self.config.limits);
-        self.stats.candidates_expired.tally_by(silent as u64);
-        self.claims.expire(now, &self.config.limits);
+        let silent = self.unvalidated.expire(now, &self.config.limits);
+        self.stats.unvalidated_expired.tally_by(silent as u64);
+        self.unvalidated_locators.expire(now, &self.config.limits);
         self.wlp.handle_timeout(now);
-        self.post_assertions();
+        self.queue_liveliness_assertions();
         for channel in self.wlp.channels().chain(self.sedp.channels()) {
             channel.handle_timeout(now);
         }
@@ -246,8 +248,8 @@ impl Participant {
     pub fn next_timeout(&self) -> Option<Instant> {
         [
             Some(self.announcer.next_timeout()),
-            self.candidates.next_timeout(&self.config.limits),
-            self.claims.next_timeout(&self.config.limits),
+            self.unvalidated.next_timeout(&self.config.limits),
+            self.unvalidated_locators.next_timeout(&self.config.limits),
             self.leases.next_timeout(),
             self.peers.next_timeout(),
             self.tombstones.next_timeout(),
@@ -264,19 +266,27 @@ impl Participant {
 
     // Commands of the application.
 
-    /// Announces a writer of ours and matches it with the readers known; or,
-    /// if it was added before, tells its new QoS or user data.
+    /// Adds and announces a local writer, and matches it with known readers. For a
+    /// writer added before, announces its new QoS or user data.
     pub fn add_writer(&mut self, now: Instant, data: impl Into<Arc<EndpointData>>) {
         let data = data.into();
-        debug_assert!(data.guid.entity.is_writer(), "{} is no writer", data.guid);
+        debug_assert!(
+            data.guid.entity.is_writer(),
+            "{} is not the GUID of a writer",
+            data.guid
+        );
         self.add_endpoint(now, data);
     }
 
-    /// Announces a reader of ours and matches it with the writers known; or,
-    /// if it was added before, tells its new QoS or user data.
+    /// Adds and announces a local reader, and matches it with known writers. For a
+    /// reader added before, announces its new QoS or user data.
     pub fn add_reader(&mut self, now: Instant, data: impl Into<Arc<EndpointData>>) {
         let data = data.into();
-        debug_assert!(data.guid.entity.is_reader(), "{} is no reader", data.guid);
+        debug_assert!(
+            data.guid.entity.is_reader(),
+            "{} is not the GUID of a reader",
+            data.guid
+        );
         self.add_endpoint(now, data);
     }
 
@@ -284,35 +294,36 @@ impl Participant {
         debug_assert_eq!(data.guid.prefix, self.config.prefix);
         let old = self.locals.insert(data.clone());
         if old.is_some_and(|old| old.topic != data.topic) {
-            self.unpair_local(data.guid);
+            self.unmatch_local(data.guid);
         }
         self.sedp.publish(now, &data);
-        self.post_endpoint(&data);
+        self.queue_endpoint(&data);
         self.update_automatic_lease(now);
-        self.pair_local(&data);
+        self.match_local(&data);
     }
 
-    /// Answers peers that ask for this type, from now on and for good. Before
-    /// the first endpoint of the type is added, or they might ask too early.
+    /// Answers TypeLookup requests for this type from now on. Call it before the
+    /// first endpoint of the type is added, or requests may come too early.
     pub fn offer_type(&mut self, objects: &TypeObjects) {
-        self.types.offer(objects);
+        self.types.register(objects);
     }
 
-    /// As [`offer_type`](Self::offer_type), of a type whose objects are made when
-    /// somebody asks; `information` is what is announced of it.
-    pub fn promise_type(
+    /// As [`offer_type`](Self::offer_type), but the TypeObjects are built at the
+    /// first request. `information` is the announced TypeInformation.
+    pub fn offer_type_lazily(
         &mut self,
         information: &'static [u8],
         description: fn() -> &'static TypeDescription,
     ) {
-        self.types.promise(information, description);
+        self.types.register_lazily(information, description);
     }
 
-    /// What a remote endpoint's type is made of. What is missing is asked for:
-    /// call again after [`ParticipantEvent::TypesLearned`], at the latest after
-    /// half a second. `None`: no such endpoint.
-    pub fn foreign_type(&mut self, now: Instant, remote: Guid) -> Option<ForeignType> {
-        self.meet_for_types(now, remote.prefix);
+    /// The type of a remote endpoint. Missing TypeObjects are requested.
+    ///
+    /// Call it again after [`ParticipantEvent::TypeObjectsReceived`], at the latest
+    /// after half a second. `None`: no such endpoint.
+    pub fn remote_type(&mut self, now: Instant, remote: Guid) -> Option<RemoteType> {
+        self.match_type_lookup(now, remote.prefix);
         let endpoint = self.remotes.find(remote)?.data();
         let peer = self.peers.data(remote.prefix)?;
         let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
@@ -320,29 +331,34 @@ impl Participant {
         Some(self.types.describe(now, &endpoint, serves))
     }
 
-    /// Takes back a writer or reader of ours; `Unmatched` is told for each of
-    /// its matches. Unknown ones are ignored.
+    /// Removes a local writer or reader, with an `Unmatched` event for each of its
+    /// matches. Unknown ones are ignored.
     pub fn remove_endpoint(&mut self, now: Instant, guid: Guid) {
         let Some(data) = self.locals.remove(guid) else {
             return;
         };
         self.sedp.retract(now, &data);
-        self.postbox.post(|| Notice::Gone(guid));
-        self.unpair_local(guid);
+        self.announcement_queue
+            .push(|| Announcement::EndpointRemoved(guid));
+        self.unmatch_local(guid);
         self.update_automatic_lease(now);
     }
 
-    /// A link to a participant has come up: all its user endpoints are reached by
-    /// it from now on; discovery stays where it is. `None`: the link is gone. Each
-    /// endpoint is told as [`ParticipantEvent::EndpointChanged`]. Unknown
-    /// participants are ignored.
-    pub fn set_link(&mut self, prefix: GuidPrefix, link: Option<Locator>) {
-        if self.peers.set_link(prefix, link.map(Route::by_link)) {
-            self.tell_routes(prefix);
+    /// Sets or removes the shared-memory connection to a participant.
+    ///
+    /// All its user endpoints are then reached by it; discovery stays on UDP. Each
+    /// endpoint emits [`ParticipantEvent::EndpointChanged`]. Unknown participants
+    /// are ignored.
+    pub fn set_shared_memory_route(&mut self, prefix: GuidPrefix, connection: Option<Locator>) {
+        if self
+            .peers
+            .set_shared_memory(prefix, connection.map(Route::by_shared_memory))
+        {
+            self.report_routes(prefix);
         }
     }
 
-    /// Announces other user data from now on.
+    /// Announces other USER_DATA from now on.
     pub fn update_user_data(&mut self, now: Instant, user_data: Vec<u8>) {
         if self.config.user_data == user_data {
             return;
@@ -354,14 +370,15 @@ impl Participant {
             secured.announce(now, &self.data);
         }
         let data = &self.data;
-        self.postbox.post(|| Notice::Participant(data.encode()));
+        self.announcement_queue
+            .push(|| Announcement::Participant(data.encode()));
     }
 
-    /// The application asserts the liveliness of its writers whose liveliness
-    /// is manual by participant. Other kinds need no call here.
+    /// Asserts the liveliness of the writers with MANUAL_BY_PARTICIPANT. Other
+    /// kinds need no call here.
     pub fn assert_liveliness(&mut self, now: Instant, kind: Liveliness) {
         self.wlp.assert(now, kind);
-        self.post_assertions();
+        self.queue_liveliness_assertions();
     }
 
     fn update_automatic_lease(&mut self, now: Instant) {
@@ -376,7 +393,7 @@ impl Participant {
         self.wlp.set_automatic_lease(now, shortest);
     }
 
-    // News and datagrams out.
+    // Output: events and datagrams.
 
     /// The next event. Drain after each call of `handle_*`.
     pub fn poll_event(&mut self) -> Option<ParticipantEvent> {
@@ -386,9 +403,9 @@ impl Participant {
     /// Puts datagrams into `out`; true if there are more.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
         self.transmit_announcements(now, out);
-        self.transmit_answers(now, out);
-        self.transmit_probes(now, out);
-        self.transmit_questions(now, out);
+        self.transmit_participant_probes(now, out);
+        self.transmit_suspect_probes(now, out);
+        self.transmit_locator_probes(now, out);
         let secured = self.secured.as_mut();
         let mut more = secured.is_some_and(|own| own.poll_transmit(now, out));
         for channel in self.sedp.channels().chain(self.wlp.channels()) {
@@ -397,25 +414,24 @@ impl Participant {
         let requests = self.types.requests.poll_transmit(now, out);
         let replies = self.types.replies.poll_transmit(now, out);
         let is_full = out.is_full();
-        // Fast DDS drops what stands behind a submessage that it has no key for yet, and
-        // with Cyclone DDS, too, meeting secured takes half a second longer then.
+        // Fast DDS drops everything behind a submessage that it has no key for yet.
+        // With Cyclone DDS, too, secure discovery takes half a second longer then.
         let of_ours = |to| {
             self.peers
                 .find(to)
                 .filter(|p| p.data.vendor == VendorId::PTEROS)
         };
-        out.join(|to| match of_ours(to) {
-            Some(peer) if peer.metatraffic.is_same_host() => JOINED_BYTES_NEAR_MAX,
-            Some(_) => JOINED_BYTES_MAX,
+        out.coalesce(|to| match of_ours(to) {
+            Some(peer) if peer.metatraffic.is_same_host() => COALESCED_BYTES_SAME_HOST_MAX,
+            Some(_) => COALESCED_BYTES_MAX,
             None => 0,
         });
         more || requests || replies || is_full
     }
 
-    /// Says goodbye: takes back all endpoints and the participant itself, so
-    /// that peers need not wait for the lease. Best effort; the participant
-    /// should not be used afterwards.
-    pub fn farewell(&mut self, now: Instant, out: &mut Outbox) {
+    /// Disposes of all endpoints and the participant itself, so that peers need not
+    /// wait for the lease. Best effort. Do not use the participant afterwards.
+    pub fn shut_down(&mut self, now: Instant, out: &mut Outbox) {
         let locals: Vec<_> = self.locals.iter().cloned().collect();
         for data in locals {
             self.sedp.retract(now, &data);
@@ -424,61 +440,60 @@ impl Participant {
             channel.poll_transmit(now, out);
         }
         if let Some(secured) = &mut self.secured {
-            secured.farewell(now, out);
+            secured.send_dispose(now, out);
         }
-        self.transmit_goodbye(out);
+        self.transmit_dispose(out);
     }
 
-    // What is known, for people who ask why.
+    // State, for diagnostics.
 
-    /// The participants that are spoken to.
+    /// The discovered participants.
     pub fn participants(&self) -> impl Iterator<Item = &Arc<ParticipantData>> {
         self.peers.iter()
     }
 
     /// The remote endpoints, matched or not.
-    pub fn endpoints(&self) -> impl Iterator<Item = RemoteEndpoint<'_>> {
+    pub fn remote_endpoints(&self) -> impl Iterator<Item = RemoteEndpoint<'_>> {
         self.remotes.iter()
     }
 
-    /// The remote endpoints on a topic, given as it stands on the wire, matched
-    /// or not.
-    pub fn endpoints_on(&self, topic: &str) -> impl Iterator<Item = RemoteEndpoint<'_>> {
+    /// The remote endpoints on a topic, given by its wire name, matched or not.
+    pub fn remote_endpoints_on(&self, topic: &str) -> impl Iterator<Item = RemoteEndpoint<'_>> {
         [true, false]
             .into_iter()
             .flat_map(|writers| self.remotes.on_topic(topic, writers))
     }
 
     /// One remote endpoint.
-    pub fn endpoint(&self, guid: Guid) -> Option<RemoteEndpoint<'_>> {
+    pub fn remote_endpoint(&self, guid: Guid) -> Option<RemoteEndpoint<'_>> {
         self.remotes.find(guid)
     }
 
-    /// One endpoint of ours.
-    pub fn own_endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
+    /// One local endpoint.
+    pub fn local_endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
         self.locals.find(guid)
     }
 
-    /// How a local endpoint stands to each remote one on its topic.
-    pub fn verdicts(&self, local: Guid) -> impl Iterator<Item = (Guid, &Verdict)> {
-        self.pairs.of_local(local)
+    /// The match outcome of a local endpoint with each remote one on its topic.
+    pub fn match_outcomes(&self, local: Guid) -> impl Iterator<Item = (Guid, &MatchOutcome)> {
+        self.matches.of_local(local)
     }
 
-    /// When a participant was last heard; `None` if it is not spoken to.
-    pub fn heard(&self, prefix: GuidPrefix) -> Option<Instant> {
-        self.leases.heard(prefix)
+    /// When a participant was last heard; `None` if it is not discovered.
+    pub fn last_heard(&self, prefix: GuidPrefix) -> Option<Instant> {
+        self.leases.last_heard(prefix)
     }
 
-    /// The first of its limits that is exceeded, by name with count and
-    /// limit; `None` always, unless there is a bug.
+    /// The first exceeded limit: name, count and limit. `None` unless there is a
+    /// bug.
     pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let limits = &self.config.limits;
         [
             ("participants", self.peers.len(), limits.participants),
             (
-                "candidates",
-                self.candidates.len(),
-                limits.candidates.max(1),
+                "unvalidated participants",
+                self.unvalidated.len(),
+                limits.unvalidated_participants.max(1),
             ),
             ("endpoints", self.remotes.len(), limits.endpoints),
         ]
@@ -486,18 +501,18 @@ impl Participant {
         .find(|(_, held, max)| held > max)
     }
 
-    /// What a participant that is spoken to announces of itself.
+    /// The announcement of a discovered participant.
     pub fn participant(&self, prefix: GuidPrefix) -> Option<&Arc<ParticipantData>> {
         self.peers.data(prefix)
     }
 
-    /// How many participants claim to exist but have not answered.
-    pub fn candidate_count(&self) -> usize {
-        self.candidates.len()
+    /// The number of participants that announced themselves but have not answered.
+    pub fn unvalidated_count(&self) -> usize {
+        self.unvalidated.len()
     }
 }
 
-/// At least four announcements per lease, or a little loss would end it.
+/// At least four announcements per lease, so that single losses do not end it.
 fn announce_period(config: &ParticipantConfig) -> Duration {
     config.announce_period.min(config.lease.half().half())
 }

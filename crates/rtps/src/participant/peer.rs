@@ -1,5 +1,5 @@
-//! The participants that are spoken to, where they are reached, and doubts
-//! about those whose address somebody else has taken.
+//! Discovered participants and the routes to them, and the suspects among them:
+//! participants whose address another one took over.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -7,119 +7,127 @@ use alloc::vec::Vec;
 
 use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::discovery::lease::Leases;
-use crate::discovery::spdp::Company;
+use crate::discovery::spdp::PeerCounts;
 use crate::id::GuidPrefix;
-use crate::locator::{Locator, Reach, Route};
+use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
-use super::candidate::{Proof, is_of_this_host, route};
+use super::unvalidated_participant::{SourceCheck, is_of_this_host, route};
 
-/// How long one whose address was taken may stay silent, and the pause between
-/// our questions. Twelve questions fail together once in 3 000 times at 30 % loss.
-const PATIENCE: Duration = Duration::from_secs(3);
-const QUESTION_PAUSE: Duration = Duration::from_millis(250);
+/// How long a suspect may stay silent, and the probe period. At 30 % loss twelve
+/// probes fail together once in 3 000 times.
+const SUSPECT_TIMEOUT: Duration = Duration::from_secs(3);
+const PROBE_PERIOD: Duration = Duration::from_millis(250);
 
-/// Further addresses of one participant that are remembered; beyond that the
-/// oldest has to be shown again.
-const SHOWN_MAX: usize = 8;
+/// Further validated addresses of one participant; beyond that the oldest is
+/// dropped.
+const VALIDATED_MAX: usize = 8;
 
-/// One participant.
+/// One discovered participant.
 pub(super) struct Peer {
     pub(super) data: Arc<ParticipantData>,
-    proof: Proof,
-    /// Further addresses from which it was heard, when asked there.
-    shown: Vec<[u8; 4]>,
-    /// To its built-in endpoints.
+    source_check: SourceCheck,
+    /// Further addresses that answered a probe.
+    validated: Vec<[u8; 4]>,
+    /// The route to its built-in endpoints.
     pub(super) metatraffic: Route,
-    /// To its user endpoints that name no address of their own.
+    /// The route to its user endpoints without own locators.
     pub(super) user: Route,
-    /// Known by its notices; no built-in endpoint of ours speaks with it,
-    pub(super) is_neighbour: bool,
-    /// except those of the TypeLookup service, once asked.
-    pub(super) is_met_for_types: bool,
-    /// To all its user endpoints, while there is a link.
-    pub(super) link: Option<Route>,
+    /// Discovered by on-host announcements: no built-in endpoint of ours matches
+    /// it,
+    pub(super) is_same_host_peer: bool,
+    /// except those of the TypeLookup service, after a request.
+    pub(super) type_lookup_matched: bool,
+    /// The route to all its user endpoints, while there is a shared-memory
+    /// connection.
+    pub(super) shared_memory: Option<Route>,
 }
 
 impl Peer {
     pub(super) fn new(
         data: Arc<ParticipantData>,
-        proof: Proof,
-        reach: &Reach,
-        is_neighbour: bool,
+        source_check: SourceCheck,
+        network: &NetworkScope,
+        is_same_host_peer: bool,
     ) -> Self {
         let mut peer = Self {
-            is_neighbour,
-            is_met_for_types: false,
-            metatraffic: route(reach, &data.metatraffic_unicast, proof),
-            link: None,
-            user: reach.choose(&[]),
+            is_same_host_peer,
+            type_lookup_matched: false,
+            metatraffic: route(network, &data.metatraffic_unicast, source_check),
+            shared_memory: None,
+            user: network.choose_route(&[]),
             data,
-            proof,
-            shown: Vec::new(),
+            source_check,
+            validated: Vec::new(),
         };
-        peer.user = peer.way_among(&peer.data.default_unicast, reach);
+        peer.user = peer.route_among(&peer.data.default_unicast, network);
         peer
     }
 
-    /// The route for users' traffic to one of these addresses, where the
-    /// participant has shown to be.
-    fn way_among(&self, named: &[Locator], reach: &Reach) -> Route {
-        let at = named.iter().copied().filter(|l| self.is_at(*l, reach));
+    /// The route for user traffic to one of these addresses, if validated.
+    fn route_among(&self, named: &[Locator], network: &NetworkScope) -> Route {
+        let at = named
+            .iter()
+            .copied()
+            .filter(|l| self.is_validated(*l, network));
         let at: Vec<Locator> = at.collect();
-        route(reach, &at, self.proof)
+        route(network, &at, self.source_check)
     }
 
-    fn is_at(&self, locator: Locator, reach: &Reach) -> bool {
+    fn is_validated(&self, locator: Locator, network: &NetworkScope) -> bool {
         let Some((ip, _)) = locator.to_udp_v4() else {
             return false;
         };
-        let shares_host = match self.proof {
-            Proof::Untold => return true,
-            Proof::Address(at) if at == ip => return true,
-            Proof::Address(at) => is_of_this_host(at, reach),
-            Proof::Plausible => true,
-            Proof::None => false,
+        let shares_host = match self.source_check {
+            SourceCheck::Unknown => return true,
+            SourceCheck::Address(at) if at == ip => return true,
+            SourceCheck::Address(at) => is_of_this_host(at, network),
+            SourceCheck::SameHost => true,
+            SourceCheck::Mismatch => false,
         };
-        self.shown.contains(&ip) || (shares_host && is_of_this_host(ip, reach))
+        self.validated.contains(&ip) || (shares_host && is_of_this_host(ip, network))
     }
 
-    /// The address that an endpoint could be reached at, if all that it names
-    /// have yet to be shown.
-    pub(super) fn claim_of(&self, endpoint: &EndpointData, reach: &Reach) -> Option<Locator> {
-        let named = match endpoint.unicast.is_empty() {
-            true => &self.data.default_unicast,
-            false => &endpoint.unicast,
+    /// The address to probe for an endpoint, if none of its addresses is validated.
+    pub(super) fn locator_to_validate(
+        &self,
+        endpoint: &EndpointData,
+        network: &NetworkScope,
+    ) -> Option<Locator> {
+        let named = if endpoint.unicast.is_empty() {
+            &self.data.default_unicast
+        } else {
+            &endpoint.unicast
         };
-        if !self.way_among(named, reach).locators.is_empty() {
+        if !self.route_among(named, network).locators.is_empty() {
             return None;
         }
-        reach.choose(named).locators.first().copied()
+        network.choose_route(named).locators.first().copied()
     }
 
-    /// What its source address said when it was met.
-    pub(super) fn proof(&self) -> Proof {
-        self.proof
+    /// The result of the source check when it was discovered.
+    pub(super) fn source_check(&self) -> SourceCheck {
+        self.source_check
     }
 
-    /// It was heard from an address at which it was asked.
-    pub(super) fn note_shown(&mut self, ip: [u8; 4]) {
-        if self.shown.len() >= SHOWN_MAX {
-            self.shown.remove(0);
+    /// Notes an address that answered a probe.
+    pub(super) fn note_validated(&mut self, ip: [u8; 4]) {
+        if self.validated.len() >= VALIDATED_MAX {
+            self.validated.remove(0);
         }
-        self.shown.push(ip);
+        self.validated.push(ip);
     }
 
-    /// Where one of its endpoints is reached. Shared with the others whenever
-    /// it is the same place, since writers group readers by route.
-    pub(super) fn route_to(&self, endpoint: &EndpointData, reach: &Reach) -> Route {
-        if let Some(link) = &self.link {
-            return link.clone();
+    /// The route to one of its endpoints. Shared with others at the same locators,
+    /// since writers group readers by route.
+    pub(super) fn route_to(&self, endpoint: &EndpointData, network: &NetworkScope) -> Route {
+        if let Some(shared_memory) = &self.shared_memory {
+            return shared_memory.clone();
         }
         if endpoint.unicast.is_empty() {
             return self.user.clone();
         }
-        let own = self.way_among(&endpoint.unicast, reach);
+        let own = self.route_among(&endpoint.unicast, network);
         if own == self.user || own.locators.is_empty() {
             return self.user.clone();
         }
@@ -128,14 +136,14 @@ impl Peer {
 }
 
 /// A participant whose address another one uses now. It may share a socket with
-/// that one (several participants in a Cyclone process do), or be dead.
+/// that one, as several participants in a Cyclone DDS process do, or be dead.
 struct Suspect {
     prefix: GuidPrefix,
     since: Instant,
-    next_question: Instant,
+    next_probe_at: Instant,
 }
 
-/// All participants that are spoken to.
+/// All discovered participants.
 #[derive(Default)]
 pub(super) struct Peers {
     peers: BTreeMap<GuidPrefix, Peer>,
@@ -146,51 +154,72 @@ impl Peers {
     /// Adds one; those at the same address become suspects.
     pub(super) fn insert(&mut self, now: Instant, peer: Peer) {
         let prefix = peer.data.prefix;
-        let namesakes = self
+        let sharing_address = self
             .peers
             .values()
-            .filter(|other| other.data.prefix != prefix && !other.is_neighbour)
+            .filter(|other| other.data.prefix != prefix && !other.is_same_host_peer)
             .filter(|other| other.metatraffic.locators == peer.metatraffic.locators)
             .map(|other| other.data.prefix);
-        for namesake in namesakes {
-            if self.suspects.iter().all(|s| s.prefix != namesake) {
+        for sharing in sharing_address {
+            if self.suspects.iter().all(|s| s.prefix != sharing) {
                 self.suspects.push(Suspect {
-                    prefix: namesake,
+                    prefix: sharing,
                     since: now,
-                    next_question: now,
+                    next_probe_at: now,
                 });
             }
         }
         self.peers.insert(prefix, peer);
     }
 
-    /// Takes new data of one that is known.
-    pub(super) fn update(&mut self, prefix: GuidPrefix, data: Arc<ParticipantData>, proof: Proof) {
+    /// Updates the announcement of a known one.
+    pub(super) fn update(
+        &mut self,
+        prefix: GuidPrefix,
+        data: Arc<ParticipantData>,
+        source_check: SourceCheck,
+    ) {
         if let Some(peer) = self.peers.get_mut(&prefix) {
             peer.data = data;
-            peer.proof = proof;
+            peer.source_check = source_check;
         }
     }
 
-    /// Chooses the routes of one anew; it before and after.
-    pub(super) fn reroute(&mut self, prefix: GuidPrefix, reach: &Reach) -> Option<(Peer, &Peer)> {
+    /// Chooses the routes of one again. Returns it before and after.
+    pub(super) fn reroute(
+        &mut self,
+        prefix: GuidPrefix,
+        network: &NetworkScope,
+    ) -> Option<(Peer, &Peer)> {
         let peer = self.peers.get_mut(&prefix)?;
-        let mut after = Peer::new(peer.data.clone(), peer.proof, reach, peer.is_neighbour);
-        after.is_met_for_types = peer.is_met_for_types;
-        after.link = peer.link.clone();
-        after.shown.clone_from(&peer.shown);
-        after.user = after.way_among(&after.data.default_unicast, reach);
+        let mut after = Peer::new(
+            peer.data.clone(),
+            peer.source_check,
+            network,
+            peer.is_same_host_peer,
+        );
+        after.type_lookup_matched = peer.type_lookup_matched;
+        after.shared_memory = peer.shared_memory.clone();
+        after.validated.clone_from(&peer.validated);
+        after.user = after.route_among(&after.data.default_unicast, network);
         let before = core::mem::replace(peer, after);
         Some((before, peer))
     }
 
-    /// Reaches one by a link from now on, or no longer; false when nothing
-    /// changes.
-    pub(super) fn set_link(&mut self, prefix: GuidPrefix, link: Option<Route>) -> bool {
-        let Some(peer) = self.peers.get_mut(&prefix).filter(|peer| peer.link != link) else {
+    /// Sets or removes its shared-memory route; false without a change.
+    pub(super) fn set_shared_memory(
+        &mut self,
+        prefix: GuidPrefix,
+        shared_memory: Option<Route>,
+    ) -> bool {
+        let Some(peer) = self
+            .peers
+            .get_mut(&prefix)
+            .filter(|peer| peer.shared_memory != shared_memory)
+        else {
             return false;
         };
-        peer.link = link;
+        peer.shared_memory = shared_memory;
         true
     }
 
@@ -215,31 +244,36 @@ impl Peers {
         self.peers.get(&prefix).map(|peer| &peer.data)
     }
 
-    pub(super) fn neighbours(&self) -> impl Iterator<Item = &ParticipantData> {
-        let neighbours = self.peers.values().filter(|peer| peer.is_neighbour);
-        neighbours.map(|peer| &*peer.data)
+    pub(super) fn same_host_peers(&self) -> impl Iterator<Item = &ParticipantData> {
+        let same_host_peers = self.peers.values().filter(|peer| peer.is_same_host_peer);
+        same_host_peers.map(|peer| &*peer.data)
     }
 
-    /// How many are neighbours, and how many are not.
-    pub(super) fn company(&self, calls_afar: bool) -> Company {
-        let neighbours = self.neighbours().count();
-        Company {
-            neighbours,
-            others: self.peers.len().saturating_sub(neighbours),
-            calls_afar,
+    /// The number of same-host peers and network peers.
+    pub(super) fn peer_counts(&self, has_unicast_targets: bool) -> PeerCounts {
+        let same_host_peers = self.same_host_peers().count();
+        PeerCounts {
+            same_host: same_host_peers,
+            network: self.peers.len().saturating_sub(same_host_peers),
+            has_unicast_targets,
         }
     }
 
-    /// Those who are not neighbours.
-    pub(super) fn others(&self) -> impl Iterator<Item = (GuidPrefix, &Peer)> {
-        let others = self.peers.iter().filter(|(_, peer)| !peer.is_neighbour);
+    /// The network peers: all that are no same-host peers.
+    pub(super) fn network_peers(&self) -> impl Iterator<Item = (GuidPrefix, &Peer)> {
+        let others = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| !peer.is_same_host_peer);
         others.map(|(prefix, peer)| (*prefix, peer))
     }
 
-    /// Whether a neighbour has this port, which is on this host then.
-    pub(super) fn has_neighbour_at(&self, port: u32) -> bool {
-        let mut places = self.neighbours().flat_map(|data| &data.metatraffic_unicast);
-        places.any(|at| at.port == port)
+    /// Whether a same-host peer uses this port.
+    pub(super) fn has_same_host_peer_at(&self, port: u32) -> bool {
+        let mut locators = self
+            .same_host_peers()
+            .flat_map(|data| &data.metatraffic_unicast);
+        locators.any(|at| at.port == port)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -250,14 +284,14 @@ impl Peers {
         self.peers.values().map(|peer| &peer.data)
     }
 
-    /// Those that announcements sent to `targets` do not reach: they listen on
-    /// none of our groups and their address is none of our initial peers.
+    /// The peers that announcements to `targets` do not reach: they joined none of
+    /// these groups, and their address is none of the initial peers.
     pub(super) fn not_listening_at(
         &self,
         targets: &[Locator],
     ) -> impl Iterator<Item = (GuidPrefix, &Route)> {
         let reached = |l: &Locator| targets.contains(l);
-        self.others()
+        self.network_peers()
             .filter(move |(_, peer)| {
                 !peer.data.metatraffic_multicast.iter().any(reached)
                     && !peer.metatraffic.locators.iter().any(reached)
@@ -265,16 +299,16 @@ impl Peers {
             .map(|(prefix, peer)| (prefix, &peer.metatraffic))
     }
 
-    /// The next suspect to be asked whether it lives.
+    /// The next suspect to probe.
     pub(super) fn next_probe(&mut self, now: Instant) -> Option<(GuidPrefix, Route)> {
-        let suspect = self.suspects.iter_mut().find(|s| s.next_question <= now)?;
-        suspect.next_question = now + QUESTION_PAUSE;
+        let suspect = self.suspects.iter_mut().find(|s| s.next_probe_at <= now)?;
+        suspect.next_probe_at = now + PROBE_PERIOD;
         let prefix = suspect.prefix;
         let route = self.peers.get(&prefix)?.metatraffic.clone();
         Some((prefix, route))
     }
 
-    /// Clears the suspects that were heard, and returns those that were not.
+    /// Removes the suspects that answered, and returns the silent ones.
     pub(super) fn take_silent_suspects(
         &mut self,
         now: Instant,
@@ -282,12 +316,12 @@ impl Peers {
     ) -> Vec<GuidPrefix> {
         let mut silent = Vec::new();
         self.suspects.retain(|s| {
-            let heard = leases.heard(s.prefix).is_some_and(|at| at > s.since);
-            let overdue = s.since + PATIENCE <= now;
-            if overdue && !heard {
+            let answered = leases.last_heard(s.prefix).is_some_and(|at| at > s.since);
+            let overdue = s.since + SUSPECT_TIMEOUT <= now;
+            if overdue && !answered {
                 silent.push(s.prefix);
             }
-            !heard && !overdue
+            !answered && !overdue
         });
         silent
     }
@@ -295,7 +329,7 @@ impl Peers {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.suspects
             .iter()
-            .map(|s| s.next_question.min(s.since + PATIENCE))
+            .map(|s| s.next_probe_at.min(s.since + SUSPECT_TIMEOUT))
             .min()
     }
 }

@@ -1,49 +1,53 @@
-//! Participants lost by their lease that may be back.
+//! Tombstones: participants whose lease expired and that may return with stale
+//! state.
 //!
-//! A peer that we no longer hear may hear us, and then keeps what it knows of
-//! us. An endpoint that we delete meanwhile must be told to it when it is met
-//! again, or it would believe in that endpoint for ever. So while somebody lies
-//! here, SEDP keeps its endings.
+//! A peer whose datagrams no longer arrive may still receive ours and keep our
+//! endpoints. If we delete an endpoint meanwhile, the peer must learn of it when it
+//! is discovered again. So while a tombstone exists, SEDP keeps its dispose
+//! changes.
 
 use alloc::collections::VecDeque;
 
 use crate::id::GuidPrefix;
 use crate::time::{Duration, Instant};
 
-/// How long a lost participant is thought of. A peer forgets us sooner unless
-/// it hears us all that time while we don't hear it.
-const MEMORY: Duration = Duration::from_secs(300);
-/// How many; the oldest go first.
+/// Lifetime of a tombstone. The peer drops our state sooner, unless it receives our
+/// datagrams all that time while its own are lost.
+const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(300);
+/// The limit of tombstones; the oldest are dropped.
 const TOMBSTONES_MAX: usize = 64;
 
 /// Lost participants, oldest first.
 #[derive(Default)]
 pub(super) struct Tombstones {
-    graves: VecDeque<(Instant, GuidPrefix)>,
+    entries: VecDeque<(Instant, GuidPrefix)>,
 }
 
 impl Tombstones {
-    pub(super) fn raise(&mut self, now: Instant, prefix: GuidPrefix) {
-        self.lower(prefix);
-        if self.graves.len() >= TOMBSTONES_MAX {
-            self.graves.pop_front();
+    pub(super) fn add(&mut self, now: Instant, prefix: GuidPrefix) {
+        self.remove(prefix);
+        if self.entries.len() >= TOMBSTONES_MAX {
+            self.entries.pop_front();
         }
-        self.graves.push_back((now, prefix));
+        self.entries.push_back((now, prefix));
     }
 
-    pub(super) fn lower(&mut self, prefix: GuidPrefix) {
-        self.graves.retain(|(_, lost)| *lost != prefix);
+    pub(super) fn remove(&mut self, prefix: GuidPrefix) {
+        self.entries.retain(|(_, lost)| *lost != prefix);
     }
 
     pub(super) fn expire(&mut self, now: Instant) {
-        self.graves.retain(|(since, _)| *since + MEMORY > now);
+        self.entries
+            .retain(|(since, _)| *since + TOMBSTONE_LIFETIME > now);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.graves.is_empty()
+        self.entries.is_empty()
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.graves.front().map(|(since, _)| *since + MEMORY)
+        self.entries
+            .front()
+            .map(|(since, _)| *since + TOMBSTONE_LIFETIME)
     }
 }

@@ -1,111 +1,125 @@
-//! What a reliable reader answers, and when (RTPS 2.5 §8.4.12.2): ACKNACK for
-//! whole samples, NACK_FRAG for samples of which some fragments came.
+//! ACKNACK and NACK_FRAG scheduling of a reliable reader (RTPS 2.5 §8.4.12.2):
+//! ACKNACK for whole samples, NACK_FRAG for samples of which some fragments came.
 //!
-//! The rule: while something announced is missing, a request is scheduled.
-//! Heartbeats speed it up, answers reset its pauses, nothing but completeness
-//! cancels it.
+//! The rule: while an announced number is missing, a request is scheduled.
+//! Heartbeats accelerate it, progress resets its back-off, and only completeness
+//! cancels it. NACK suppression keeps a heartbeat from repeating a recent request.
 
 use super::Reader;
 use super::config::NackConfig;
 use super::proxy::WriterProxy;
 use crate::id::EntityId;
 use crate::outbox::Outbox;
-use crate::pace::Pace;
+use crate::retry_backoff::RetryBackoff;
 use crate::seq::{FragmentNumber, SequenceNumber};
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, FragmentSet, Heartbeat, NackFrag, SequenceSet};
 
-/// After so many requests that brought nothing, heartbeats no longer speed the
-/// next one up. Without this, a number that never comes (refused here for want
-/// of room, or claimed by a liar) would be asked for at network speed.
-const FRUITLESS_MAX: u32 = 3;
-/// Samples in pieces asked for at a time; as many as are kept by default.
+/// After this many requests without progress, heartbeats no longer accelerate the
+/// next one. Without this limit a number that never comes would be requested at
+/// network speed. Such a number was refused here by a full buffer, or announced
+/// falsely.
+const UNSUCCESSFUL_MAX: u32 = 3;
+/// Partial samples requested at a time; as many as are kept by default.
 const NACK_FRAGS_MAX: usize = 8;
 
 impl WriterProxy {
     /// Whether a heartbeat is new.
     pub(super) fn accepts_heartbeat(&mut self, now: Instant, heartbeat: &Heartbeat) -> bool {
-        // Towards volatile readers ours may name less until it is answered.
-        let has_less = self.is_told_all && heartbeat.last.0 < self.complete;
-        self.counts.accept(now, heartbeat.count, has_less)
+        // To volatile readers a Pteros heartbeat may name less until answered.
+        let has_less = self.heartbeats_name_all && heartbeat.last.0 < self.sent_through;
+        self.heartbeat_counts.accept(now, heartbeat.count, has_less)
     }
 
-    /// Decides on the answer to a heartbeat that has been taken in.
-    pub(super) fn answer_heartbeat(&mut self, now: Instant, is_final: bool, config: &NackConfig) {
+    /// Decides on the answer to a heartbeat, after its range was handled.
+    pub(super) fn schedule_acknack(&mut self, now: Instant, is_final: bool, config: &NackConfig) {
         let missing = self.is_missing_something();
-        let news = missing
+        let has_new_gaps = missing
             && self.first_missing_from(self.nack.requested.saturating_add(1)) <= self.announced;
-        let old = now >= self.nack.sent_at.after(self.suppression(config));
-        if is_final && !news && !(missing && old) {
-            self.tell_unasked(now, missing);
+        let is_old = now >= self.nack.sent_at.after(self.suppression(config));
+        if is_final && !has_new_gaps && !(missing && is_old) {
+            self.schedule_unsolicited_acknack(now, missing);
             return;
         }
-        self.told.unasked = false;
-        // What was asked for a moment ago may be on its way.
-        self.nack.only_news = !old;
-        self.respond |= !fault!("heartbeat-not-answered");
+        self.unsolicited_ack.is_unsolicited = false;
+        // The answer to a recent request may be in transit.
+        self.nack.only_new = !is_old;
+        self.acknack_due |= !fault!("heartbeat-not-answered");
     }
 
-    /// A writer behind a link is told what has come, if that is due.
-    fn tell_unasked(&mut self, now: Instant, missing: bool) {
-        let is_linked = self.route.is_shared_memory() && self.synced && !missing;
-        if is_linked && !self.respond && self.told.is_due(now, self.first_missing()) {
-            self.respond = true;
-            self.told.unasked = true;
+    /// Schedules an unsolicited ACKNACK to a writer on a shared-memory connection,
+    /// if due.
+    fn schedule_unsolicited_acknack(&mut self, now: Instant, missing: bool) {
+        let is_shared_memory = self.route.is_shared_memory() && self.synced && !missing;
+        if is_shared_memory
+            && !self.acknack_due
+            && self.unsolicited_ack.is_due(now, self.first_missing())
+        {
+            self.acknack_due = true;
+            self.unsolicited_ack.is_unsolicited = true;
         }
     }
 
-    /// The youngest age of a request that a heartbeat may repeat.
+    /// NACK suppression: the minimum age of a request that a heartbeat may repeat.
     pub(super) fn suppression(&self, config: &NackConfig) -> Duration {
         let (unknown, min) = (config.suppression, config.suppression_min);
-        self.nack.round_trip.pause(unknown, min, config.max)
+        self.nack
+            .round_trip
+            .retry_delay(unknown, min, config.retry_period_max)
     }
 
-    /// The pauses between requests for something that is newly missed.
-    pub(super) fn fresh_pace(&self, config: &NackConfig) -> Pace {
-        let way = &self.nack.round_trip;
-        let first = way.pause(config.first, config.first_min, config.max);
-        Pace::new(first, config.steady)
+    /// The back-off of requests for newly missing numbers.
+    pub(super) fn initial_backoff(&self, config: &NackConfig) -> RetryBackoff {
+        let round_trip = &self.nack.round_trip;
+        let first = round_trip.retry_delay(
+            config.retry_period,
+            config.retry_period_min,
+            config.retry_period_max,
+        );
+        RetryBackoff::new(first, config.steady_retries)
     }
 
-    /// Keeps the timer in step with what is missing.
-    pub(super) fn schedule(&mut self, now: Instant, config: &NackConfig) {
-        self.nack.round_trip.heard(now, self.first_missing());
+    /// Starts or stops the request timer, according to the missing numbers.
+    pub(super) fn schedule_nack(&mut self, now: Instant, config: &NackConfig) {
+        self.nack
+            .round_trip
+            .note_response(now, self.first_missing());
         if self.is_missing_something() {
-            let gives_up = self.nack.fruitless > 0 && fault!("nack-not-rescheduled");
+            let gives_up = self.nack.unsuccessful_requests > 0 && fault!("nack-not-rescheduled");
             if self.nack.at == Instant::FAR_FUTURE && !gives_up {
-                self.nack.pace = self.fresh_pace(config);
-                self.nack.at = match fault!("nack-at-once") {
-                    true => now,
-                    false => now.after(config.gap_delay),
+                self.nack.backoff = self.initial_backoff(config);
+                self.nack.at = if fault!("nack-without-delay") {
+                    now
+                } else {
+                    now.after(config.gap_delay)
                 };
             }
-        } else if self.synced || self.introductions_left == 0 {
+        } else if self.synced || self.preemptive_acknacks_left == 0 {
             self.nack.at = Instant::FAR_FUTURE;
             self.nack.requested = self.nack.requested.min(self.announced);
         }
     }
 
-    /// When something is to be sent: a request, or a question to a writer that
-    /// may have begun anew.
-    pub(super) fn wakes_at(&self) -> Instant {
-        self.nack.at.min(self.counts.ask_at())
+    /// When to send: a request, or a probe to a writer that may have restarted.
+    pub(super) fn next_timeout(&self) -> Instant {
+        self.nack.at.min(self.heartbeat_counts.probe_at())
     }
 
     /// Whether something is to be sent at `now`.
-    pub(super) fn owes_now(&self, now: Instant) -> bool {
-        self.respond || self.wakes_at() <= now
+    pub(super) fn has_response_due(&self, now: Instant) -> bool {
+        self.acknack_due || self.next_timeout() <= now
     }
 
-    /// Whether an ACKNACK would ask for nothing.
-    fn only_confirms(&self) -> bool {
-        let asks = self.is_missing_something() || self.counts.ask_at() != Instant::FAR_FUTURE;
-        self.synced && !asks
+    /// Whether an ACKNACK would request nothing.
+    fn is_positive_ack(&self) -> bool {
+        let is_request =
+            self.is_missing_something() || self.heartbeat_counts.probe_at() != Instant::FAR_FUTURE;
+        self.synced && !is_request
     }
 
-    /// The ACKNACK that tells the present state, and whether it asks for what
-    /// is missing. Sets the timer for the next one.
+    /// Builds the ACKNACK of the present state and sets the timer for the next one.
+    /// Also returns whether it requests missing samples.
     fn acknack(
         &mut self,
         now: Instant,
@@ -113,82 +127,89 @@ impl WriterProxy {
         full: bool,
         config: &NackConfig,
     ) -> (AckNack, bool) {
-        let base = match !self.synced && self.introduces_with_zero {
-            true => 0,
-            false => self
-                .first_missing()
-                .saturating_add(fault!("acknowledges-one-too-many").into()),
+        let base = if !self.synced && self.preemptive_base_zero {
+            0
+        } else {
+            self.first_missing()
+                .saturating_add(fault!("acknowledges-one-too-many").into())
         };
         let mut state = SequenceSet::empty(SequenceNumber(base));
         let mut requested = self.nack.requested;
         let timer_due = self.nack.at <= now;
-        let asks = self.synced && !full && (timer_due || self.nack.fruitless <= FRUITLESS_MAX);
-        let only_news = self.nack.only_news && !timer_due;
-        if asks {
+        let is_request = self.synced
+            && !full
+            && (timer_due || self.nack.unsuccessful_requests <= UNSUCCESSFUL_MAX);
+        let only_new = self.nack.only_new && !timer_due;
+        if is_request {
             let last = self.announced.min(base.saturating_add(255));
-            let last = last.saturating_sub(fault!("nack-leaves-out-the-last").into());
-            let from = match only_news {
-                true => requested.saturating_add(1),
-                false => base,
+            let last = last.saturating_sub(fault!("nack-omits-the-last").into());
+            let from = if only_new {
+                requested.saturating_add(1)
+            } else {
+                base
             };
             for number in self.missing(from, last) {
                 crate::fault::step();
                 state.insert(SequenceNumber(number));
             }
             if !state.is_empty() {
-                self.nack.round_trip.asked(now, base, base <= requested);
+                self.nack
+                    .round_trip
+                    .note_request(now, base, base <= requested);
             }
             requested = requested.max(last);
         }
         if !self.synced {
-            self.introductions_left = self.introductions_left.saturating_sub(1);
+            self.preemptive_acknacks_left = self.preemptive_acknacks_left.saturating_sub(1);
         }
-        let waits = self.is_missing_something() || (!self.synced && self.introductions_left > 0);
+        let waits =
+            self.is_missing_something() || (!self.synced && self.preemptive_acknacks_left > 0);
         let period_max = if self.synced {
-            config.max
+            config.retry_period_max
         } else {
-            config.introduction_max
+            config.preemptive_period_max
         };
-        if self.arrivals != self.nack.arrivals_seen {
-            self.nack.arrivals_seen = self.arrivals;
-            self.nack.fruitless = 0;
-            self.nack.pace = self.fresh_pace(config);
-        } else if asks && waits && !only_news {
-            self.nack.fruitless = self.nack.fruitless.saturating_add(1);
+        if self.progress_count != self.nack.progress_seen {
+            self.nack.progress_seen = self.progress_count;
+            self.nack.unsuccessful_requests = 0;
+            self.nack.backoff = self.initial_backoff(config);
+        } else if is_request && waits && !only_new {
+            self.nack.unsuccessful_requests = self.nack.unsuccessful_requests.saturating_add(1);
         }
-        self.respond = false;
-        self.nack.only_news = false;
+        self.acknack_due = false;
+        self.nack.only_new = false;
         self.nack.requested = requested;
         if !waits {
             self.nack.at = Instant::FAR_FUTURE;
-        } else if asks && only_news && self.nack.at != Instant::FAR_FUTURE {
-            // What was asked for earlier is asked for again when it is due.
-        } else if asks || !self.synced || timer_due {
+        } else if is_request && only_new && self.nack.at != Instant::FAR_FUTURE {
+            // Earlier requests are repeated when they are due.
+        } else if is_request || !self.synced || timer_due {
             self.nack.sent_at = now;
-            self.nack.at = match fault!("nack-not-rescheduled") {
-                true => Instant::FAR_FUTURE,
-                false => now.after(self.nack.pace.pause()),
+            self.nack.at = if fault!("nack-not-rescheduled") {
+                Instant::FAR_FUTURE
+            } else {
+                now.after(self.nack.backoff.delay())
             };
-            self.nack.pace.advance(period_max);
+            self.nack.backoff.advance(period_max);
         }
-        self.told.note(now, base);
+        self.unsolicited_ack.note(now, base);
         self.acknack_count = self.acknack_count.wrapping_add(1);
-        let in_doubt = self.counts.ask_at() <= now;
+        let probe_is_due = self.heartbeat_counts.probe_at() <= now;
         let acknack = AckNack {
             reader,
             writer: self.guid.entity,
             state,
             count: self.acknack_count,
-            // Before the first heartbeat, and in doubt, we ask for one.
-            is_final: self.synced && !in_doubt,
+            // Before the first heartbeat, and on a suspected reset, request one.
+            is_final: self.synced && !probe_is_due,
         };
-        if in_doubt {
-            self.counts.note_asked(now);
+        if probe_is_due {
+            self.heartbeat_counts.note_probed(now);
         }
-        (acknack, asks)
+        (acknack, is_request)
     }
 
-    /// The request for missing fragments of one sample in pieces.
+    /// The request for missing fragments of one partial sample.
     fn nack_frag(&mut self, reader: EntityId, sequence: SequenceNumber) -> Option<NackFrag> {
         let mut runs = self
             .defrag
@@ -196,10 +217,10 @@ impl WriterProxy {
         let number = |n: i64| u32::try_from(n).ok().map(FragmentNumber);
         let first = runs.next()?;
         let mut state = FragmentSet::empty(number(first.first)?);
-        let wanted = core::iter::once(first)
+        let requested_samples = core::iter::once(first)
             .chain(runs)
             .flat_map(|run| run.first..=run.last);
-        for fragment in wanted.map_while(number) {
+        for fragment in requested_samples.map_while(number) {
             if !state.insert(fragment) {
                 break;
             }
@@ -214,17 +235,17 @@ impl WriterProxy {
         })
     }
 
-    /// The lowest samples in pieces that are worth asking for.
+    /// The lowest partial samples to request.
     fn incomplete(&self) -> ([SequenceNumber; NACK_FRAGS_MAX], usize) {
         let mut found = [SequenceNumber::ZERO; NACK_FRAGS_MAX];
         let overdue = self.first_missing();
         let mut count = 0_usize;
-        let wanted = self
+        let requested_samples = self
             .defrag
             .sequences()
-            .filter(|sequence| sequence.0 <= self.complete || sequence.0 == overdue);
-        for (place, sequence) in found.iter_mut().zip(wanted) {
-            *place = sequence;
+            .filter(|sequence| sequence.0 <= self.sent_through || sequence.0 == overdue);
+        for (slot, sequence) in found.iter_mut().zip(requested_samples) {
+            *slot = sequence;
             count.tally();
         }
         (found, count)
@@ -232,37 +253,38 @@ impl WriterProxy {
 }
 
 impl Reader {
-    /// Whether there is something to send, all of which only confirms what has come:
-    /// that may wait a moment.
-    pub fn only_confirms(&self) -> bool {
-        let mut owed = self.outgoing.iter();
-        !self.outgoing.is_empty()
-            && owed.all(|guid| {
+    /// Whether there are only positive ACKNACKs to send, which may wait a moment.
+    pub fn has_only_positive_acks(&self) -> bool {
+        let mut queued_writers = self.writers_to_answer.iter();
+        !self.writers_to_answer.is_empty()
+            && queued_writers.all(|guid| {
                 let proxy = self.writers.get(guid);
-                proxy.is_none_or(|proxy| proxy.only_confirms())
+                proxy.is_none_or(|proxy| proxy.is_positive_ack())
             })
     }
 
-    /// Puts ACKNACKs and NACK_FRAGs that are due into `out`. True: the outbox
-    /// is full; send, clear and call again.
+    /// Puts due ACKNACKs and NACK_FRAGs into `out`.
+    ///
+    /// True when the outbox is full: send, clear and call again.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
         self.clock = now;
-        while let Some(guid) = self.outgoing.last().copied() {
+        while let Some(guid) = self.writers_to_answer.last().copied() {
             if out.is_full() {
                 return true;
             }
-            self.outgoing.pop();
+            self.writers_to_answer.pop();
             let Some(proxy) = self.writers.get_mut(&guid) else {
                 continue;
             };
             proxy.queued = false;
-            if !proxy.owes_now(now) {
+            if !proxy.has_response_due(now) {
                 continue;
             }
-            let full = !self.ready.has_room();
+            let full = !self.ready.has_space();
             let reader = self.config.guid;
-            let may_wait = proxy.told.unasked && !proxy.is_missing_something();
-            let (acknack, asks) = proxy.acknack(now, reader.entity, full, &self.config.nack);
+            let is_deferrable =
+                proxy.unsolicited_ack.is_unsolicited && !proxy.is_missing_something();
+            let (acknack, is_request) = proxy.acknack(now, reader.entity, full, &self.config.nack);
             let mut message = out.begin(
                 reader.prefix,
                 &proxy.route.locators,
@@ -270,11 +292,11 @@ impl Reader {
             );
             message.info_destination(guid.prefix);
             message.acknack(&acknack);
-            if may_wait {
-                message.may_wait();
+            if is_deferrable {
+                message.set_deferrable();
             }
             self.stats.acknacks.tally();
-            if asks && !fault!("fragments-not-asked-for") {
+            if is_request && !fault!("fragments-not-requested") {
                 let (incomplete, count) = proxy.incomplete();
                 for sequence in incomplete.into_iter().take(count) {
                     if let Some(nack) = proxy.nack_frag(reader.entity, sequence)
@@ -285,9 +307,9 @@ impl Reader {
                 }
             }
             message.finish();
-            if proxy.wakes_at() != Instant::FAR_FUTURE {
+            if proxy.next_timeout() != Instant::FAR_FUTURE {
                 self.timers
-                    .set_no_later(super::TIMER_WRITERS, proxy.wakes_at());
+                    .set_no_later(super::TIMER_WRITERS, proxy.next_timeout());
             }
         }
         false

@@ -1,5 +1,5 @@
-//! Policies of a living reader, or of a writer that it is matched with, that
-//! change (DDS 1.4 §2.2.3).
+//! Changeable QoS policies of a reader and of its matched writers (DDS 1.4 §2.2.3,
+//! column "changeable").
 
 use super::{Reader, TIMER_DEADLINE};
 use crate::id::Guid;
@@ -7,9 +7,10 @@ use crate::qos::EndpointQos;
 use crate::time::Instant;
 
 impl Reader {
-    /// Takes over what may change of its policies; the others stay as they are.
-    /// A new deadline counts from now if `runs`, that is if a sample has counted
-    /// for it before, and else from the first one.
+    /// Applies the changeable policies; the others stay as they are.
+    ///
+    /// A new deadline counts from now if `runs`, that is if a sample has started
+    /// the old one. Otherwise it counts from the first sample.
     pub fn set_qos(&mut self, now: Instant, qos: &EndpointQos, runs: bool) {
         self.clock = now;
         let own = &mut self.config.qos;
@@ -24,14 +25,13 @@ impl Reader {
         if deadline != qos.deadline {
             self.timers.stop(TIMER_DEADLINE);
             if runs {
-                self.note_update(now);
+                self.renew_deadline(now);
             }
         }
     }
 
-    /// Takes over what a matched writer announces anew: what comes from now on
-    /// lives as long as it says. What else it may change is no matter of the
-    /// protocol.
+    /// Applies the changed policies of a matched writer: later samples get its new
+    /// lifespan. Other policies do not concern the protocol.
     pub fn update_writer(&mut self, guid: Guid, qos: &EndpointQos) {
         if let Some(proxy) = self.writers.get_mut(&guid) {
             proxy.lifespan = qos.lifespan;

@@ -1,4 +1,5 @@
-//! What a reader is made with, and what it is told of each writer.
+//! Reader configuration: NACK timing (RTPS 2.5 §8.4.10.1) and limits, and the
+//! properties of a matched writer.
 
 use alloc::sync::Arc;
 
@@ -10,26 +11,27 @@ use crate::qos::History;
 use crate::shared_qos::SharedQos;
 use crate::time::Duration;
 
-/// Everything a [`Reader`](super::Reader) needs to know at birth.
+/// The configuration of a [`Reader`](super::Reader).
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReaderConfig {
-    /// Its own identity.
+    /// Its GUID.
     pub guid: Guid,
-    /// Its policies.
+    /// Its QoS policies.
     pub qos: SharedQos,
-    /// When missing samples are asked for.
+    /// Timing of requests for missing samples.
     pub nack: NackConfig,
-    /// Bounds of its memory.
+    /// Limits of its memory.
     pub limits: ReaderLimits,
     /// The largest datagram it sends.
     pub datagram_bytes_max: usize,
-    /// What it wants of the topic; `None` is all.
+    /// Its content filter; `None` accepts everything.
     pub content_filter: Option<Arc<ContentFilter>>,
 }
 
 impl ReaderConfig {
-    /// The stack's defaults around these policies. A KEEP_ALL reader's queue
-    /// holds its `max_samples`; when that is full, reliable writers wait.
+    /// The defaults of this stack with these policies. The queue of a KEEP_ALL
+    /// reader holds its `max_samples`; when it is full, reliable writers wait
+    /// (back-pressure).
     pub fn new(guid: Guid, qos: impl Into<SharedQos>) -> Self {
         let qos = qos.into();
         let mut limits = ReaderLimits::default();
@@ -49,34 +51,34 @@ impl ReaderConfig {
     }
 }
 
-/// When a reliable reader asks for what is missing. Heartbeats are answered at
-/// once (RTPS 2.5 §8.4.10.1 allows a heartbeatResponseDelay; ours is zero).
+/// Timing of requests for missing samples. Heartbeats are answered at once (RTPS
+/// 2.5 §8.4.10.1, heartbeatResponseDelay is zero).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NackConfig {
-    /// After a gap seen without heartbeat: datagrams may have overtaken each
-    /// other, so the request waits this long.
+    /// Delay of a request after a gap without a heartbeat, since datagrams may be
+    /// reordered.
     pub gap_delay: Duration,
-    /// A heartbeat does not make us repeat a request younger than this; the
-    /// answer may be under way. Once answers were seen: a quarter longer than
-    /// they take, at least `suppression_min`.
+    /// NACK suppression: a heartbeat does not repeat a request younger than this.
+    /// With a measured round trip: a quarter longer than that, at least
+    /// `suppression_min`.
     pub suppression: Duration,
-    /// The shortest such age.
+    /// The shortest suppression.
     pub suppression_min: Duration,
-    /// Pause before an unanswered request is repeated. Once answers were seen:
-    /// a quarter longer than they take, at least `first_min`.
-    pub first: Duration,
-    /// The shortest such pause.
-    pub first_min: Duration,
-    /// So many repetitions at an equal pause before it doubles: at a loss of
-    /// 30 % each way one exchange in two fails.
-    pub steady: u32,
-    /// The longest such pause.
-    pub max: Duration,
-    /// How often a reader presents itself to a reliable writer that has not
-    /// sent a heartbeat, at pauses from `first` up to `introduction_max`.
-    pub introductions: u32,
-    /// The longest pause between introductions.
-    pub introduction_max: Duration,
+    /// Delay before an unanswered request is repeated. With a measured round trip:
+    /// a quarter longer than that, at least `retry_period_min`.
+    pub retry_period: Duration,
+    /// The shortest such delay.
+    pub retry_period_min: Duration,
+    /// Repetitions at an equal delay before it doubles. At a loss of 30 % each way
+    /// one exchange in two fails.
+    pub steady_retries: u32,
+    /// The longest such delay.
+    pub retry_period_max: Duration,
+    /// Preemptive ACKNACKs to a reliable writer that has not sent a heartbeat, at
+    /// delays from `retry_period` up to `preemptive_period_max`.
+    pub preemptive_acknacks: u32,
+    /// The longest delay between preemptive ACKNACKs.
+    pub preemptive_period_max: Duration,
 }
 
 impl Default for NackConfig {
@@ -85,40 +87,41 @@ impl Default for NackConfig {
             gap_delay: Duration::from_millis(5),
             suppression: Duration::from_millis(5),
             suppression_min: Duration::from_millis(1),
-            first: Duration::from_millis(10),
-            first_min: Duration::from_millis(5),
-            steady: 12,
-            max: Duration::from_millis(200),
-            introductions: 12,
-            introduction_max: Duration::from_secs(1),
+            retry_period: Duration::from_millis(10),
+            retry_period_min: Duration::from_millis(5),
+            steady_retries: 12,
+            retry_period_max: Duration::from_millis(200),
+            preemptive_acknacks: 12,
+            preemptive_period_max: Duration::from_secs(1),
         }
     }
 }
 
-/// Bounds of a reader's memory. All but `ready` are per matched writer.
+/// Limits of a reader's memory. All but `ready_samples_max` are per matched writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReaderLimits {
-    /// Samples waiting to be polled. When full, reliable samples stay with the
-    /// writer; best-effort ones push out the oldest.
+    /// Samples in the receive queue. When it is full, reliable samples stay with
+    /// the writer, and best-effort samples replace the oldest.
     pub ready_samples_max: usize,
-    /// Samples waiting for an earlier one.
+    /// Samples in the reorder buffer.
     pub reorder_samples_max: usize,
-    /// Their bytes.
+    /// Bytes in the reorder buffer.
     pub reorder_bytes_max: usize,
     /// Runs of known sequence numbers.
     pub intervals_max: usize,
-    /// Samples in pieces.
+    /// Fragment reassembly.
     pub defrag: DefragLimits,
     /// Matched writers; more are refused.
     pub writers_max: usize,
-    /// Events waiting to be polled. When full, the oldest goes; totals in
-    /// later events include it.
+    /// Events in the queue. When full, the oldest is dropped; totals in later
+    /// events include it.
     pub events_max: usize,
 }
 
 impl ReaderLimits {
-    /// As if memory were short: a few samples and numbers of each writer.
-    pub(crate) fn little(self) -> Self {
+    /// The limits of a reader with little memory: a few samples and numbers of each
+    /// writer.
+    pub(crate) fn with_little_memory(self) -> Self {
         Self {
             reorder_samples_max: self.reorder_samples_max.min(4),
             intervals_max: self.intervals_max.min(4),
@@ -141,15 +144,15 @@ impl Default for ReaderLimits {
     }
 }
 
-/// What discovery tells of a matched writer.
+/// The properties of a matched writer, as discovery reports them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WriterProxyConfig {
-    /// Its identity.
+    /// Its GUID.
     pub guid: Guid,
-    /// What it offers.
+    /// Its offered QoS.
     pub qos: SharedQos,
-    /// Where acknowledgements go.
+    /// Where acknowledgements are sent.
     pub route: Route,
-    /// Whose software it is.
+    /// Its vendor.
     pub vendor: VendorId,
 }

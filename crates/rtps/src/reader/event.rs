@@ -1,35 +1,35 @@
-//! What a reader has to report besides samples.
+//! Events of a reader: lost samples, deadline, liveliness and writer resets.
 
 use alloc::collections::VecDeque;
 
 use crate::id::Guid;
 
-/// Something the application may want to know. Totals count from the reader's
-/// birth, so a dropped event loses no information but its moment.
+/// An event for the application. Totals count from the reader's creation, so a
+/// dropped event loses no information but its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReaderEvent {
-    /// Samples of `writer` are lost for good.
+    /// Samples of `writer` are lost and will not come.
     SampleLost {
-        /// Whose samples.
+        /// The writer of the samples.
         writer: Guid,
-        /// How many since the last such event.
+        /// Samples lost since the last such event.
         count: u64,
-        /// How many in all, over all writers.
+        /// Samples lost in total, over all writers.
         total: u64,
     },
-    /// A writer's counts begin anew: it is another one with the same GUID, and
-    /// its numbers mean other samples. Told once per heartbeat until it is
+    /// A writer restarted with the same GUID: its counts start again, and its
+    /// numbers mean other samples. Emitted with every heartbeat until it is
     /// unmatched.
-    WriterBeganAnew {
-        /// Which.
+    WriterReset {
+        /// The writer.
         writer: Guid,
     },
     /// The requested deadline passed without a sample.
     DeadlineMissed {
-        /// How often in all.
+        /// The total count.
         total: u64,
     },
-    /// A writer became alive or not alive, or (un)matched.
+    /// A writer became alive or not alive, or was matched or unmatched.
     LivelinessChanged {
         /// Writers now alive.
         alive_count: u32,
@@ -44,7 +44,7 @@ pub enum ReaderEvent {
     },
 }
 
-/// Events not yet polled. Full: the oldest goes.
+/// Events not yet polled. When full, the oldest is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     queue: VecDeque<ReaderEvent>,
@@ -65,7 +65,8 @@ impl Events {
         self.queue.push_back(event);
     }
 
-    /// Notes a loss; joins it to the last event when that is of the same kind.
+    /// Adds a loss, merged into the last event if that is a loss of the same
+    /// writer.
     pub fn lost(&mut self, from: Guid, lost: u64, events_max: usize) {
         self.lost_total = self.lost_total.saturating_add(lost);
         if let Some(ReaderEvent::SampleLost {
@@ -87,7 +88,8 @@ impl Events {
         self.push_or_drop_oldest(event, events_max);
     }
 
-    /// Notes that `writer` changed the counts of living and silent writers.
+    /// Adds a change of the counts of alive and not-alive writers, caused by
+    /// `writer`.
     pub fn liveliness(&mut self, writer: Guid, alive: i32, not_alive: i32, events_max: usize) {
         self.alive = self.alive.saturating_add_signed(alive);
         self.not_alive = self.not_alive.saturating_add_signed(not_alive);

@@ -1,47 +1,47 @@
-//! The reader's content filter (DDS 1.4 §2.2.2.3.3): applied to each sample as it
-//! arrives, unless its writer says that it has applied the very same.
+//! Content filter on the reader side (DDS 1.4 §2.2.2.3.3): applied to each received
+//! sample, unless the writer reports that it applied the same filter.
 //!
-//! What does not pass is irrelevant, as if a GAP had said so: it is acknowledged,
-//! takes no room, is not lost and does not meet the reader's DEADLINE, which is
-//! about the samples that the filtered topic has. Its writer's liveliness it
-//! does prove.
+//! A rejected sample is irrelevant, as if a GAP had declared it. It is
+//! acknowledged, takes no space and is not lost. It does not renew the reader's
+//! DEADLINE, which concerns the samples of the filtered topic. It renews its
+//! writer's liveliness.
 
 use alloc::sync::Arc;
 
 use super::Reader;
+use crate::coherent_mark::CoherentMarkKind;
 use crate::content_filter::ContentFilter;
 use crate::defrag::SampleHead;
 use crate::history::ChangeKind;
 use crate::id::Guid;
-use crate::mark::MarkKind;
 use crate::stats::Tally;
 use crate::wire::{InlineQos, StatusInfo};
 use bytes::Bytes;
 
 impl Reader {
-    /// What it wants of the topic; `None` is all.
+    /// The content filter; `None` accepts everything.
     pub fn content_filter(&self) -> Option<&Arc<ContentFilter>> {
         self.config.content_filter.as_ref()
     }
 
-    /// What it wants of the topic from now on; `None` is all. What it has taken
-    /// in already stays.
+    /// Sets the content filter; `None` accepts everything. Samples received before
+    /// stay.
     pub fn set_content_filter(&mut self, filter: Option<Arc<ContentFilter>>) {
         self.config.content_filter = filter;
         self.writers
             .values_mut()
-            .for_each(|proxy| proxy.forget_filters());
+            .for_each(|proxy| proxy.forget_writer_filters());
     }
 
-    /// Whether a change without payload stands for a sample that a filter at
-    /// the writer kept back.
-    pub(super) fn is_told_filtered(&self, inline_qos: &InlineQos<'_>) -> bool {
+    /// Whether a change without payload stands for a sample that the writer's
+    /// filter rejected.
+    pub(super) fn is_filtered_by_writer(&self, inline_qos: &InlineQos<'_>) -> bool {
         let status = inline_qos.status_info().unwrap_or_default();
         self.config.content_filter.is_some() && status.0 & StatusInfo::FILTERED.0 != 0
     }
 
-    /// Notes what the writer says of our filter, if it knows it.
-    pub(super) fn note_told(
+    /// Notes the writer's result for this reader's filter, if it applied it.
+    pub(super) fn note_filter_result(
         &mut self,
         writer: Guid,
         head: &mut SampleHead,
@@ -50,33 +50,34 @@ impl Reader {
         let Some(filter) = &self.config.content_filter else {
             return;
         };
-        head.passes = inline_qos.filter_result(filter.signature());
-        if head.passes.is_some()
+        head.filter_result = inline_qos.filter_result(filter.signature());
+        if head.filter_result.is_some()
             && let Some(proxy) = self.writers.get_mut(&writer)
         {
-            proxy.note_filters();
+            proxy.note_writer_filters();
         }
     }
 
-    /// Whether a whole sample passes. Only samples are asked about: endings of
-    /// instances and ends of sets concern every reader.
+    /// Whether a complete sample passes. Dispose, unregister and set ends pass
+    /// every filter.
     pub(super) fn passes(&self, head: &SampleHead, payload: &[u8]) -> bool {
         let Some(filter) = &self.config.content_filter else {
             return true;
         };
-        let mark = head.mark.as_ref();
-        let is_sample =
-            head.kind == ChangeKind::Alive && mark.is_none_or(|mark| mark.kind == MarkKind::Change);
-        !is_sample || head.passes.unwrap_or_else(|| filter.passes(payload))
+        let coherent_mark = head.coherent_mark.as_ref();
+        let is_sample = head.kind == ChangeKind::Alive
+            && coherent_mark
+                .is_none_or(|coherent_mark| coherent_mark.kind == CoherentMarkKind::CacheChange);
+        !is_sample || head.filter_result.unwrap_or_else(|| filter.passes(payload))
     }
 
-    /// A sample does not pass.
-    pub(super) fn keep_out(&mut self, writer: Guid, mut head: SampleHead) {
+    /// Drops a rejected sample.
+    pub(super) fn drop_filtered(&mut self, writer: Guid, mut head: SampleHead) {
         self.stats.filtered.tally();
         if self.config.qos.presentation.holds_samples() {
-            // Coherent sets and the publisher's order count on it.
-            head.mark.get_or_insert_default().kind = MarkKind::Filtered;
-            self.take(writer, head, Bytes::new());
+            // Coherent sets and group order need its number.
+            head.coherent_mark.get_or_insert_default().kind = CoherentMarkKind::Filtered;
+            self.accept_sample(writer, head, Bytes::new());
             return;
         }
         let Some(proxy) = self.writers.get_mut(&writer) else {
@@ -84,10 +85,10 @@ impl Reader {
         };
         let number = head.sequence;
         if proxy.reliable {
-            proxy.skip(number.0, number.0, &mut self.ready);
+            proxy.mark_irrelevant(number.0, number.0, &mut self.ready);
             return;
         }
-        match proxy.take_best_effort(number) {
+        match proxy.receive_best_effort(number) {
             Some(lost) => self.note_lost(writer, lost),
             None => self.stats.duplicates.tally(),
         }

@@ -1,10 +1,11 @@
-//! The reader (RTPS 2.5 §8.4.10–12): submessages of matched writers in;
-//! samples in order, acknowledgements and events out.
+//! RTPS reader (StatefulReader, RTPS 2.5 §8.4.10–12) as a state machine:
+//! submessages of matched writers and time in; ordered samples, ACKNACKs and events
+//! out.
 //!
-//! One proxy per matched writer holds all sequence state. After any
-//! `handle_*` call and whenever [`Reader::next_timeout`] has come, poll
-//! transmissions, samples and events until empty; doing so late or twice is
-//! safe. In steady state nothing is allocated but the payload of a sample.
+//! One writer proxy per matched writer holds all sequence state. Drain order: after
+//! any `handle_*` call and whenever [`Reader::next_timeout`] has come, poll
+//! transmissions, samples and events until empty. A late or repeated poll is safe.
+//! In steady state nothing is allocated but the payload of a sample.
 
 mod acknack;
 mod changeable;
@@ -23,11 +24,11 @@ use bytes::Bytes;
 pub use config::{NackConfig, ReaderConfig, ReaderLimits, WriterProxyConfig};
 pub use event::ReaderEvent;
 
-use crate::defrag::{Assembly, Fragments, SampleHead};
+use crate::coherent_mark::{CoherentMark, CoherentMarkKind};
+use crate::defrag::{Fragments, ReassemblyOutcome, SampleHead};
 use crate::history::{CacheChange, ChangeKind};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
-use crate::mark::{Mark, MarkKind};
 use crate::qos::{Durability, EndpointQos, Liveliness, Ownership};
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
@@ -37,54 +38,54 @@ use crate::time::Instant;
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
 use event::Events;
-use proxy::{Ready, Taken, WriterProxy};
+use proxy::{ReadyQueue, ReceiveOutcome, WriterProxy};
 
-/// When to check the writers' own timers: leases, repeated requests.
+/// Checks the timers of the writer proxies: liveliness leases, repeated requests.
 const TIMER_WRITERS: usize = 0;
-/// When to find that no sample came within the deadline.
+/// Deadline monitor: no sample came within the requested deadline.
 const TIMER_DEADLINE: usize = 1;
 
-/// Writers remembered after their match ended; beyond that all are forgotten.
-const LEFT_OFF_MAX: usize = 256;
+/// Unmatched writers with a stored resume point; beyond that all are dropped.
+const RESUME_POINTS_MAX: usize = 256;
 
 /// One RTPS reader. Not thread-safe; its owner locks.
 #[derive(Debug)]
 pub struct Reader {
     config: ReaderConfig,
-    /// Boxed: a map has room for eleven at once, and most readers have one.
+    /// Boxed: a map node has space for eleven, and most readers have one writer.
     writers: BTreeMap<Guid, Box<WriterProxy>>,
-    ready: Ready,
-    /// Writers with something to send to.
-    outgoing: Vec<Guid>,
+    ready: ReadyQueue,
+    /// Writers with a due ACKNACK.
+    writers_to_answer: Vec<Guid>,
     events: Events,
     timers: Timers<2>,
     deadlines_missed: u64,
     stats: ReaderStats,
-    /// The last `now` seen.
+    /// The last `now` passed in.
     clock: Instant,
-    /// The highest ACKNACK or NACK_FRAG count that an unmatched writer heard.
-    counts_used: u32,
-    /// Where each writer stood when its match ended, for volatile readers:
-    /// what they had is no news when the match comes back, though the writer
-    /// may never have noticed that it was gone.
-    left_off: BTreeMap<Guid, i64>,
+    /// The highest ACKNACK or NACK_FRAG count sent to an unmatched writer.
+    last_count: u32,
+    /// The next number of each unmatched writer, for volatile readers. Earlier
+    /// samples are not delivered again when the match returns; the writer may not
+    /// have noticed the interruption.
+    resume_points: BTreeMap<Guid, i64>,
 }
 
 impl Reader {
     /// A reader without writers.
     pub fn new(config: ReaderConfig) -> Self {
         Self {
-            counts_used: 0,
-            left_off: BTreeMap::new(),
-            ready: Ready {
+            last_count: 0,
+            resume_points: BTreeMap::new(),
+            ready: ReadyQueue {
                 changes: VecDeque::new(),
                 samples_max: config.limits.ready_samples_max.max(1),
-                left_max: config.limits.reorder_samples_max,
+                unmatched_max: config.limits.reorder_samples_max,
                 stalled: false,
             },
             config,
             writers: BTreeMap::new(),
-            outgoing: Vec::new(),
+            writers_to_answer: Vec::new(),
             events: Events::default(),
             timers: Timers::new(),
             deadlines_missed: 0,
@@ -93,22 +94,22 @@ impl Reader {
         }
     }
 
-    /// Its identity.
+    /// Its GUID.
     pub fn guid(&self) -> Guid {
         self.config.guid
     }
 
-    /// Its policies.
+    /// Its QoS policies.
     pub fn qos(&self) -> &EndpointQos {
         &self.config.qos
     }
 
-    /// What it counted.
+    /// Its counters.
     pub fn stats(&self) -> &ReaderStats {
         &self.stats
     }
 
-    /// How many writers are matched.
+    /// The number of matched writers.
     pub fn matched_count(&self) -> usize {
         self.writers.len()
     }
@@ -118,12 +119,11 @@ impl Reader {
         self.writers.keys().copied()
     }
 
-    /// The most memory it may hold with the writers now matched, in bytes of
-    /// payload.
+    /// The largest amount of payload memory with the present matches, bytes.
     pub fn worst_case_bytes(&self) -> usize {
         let limits = &self.config.limits;
-        // A queue of samples, each as large as allowed, is bounded by count
-        // alone; what pieces and reordering may take is bounded by bytes.
+        // A queue of samples, each as large as allowed, is bounded by count alone;
+        // fragment reassembly and reordering are bounded by bytes.
         let ready = limits
             .ready_samples_max
             .saturating_mul(limits.defrag.sample_bytes_max);
@@ -133,8 +133,8 @@ impl Reader {
         ready.saturating_add(per_writer.saturating_mul(self.writers.len()))
     }
 
-    /// Begins to listen to a writer; again with one that is matched, only its
-    /// route is taken over. False when the limit of writers is reached.
+    /// Matches a writer, or updates the route of a matched one. False when the
+    /// limit of writers is reached.
     pub fn match_writer(&mut self, now: Instant, writer: WriterProxyConfig) -> bool {
         self.clock = now;
         if let Some(known) = self.writers.get_mut(&writer.guid) {
@@ -146,47 +146,47 @@ impl Reader {
         }
         let guid = writer.guid;
         let mut proxy = WriterProxy::new(now, &self.config, writer);
-        // A writer that never forgot us ignores counts that begin anew.
-        proxy.acknack_count = self.counts_used;
-        proxy.nack_frag_count = self.counts_used;
-        let left_off = self.left_off.remove(&guid);
-        proxy.is_back = left_off.is_some();
-        proxy.resume_at = left_off.unwrap_or(1);
+        // A writer that kept its state ignores counts that start again.
+        proxy.acknack_count = self.last_count;
+        proxy.nack_frag_count = self.last_count;
+        let resume_point = self.resume_points.remove(&guid);
+        proxy.was_matched_before = resume_point.is_some();
+        proxy.resume_at = resume_point.unwrap_or(1);
         if proxy.lease_until != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
         }
         self.writers.insert(guid, Box::new(proxy));
         self.events
             .liveliness(guid, 1, 0, self.config.limits.events_max);
-        self.settle(guid);
+        self.schedule_response(guid);
         true
     }
 
-    /// A writer just matched knows of us before it sends anything, and tells what
-    /// there is to tell: it is not asked for.
-    pub fn meet_quietly(&mut self, guid: Guid) {
+    /// Suppresses the preemptive ACKNACK to a writer just matched, which already
+    /// knows this reader and sends a heartbeat by itself.
+    pub fn suppress_preemptive_acknack(&mut self, guid: Guid) {
         if let Some(proxy) = self.writers.get_mut(&guid) {
-            proxy.respond = false;
-            proxy.introductions_left = 0;
+            proxy.acknack_due = false;
+            proxy.preemptive_acknacks_left = 0;
         }
     }
 
-    /// Forgets a writer. Samples that wait for a missing one are delivered;
+    /// Unmatches a writer. Samples that wait for a missing one are delivered;
     /// missing ones are reported as lost.
     pub fn unmatch_writer(&mut self, guid: Guid) {
         let Some(mut proxy) = self.writers.remove(&guid) else {
             return;
         };
         let counts = proxy.acknack_count.max(proxy.nack_frag_count);
-        self.counts_used = self.counts_used.max(counts);
-        let lost = proxy.finish(&mut self.ready);
+        self.last_count = self.last_count.max(counts);
+        let lost = proxy.drain_on_unmatch(&mut self.ready);
         if proxy.reliable && self.config.qos.durability == Durability::Volatile {
-            if self.left_off.len() >= LEFT_OFF_MAX {
-                self.left_off.clear();
+            if self.resume_points.len() >= RESUME_POINTS_MAX {
+                self.resume_points.clear();
             }
             let next = proxy.announced.saturating_add(1);
-            if !fault!("forgets-where-it-left-off") {
-                self.left_off.insert(guid, next.max(proxy.resume_at));
+            if !fault!("volatile-reader-restarts") {
+                self.resume_points.insert(guid, next.max(proxy.resume_at));
             }
         }
         self.note_lost(guid, lost);
@@ -195,27 +195,27 @@ impl Reader {
             .liveliness(guid, alive, not_alive, self.config.limits.events_max);
     }
 
-    /// What this participant's writers said in earlier matches no longer
-    /// counts: it began anew.
-    pub fn forget_participant(&mut self, prefix: GuidPrefix) {
-        self.left_off.retain(|writer, _| writer.prefix != prefix);
+    /// Drops the resume points of a participant's writers, after it restarted.
+    pub fn forget_resume_points(&mut self, prefix: GuidPrefix) {
+        self.resume_points
+            .retain(|writer, _| writer.prefix != prefix);
     }
 
-    /// Sends acknowledgements for a writer elsewhere from now on.
+    /// Changes the route for acknowledgements to a writer.
     pub fn update_route(&mut self, guid: Guid, route: Route) {
         if let Some(proxy) = self.writers.get_mut(&guid) {
             proxy.route = route;
         }
     }
 
-    /// Takes a DATA submessage.
+    /// Handles a DATA submessage.
     pub fn handle_data(&mut self, now: Instant, source: &Source, data: &Data<'_>) {
-        self.handle_shared_data(now, source, data, None);
+        self.handle_data_shared(now, source, data, None);
     }
 
-    /// As [`Self::handle_data`]. A payload that is all of `shared` is kept as
-    /// that instead of copied.
-    pub fn handle_shared_data(
+    /// As [`Self::handle_data`]. If the payload is all of `shared`, that is kept
+    /// without a copy.
+    pub fn handle_data_shared(
         &mut self,
         now: Instant,
         source: &Source,
@@ -223,90 +223,91 @@ impl Reader {
         shared: Option<&Bytes>,
     ) {
         let guid = source.prefix.with(data.writer);
-        if !self.begin(now, guid, true) {
+        if !self.begin_submessage(now, guid, true) {
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if proxy.is_settled(data.sequence) {
+        if proxy.is_known(data.sequence) {
             self.stats.duplicates.tally();
             return;
         }
-        let mut head = head_of(data.sequence, source, &data.inline_qos, data.key_only);
+        let mut head = sample_head(data.sequence, source, &data.inline_qos, data.key_only);
         let is_nothing =
             (data.payload.is_empty() || data.key_only) && head.kind == ChangeKind::Alive;
         if self.config.qos.presentation.holds_samples() {
-            head.mark = Mark::read(&data.inline_qos, is_nothing).map(Box::new);
+            head.coherent_mark = CoherentMark::read(&data.inline_qos, is_nothing).map(Box::new);
         }
-        let is_told = !is_nothing || head.mark.is_some();
-        if is_nothing && self.is_told_filtered(&data.inline_qos) {
+        let has_content = !is_nothing || head.coherent_mark.is_some();
+        if is_nothing && self.is_filtered_by_writer(&data.inline_qos) {
             self.stats.filtered.tally();
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if !is_told || data.inline_qos.not_understood().is_some() {
-            // Neither data nor ending (the form in which filtered samples and
-            // registrations are announced), or a parameter that forbids
-            // guessing.
-            proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
-        } else if data.inline_qos.is_directed_past(self.config.guid) {
-            self.keep_out(guid, head);
+        if !has_content || data.inline_qos.unknown_must_understand().is_some() {
+            // Neither data nor dispose (the form in which filtered samples and
+            // registrations are announced), or an unknown must-understand
+            // parameter.
+            proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
+        } else if data.inline_qos.is_directed_to_others(self.config.guid) {
+            self.drop_filtered(guid, head);
         } else {
             let payload = if is_nothing { &[] } else { data.payload };
-            self.note_told(guid, &mut head, &data.inline_qos);
+            self.note_filter_result(guid, &mut head, &data.inline_qos);
             if payload.len() > self.config.limits.defrag.sample_bytes_max {
-                self.give_up(guid, data.sequence);
+                self.drop_oversized(guid, data.sequence);
             } else if self.passes(&head, payload) {
                 let payload = match shared {
-                    Some(shared) if is_same(shared, payload) => shared.clone(),
+                    Some(shared) if is_same_slice(shared, payload) => shared.clone(),
                     _ => Bytes::copy_from_slice(payload),
                 };
-                self.take(guid, head, payload);
+                self.accept_sample(guid, head, payload);
             } else {
-                self.keep_out(guid, head);
+                self.drop_filtered(guid, head);
             }
         }
-        self.settle(guid);
+        self.schedule_response(guid);
     }
 
-    /// A sample is larger than allowed: it will never fit, and waiting for it
-    /// would stop the writer.
-    fn give_up(&mut self, guid: Guid, sequence: SequenceNumber) {
+    /// Drops a sample above the size limit. Waiting for it would stop the writer.
+    fn drop_oversized(&mut self, guid: Guid, sequence: SequenceNumber) {
         self.stats.too_large.tally();
         if let Some(proxy) = self.writers.get_mut(&guid) {
-            proxy.skip(sequence.0, sequence.0, &mut self.ready);
+            proxy.mark_irrelevant(sequence.0, sequence.0, &mut self.ready);
         }
         self.note_lost(guid, 1);
     }
 
-    /// Takes fragments of a sample.
+    /// Handles fragments of a sample (DATA_FRAG).
     pub fn handle_data_frag(&mut self, now: Instant, source: &Source, data: &DataFrag<'_>) {
         let guid = source.prefix.with(data.writer);
-        if !self.begin(now, guid, true) {
+        if !self.begin_submessage(now, guid, true) {
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if proxy.is_settled(data.sequence) {
+        if proxy.is_known(data.sequence) {
             self.stats.duplicate_fragments.tally();
             return;
         }
-        let mut head = head_of(data.sequence, source, &data.inline_qos, data.key_only);
+        let mut head = sample_head(data.sequence, source, &data.inline_qos, data.key_only);
         if self.config.qos.presentation.holds_samples() {
-            head.mark = Mark::read(&data.inline_qos, false).map(Box::new);
+            head.coherent_mark = CoherentMark::read(&data.inline_qos, false).map(Box::new);
         }
-        if data.inline_qos.not_understood().is_some() {
-            proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
-            self.settle(guid);
+        if data.inline_qos.unknown_must_understand().is_some() {
+            proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
+            self.schedule_response(guid);
             return;
         }
-        self.note_told(guid, &mut head, &data.inline_qos);
-        if head.passes == Some(false) || data.inline_qos.is_directed_past(self.config.guid) {
-            self.keep_out(guid, head);
-            self.settle(guid);
+        self.note_filter_result(guid, &mut head, &data.inline_qos);
+        if head.filter_result == Some(false)
+            || data.inline_qos.is_directed_to_others(self.config.guid)
+        {
+            self.drop_filtered(guid, head);
+            self.schedule_response(guid);
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
@@ -321,45 +322,45 @@ impl Reader {
         };
         let first_missing = proxy.first_missing();
         match proxy.defrag.handle(head, &fragments) {
-            Assembly::Whole(head, payload) => {
+            ReassemblyOutcome::Complete(head, payload) => {
                 self.stats.fragments.tally();
                 if head.key_only && head.kind == ChangeKind::Alive {
                     // A registration: no sample.
-                    proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
+                    proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
                 } else if self.passes(&head, &payload) {
-                    self.take(guid, head, payload);
+                    self.accept_sample(guid, head, payload);
                 } else {
-                    self.keep_out(guid, head);
+                    self.drop_filtered(guid, head);
                 }
             }
-            Assembly::Kept => {
+            ReassemblyOutcome::Incomplete => {
                 self.stats.fragments.tally();
-                proxy.arrivals.tally();
+                proxy.progress_count.tally();
                 if proxy.reliable {
                     proxy.announced = proxy.announced.max(data.sequence.0);
                     if data.sequence.0 == first_missing {
-                        // The rest is probably on its way.
-                        proxy.nack.pace = proxy.fresh_pace(&self.config.nack);
-                        proxy.nack.at = now.after(proxy.nack.pace.pause());
+                        // The other fragments are probably in transit.
+                        proxy.nack.backoff = proxy.initial_backoff(&self.config.nack);
+                        proxy.nack.at = now.after(proxy.nack.backoff.delay());
                     }
                 }
             }
-            Assembly::Duplicate => self.stats.duplicate_fragments.tally(),
-            Assembly::Invalid => self.stats.invalid_fragments.tally(),
-            Assembly::NoRoom => self.stats.no_room.tally(),
-            Assembly::TooLarge => self.give_up(guid, data.sequence),
+            ReassemblyOutcome::Duplicate => self.stats.duplicate_fragments.tally(),
+            ReassemblyOutcome::Invalid => self.stats.invalid_fragments.tally(),
+            ReassemblyOutcome::BufferFull => self.stats.buffer_full.tally(),
+            ReassemblyOutcome::TooLarge => self.drop_oversized(guid, data.sequence),
         }
-        self.settle(guid);
+        self.schedule_response(guid);
     }
 
-    /// Hands a whole sample to its proxy.
-    fn take(&mut self, guid: Guid, head: SampleHead, payload: Bytes) {
+    /// Passes a complete sample to its writer proxy.
+    fn accept_sample(&mut self, guid: Guid, head: SampleHead, payload: Bytes) {
         let is_sample = head
-            .mark
+            .coherent_mark
             .as_ref()
-            .is_none_or(|m| m.kind == MarkKind::Change);
+            .is_none_or(|m| m.kind == CoherentMarkKind::CacheChange);
         if self.config.qos.ownership == Ownership::Shared && is_sample {
-            self.note_update(self.clock);
+            self.renew_deadline(self.clock);
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
@@ -369,32 +370,33 @@ impl Reader {
             writer: guid,
             sequence: head.sequence,
             source_timestamp: head.source_timestamp,
-            by_link: head.by_link,
+            via_shared_memory: head.via_shared_memory,
             payload,
             key_only: head.key_only,
             key_hash: head.key_hash,
-            related: head.related,
-            original: head.original,
+            related_sample_identity: head.related_sample_identity,
+            original_writer_info: head.original_writer_info,
             expires_at: self.clock.after(proxy.lifespan),
-            mark: head.mark,
+            coherent_mark: head.coherent_mark,
         };
         if proxy.reliable {
             let bytes = change.payload.len();
-            proxy.told.untold_bytes = proxy.told.untold_bytes.saturating_add(bytes);
-            match proxy.take_reliable(change, &mut self.ready) {
-                Taken::Delivered => {}
-                Taken::Waiting => self.stats.reordered.tally(),
-                Taken::Duplicate => self.stats.duplicates.tally(),
-                Taken::NoRoom => self.stats.no_room.tally(),
+            proxy.unsolicited_ack.unacked_bytes =
+                proxy.unsolicited_ack.unacked_bytes.saturating_add(bytes);
+            match proxy.receive_reliable(change, &mut self.ready) {
+                ReceiveOutcome::Delivered => {}
+                ReceiveOutcome::Reordered => self.stats.reordered.tally(),
+                ReceiveOutcome::Duplicate => self.stats.duplicates.tally(),
+                ReceiveOutcome::BufferFull => self.stats.buffer_full.tally(),
             }
             return;
         }
-        let Some(lost) = proxy.take_best_effort(change.sequence) else {
+        let Some(lost) = proxy.receive_best_effort(change.sequence) else {
             self.stats.duplicates.tally();
             return;
         };
-        let has_room = self.ready.has_room();
-        let dropped = (!has_room).then(|| self.ready.changes.pop_front());
+        let has_space = self.ready.has_space();
+        let dropped = (!has_space).then(|| self.ready.changes.pop_front());
         self.ready.changes.push_back(change);
         self.note_lost(guid, lost);
         if let Some(dropped) = dropped.flatten() {
@@ -403,10 +405,10 @@ impl Reader {
         }
     }
 
-    /// Takes a GAP: numbers that will not come.
+    /// Handles a GAP: irrelevant numbers.
     pub fn handle_gap(&mut self, now: Instant, source: &Source, gap: &Gap) {
         let guid = source.prefix.with(gap.writer);
-        if !self.begin(now, guid, false) || fault!("gap-ignored") {
+        if !self.begin_submessage(now, guid, false) || fault!("gap-ignored") {
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
@@ -418,22 +420,22 @@ impl Reader {
             let last = base
                 .0
                 .saturating_sub(i64::from(!fault!("gap-one-too-long")));
-            noted &= proxy.skip(gap.start.0, last, &mut self.ready);
+            noted &= proxy.mark_irrelevant(gap.start.0, last, &mut self.ready);
         }
         for number in gap.list.iter() {
             crate::fault::step();
-            noted &= proxy.skip(number.0, number.0, &mut self.ready);
+            noted &= proxy.mark_irrelevant(number.0, number.0, &mut self.ready);
         }
         if !noted {
-            self.stats.no_room.tally();
+            self.stats.buffer_full.tally();
         }
-        self.settle(guid);
+        self.schedule_response(guid);
     }
 
-    /// Takes a HEARTBEAT: what the writer has.
+    /// Handles a HEARTBEAT: the available numbers of the writer.
     pub fn handle_heartbeat(&mut self, now: Instant, source: &Source, heartbeat: &Heartbeat) {
         let guid = source.prefix.with(heartbeat.writer);
-        if !self.begin(now, guid, heartbeat.liveliness) {
+        if !self.begin_submessage(now, guid, heartbeat.liveliness) {
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
@@ -446,23 +448,23 @@ impl Reader {
             self.stats.duplicate_heartbeats.tally();
             return;
         }
-        let lost = proxy.announce(heartbeat.first.0, heartbeat.last.0, &mut self.ready);
-        if let Some(group) = &heartbeat.group
+        let lost = proxy.note_available(heartbeat.first.0, heartbeat.last.0, &mut self.ready);
+        if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()
         {
-            proxy.note_place(heartbeat.last, group.current);
+            proxy.note_group_sequence(heartbeat.last, group.current);
         }
-        proxy.answer_heartbeat(now, heartbeat.is_final, &self.config.nack);
-        if proxy.counts.began_anew(now) {
-            let event = ReaderEvent::WriterBeganAnew { writer: guid };
+        proxy.schedule_acknack(now, heartbeat.is_final, &self.config.nack);
+        if proxy.heartbeat_counts.is_reset(now) {
+            let event = ReaderEvent::WriterReset { writer: guid };
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);
         }
         self.note_lost(guid, lost);
-        self.settle(guid);
+        self.schedule_response(guid);
     }
 
-    /// Takes a HEARTBEAT_FRAG: fragments sent so far of one sample.
+    /// Handles a HEARTBEAT_FRAG: the fragments of one sample sent so far.
     pub fn handle_heartbeat_frag(
         &mut self,
         now: Instant,
@@ -470,13 +472,13 @@ impl Reader {
         heartbeat: &HeartbeatFrag,
     ) {
         let guid = source.prefix.with(heartbeat.writer);
-        if !self.begin(now, guid, false) {
+        if !self.begin_submessage(now, guid, false) {
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if !proxy.reliable || proxy.is_settled(heartbeat.sequence) {
+        if !proxy.reliable || proxy.is_known(heartbeat.sequence) {
             return;
         }
         proxy.announced = proxy.announced.max(heartbeat.sequence.0);
@@ -491,13 +493,14 @@ impl Reader {
             .sent_at
             .after(proxy.suppression(&self.config.nack));
         if lacks && now >= answerable {
-            proxy.complete = proxy.complete.max(heartbeat.sequence.previous().0);
-            proxy.respond = true;
+            proxy.sent_through = proxy.sent_through.max(heartbeat.sequence.previous().0);
+            proxy.acknack_due = true;
         }
-        self.settle(guid);
+        self.schedule_response(guid);
     }
 
-    /// A participant proved to be alive for writers of this kind (WLP).
+    /// Handles a liveliness assertion of a participant for its writers of this kind
+    /// (WLP).
     pub fn handle_liveliness_assertion(
         &mut self,
         now: Instant,
@@ -515,34 +518,36 @@ impl Reader {
         }
     }
 
-    /// A matched writer's sample reached the application by a path of the
-    /// runtime's own, or with `is_sample` false, its writer proved itself alive
-    /// there. Counts for deadline and liveliness as a submessage would.
-    pub fn note_elsewhere(&mut self, now: Instant, writer: Guid, is_sample: bool) {
-        let counts = self.begin(now, writer, true) && is_sample;
+    /// Notes a sample of a matched writer that the application received by another
+    /// path of the runtime. With `is_sample` false, only the liveliness of the
+    /// writer was asserted there.
+    ///
+    /// It counts for deadline and liveliness as a submessage does.
+    pub fn note_delivered_elsewhere(&mut self, now: Instant, writer: Guid, is_sample: bool) {
+        let counts = self.begin_submessage(now, writer, true) && is_sample;
         if counts && self.config.qos.ownership == Ownership::Shared {
-            self.note_update(now);
+            self.renew_deadline(now);
         }
     }
 
-    /// A sample counts for the DEADLINE. Where ownership is exclusive only the
-    /// owner's do, and whoever knows the owner calls this.
-    pub fn note_update(&mut self, now: Instant) {
+    /// Renews the DEADLINE after a sample. With exclusive ownership only the
+    /// owner's samples count, so the layer that decides ownership calls this.
+    pub fn renew_deadline(&mut self, now: Instant) {
         let due = now.after(self.config.qos.deadline);
         self.timers.set(TIMER_DEADLINE, due);
     }
 
-    /// Whether a writer is matched and keeps its LIVELINESS contract.
+    /// Whether a writer is matched and its liveliness lease has not expired.
     pub fn is_alive(&self, now: Instant, writer: Guid) -> bool {
         let proxy = self.writers.get(&writer);
         proxy.is_some_and(|proxy| proxy.alive && proxy.lease_until > now)
     }
 
     /// Begins to handle a submessage; false when its writer is not matched.
-    /// `proves_life`: a sample or an asserting heartbeat, which count as proof
-    /// for every kind of liveliness; anything at all does for the automatic
-    /// kind.
-    fn begin(&mut self, now: Instant, guid: Guid, proves_life: bool) -> bool {
+    ///
+    /// `proves_life`: a sample, or a heartbeat that asserts liveliness. It renews
+    /// any kind of liveliness. Any submessage renews the automatic kind.
+    fn begin_submessage(&mut self, now: Instant, guid: Guid, proves_life: bool) -> bool {
         self.clock = now;
         let Some(proxy) = self.writers.get_mut(&guid) else {
             self.stats.unknown_writers.tally();
@@ -554,37 +559,39 @@ impl Reader {
         true
     }
 
-    /// After any change of a proxy: what it owes and when it wakes.
-    fn settle(&mut self, guid: Guid) {
+    /// Schedules the ACKNACK and the timer of a writer proxy. Call it after any
+    /// change of one.
+    fn schedule_response(&mut self, guid: Guid) {
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        proxy.tell_place(&mut self.ready);
-        proxy.schedule(self.clock, &self.config.nack);
-        if proxy.owes_now(self.clock) {
+        proxy.deliver_group_sequence(&mut self.ready);
+        proxy.schedule_nack(self.clock, &self.config.nack);
+        if proxy.has_response_due(self.clock) {
             if !proxy.queued {
                 proxy.queued = true;
-                self.outgoing.push(guid);
+                self.writers_to_answer.push(guid);
             }
-        } else if proxy.wakes_at() != Instant::FAR_FUTURE {
-            self.timers.set_no_later(TIMER_WRITERS, proxy.wakes_at());
+        } else if proxy.next_timeout() != Instant::FAR_FUTURE {
+            self.timers
+                .set_no_later(TIMER_WRITERS, proxy.next_timeout());
         }
     }
 
     fn note_lost(&mut self, writer: Guid, count: u64) {
-        if count > 0 && !fault!("loss-not-told") {
+        if count > 0 && !fault!("loss-not-reported") {
             self.stats.lost = self.stats.lost.saturating_add(count);
             self.events
                 .lost(writer, count, self.config.limits.events_max);
         }
     }
 
-    /// The next sample: in order for each reliable writer.
+    /// The next sample; those of a reliable writer are in order.
     pub fn poll_sample(&mut self) -> Option<CacheChange> {
         loop {
             let change = self.ready.changes.pop_front()?;
             if self.ready.stalled {
-                self.unstall();
+                self.resume_stalled();
             }
             if change.expires_at <= self.clock {
                 self.stats.expired.tally();
@@ -595,17 +602,18 @@ impl Reader {
         }
     }
 
-    /// Moves samples that found the queue full, and asks writers for more.
-    fn unstall(&mut self) {
+    /// Delivers samples that found the queue full, and requests more from their
+    /// writers.
+    fn resume_stalled(&mut self) {
         self.ready.stalled = false;
         for (guid, proxy) in &mut self.writers {
-            if !fault!("stalled-for-ever") {
-                proxy.drain(&mut self.ready);
+            if !fault!("full-queue-stalls-for-ever") {
+                proxy.deliver_in_order(&mut self.ready);
             }
             if proxy.is_missing_something() && !proxy.queued {
-                proxy.respond = true;
+                proxy.acknack_due = true;
                 proxy.queued = true;
-                self.outgoing.push(*guid);
+                self.writers_to_answer.push(*guid);
             }
         }
     }
@@ -615,17 +623,18 @@ impl Reader {
         self.events.pop()
     }
 
-    /// When to call [`Self::handle_timeout`] next; in the past when there is
-    /// something to send already.
+    /// When to call [`Self::handle_timeout`] next. It lies in the past when there
+    /// is something to send already.
     pub fn next_timeout(&self) -> Option<Instant> {
-        if !self.outgoing.is_empty() {
+        if !self.writers_to_answer.is_empty() {
             return Some(self.clock);
         }
         self.timers.next()
     }
 
-    /// Does what is due at `now`: requests again, finds missed deadlines and
-    /// ended leases. Costs O(writers), but only when something may be due.
+    /// Handles all timers that are due at `now`: repeated requests, missed
+    /// deadlines, expired leases. Costs O(writers), but only when something may be
+    /// due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;
         if self.timers.take_due(TIMER_DEADLINE, now) {
@@ -636,7 +645,7 @@ impl Reader {
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);
             let again = now.after(self.config.qos.deadline);
-            if !fault!("reader-deadline-missed-once") {
+            if !fault!("reader-deadline-reported-once") {
                 self.timers.set(TIMER_DEADLINE, again);
             }
         }
@@ -647,7 +656,7 @@ impl Reader {
         for (guid, proxy) in &mut self.writers {
             if proxy.alive && proxy.lease_until <= now {
                 proxy.alive = false;
-                if !fault!("writer-dies-unnoticed") {
+                if !fault!("writer-lease-end-not-reported") {
                     self.events
                         .liveliness(*guid, -1, 1, self.config.limits.events_max);
                 }
@@ -655,26 +664,26 @@ impl Reader {
             if proxy.alive {
                 wake = wake.min(proxy.lease_until);
             }
-            if proxy.owes_now(now) {
+            if proxy.has_response_due(now) {
                 if !proxy.queued {
                     proxy.queued = true;
-                    self.outgoing.push(*guid);
+                    self.writers_to_answer.push(*guid);
                 }
             } else {
-                wake = wake.min(proxy.wakes_at());
+                wake = wake.min(proxy.next_timeout());
             }
         }
         self.timers.set(TIMER_WRITERS, wake);
     }
 }
 
-/// Whether these are the very same bytes.
-fn is_same(shared: &Bytes, payload: &[u8]) -> bool {
+/// Whether both are the same memory.
+fn is_same_slice(shared: &Bytes, payload: &[u8]) -> bool {
     core::ptr::eq(shared.as_ref(), payload)
 }
 
-/// What a submessage says about its sample besides the payload.
-fn head_of(
+/// The properties of a sample besides its payload.
+fn sample_head(
     sequence: SequenceNumber,
     source: &Source,
     inline_qos: &InlineQos<'_>,
@@ -684,17 +693,17 @@ fn head_of(
         sequence,
         kind: inline_qos.change_kind(),
         source_timestamp: source.timestamp,
-        by_link: source.by_link,
+        via_shared_memory: source.via_shared_memory,
         key_only,
         key_hash: inline_qos.key_hash(),
-        related: inline_qos.related_sample_identity(),
-        mark: None,
-        original: inline_qos.original_writer_info(),
-        passes: None,
+        related_sample_identity: inline_qos.related_sample_identity(),
+        coherent_mark: None,
+        original_writer_info: inline_qos.original_writer_info(),
+        filter_result: None,
     }
 }
 
-/// Notes a sign of life of one writer.
+/// Renews the liveliness lease of one writer.
 fn assert_alive(
     now: Instant,
     proxy: &mut WriterProxy,
@@ -708,8 +717,8 @@ fn assert_alive(
     proxy.lease_until = now.after(proxy.lease);
     if !proxy.alive {
         proxy.alive = true;
-        // While it was silent nobody watched its lease.
-        if !fault!("liveliness-watched-once") {
+        // While it was not alive, its lease was not monitored.
+        if !fault!("liveliness-monitored-once") {
             timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
         }
         events.liveliness(proxy.guid, 1, -1, config.limits.events_max);

@@ -1,111 +1,113 @@
-//! What a reader knows of one writer (RTPS 2.5 §8.4.10.4, WriterProxy): which
-//! numbers have come, which never will, which are missing.
+//! Writer proxy (RTPS 2.5 §8.4.10.4, WriterProxy): which sequence numbers of one
+//! matched writer are received, irrelevant or missing.
 //!
-//! `next` is the lowest number not yet handed on. Above it, `known` holds the
-//! numbers that are settled: received (the sample waits in `reorder`) or
-//! irrelevant. Everything else up to `announced` is missing, and as long as
-//! something is missing a NACK is scheduled.
+//! `next` is the lowest number not yet delivered. Above it, `known` holds the
+//! numbers that are received (the sample waits in the reorder buffer) or
+//! irrelevant. Everything else up to `announced` is missing. While a number is
+//! missing, a NACK is scheduled.
 
 use alloc::collections::VecDeque;
 
 use super::config::{ReaderConfig, WriterProxyConfig};
 use super::round_trip::RoundTrip;
-use crate::counts::Counts;
 use crate::defrag::Defragmenter;
+use crate::heartbeat_counts::HeartbeatCounts;
 use crate::history::CacheChange;
 use crate::id::{Guid, VendorId};
 use crate::interval::IntervalSet;
 use crate::locator::Route;
-use crate::pace::Pace;
 use crate::qos::{Durability, History, Liveliness, Reliability};
-use crate::reorder::{Kept, ReorderBuffer};
+use crate::reorder::{ReorderBuffer, ReorderOutcome};
+use crate::retry_backoff::RetryBackoff;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
-/// A writer behind a link is told this often ...
-const TELL_PERIOD: Duration = Duration::from_millis(5);
-/// ... or after so many bytes: it needs their memory again.
-const TELL_BYTES: usize = 64 << 10;
+/// A writer on a shared-memory connection gets an unsolicited ACKNACK this often
+/// ...
+const UNSOLICITED_ACK_PERIOD: Duration = Duration::from_millis(5);
+/// ... or after this many bytes, since it needs their chunks again.
+const UNSOLICITED_ACK_BYTES: usize = 64 << 10;
 
-/// Where a reliable reader begins when it first hears what a writer has.
+/// The first number that a reliable reader requests after the first heartbeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Start {
-    /// With all that the writer has for us; it sends GAPs for the rest.
-    Everything,
-    /// With the last so many: a late joiner of limited depth.
+enum HistoryStart {
+    /// Everything available; the writer sends GAPs for the rest.
+    All,
+    /// The last samples: a late joiner of limited depth.
     Last(u32),
-    /// After what was written already. For a volatile reader of a
-    /// transient-local writer of another stack, which may send its history to
-    /// anybody who asks (Cyclone DDS does).
-    News,
+    /// Later changes only. For a volatile reader of a transient-local writer of
+    /// another stack, which may send its history to any reader that requests it
+    /// (Cyclone DDS does).
+    NewOnly,
 }
 
-impl Start {
+impl HistoryStart {
     fn of(config: &ReaderConfig, writer: &WriterProxyConfig) -> Self {
         let reader = &config.qos;
         let filtered = config.content_filter.is_some();
         let writer_keeps = writer.qos.durability >= Durability::TransientLocal;
         let reader_wants = reader.durability >= Durability::TransientLocal;
-        // Ends of sets have numbers too: those of the last samples are not known.
+        // Set ends have numbers too: those of the last samples are unknown.
         let keyed = writer.guid.entity.is_keyed() || writer.qos.presentation.coherent;
         match (writer_keeps, reader_wants, reader.history) {
-            // The last so many that pass may be anywhere.
-            (true, true, _) if filtered => Self::Everything,
+            // The last samples that pass the filter may have any number.
+            (true, true, _) if filtered => Self::All,
             (true, true, History::KeepLast(depth)) if !keyed => Self::Last(depth.max(1)),
-            (true, false, _) if writer.vendor != VendorId::PTEROS => Self::News,
-            _ => Self::Everything,
+            (true, false, _) if writer.vendor != VendorId::PTEROS => Self::NewOnly,
+            _ => Self::All,
         }
     }
 }
 
-/// When to ask again for what is missing.
+/// The schedule of requests for missing samples.
 #[derive(Debug)]
-pub(super) struct Nack {
+pub(super) struct NackState {
     /// When the timer fires; far future when nothing is missing.
     pub at: Instant,
-    /// The pauses after the next requests.
-    pub pace: Pace,
-    /// How long answers take.
+    /// The delays after the next requests.
+    pub backoff: RetryBackoff,
+    /// The round-trip estimate.
     pub round_trip: RoundTrip,
-    /// The highest number asked for so far.
+    /// The highest number requested so far.
     pub requested: i64,
     /// When the last request was sent.
     pub sent_at: Instant,
-    /// The next request leaves out what the last one asked for.
-    pub only_news: bool,
-    /// How many requests in a row brought nothing.
-    pub fruitless: u32,
-    /// [`WriterProxy::arrivals`] when the last request was sent.
-    pub arrivals_seen: u64,
+    /// The next request omits numbers of the last one.
+    pub only_new: bool,
+    /// Requests in a row without progress.
+    pub unsuccessful_requests: u32,
+    /// [`WriterProxy::progress_count`] when the last request was sent.
+    pub progress_seen: u64,
 }
 
-/// A link loses nothing unsaid, so a writer behind one need not ask: it is told
-/// when something has come, at its leisure.
+/// Acknowledgements without a request. A shared-memory connection loses nothing
+/// silently, so its writer sends no heartbeat, and the reader acknowledges from
+/// time to time.
 #[derive(Debug)]
-pub(super) struct Told {
-    /// All below was acknowledged by the last ACKNACK.
+pub(super) struct UnsolicitedAck {
+    /// All numbers below were acknowledged by the last ACKNACK.
     base: i64,
-    /// When that was.
+    /// When it was sent.
     at: Instant,
-    /// Bytes that have come since.
-    pub untold_bytes: usize,
-    /// The ACKNACK that is owed was not asked for.
-    pub unasked: bool,
+    /// Bytes received since.
+    pub unacked_bytes: usize,
+    /// The due ACKNACK was not requested.
+    pub is_unsolicited: bool,
 }
 
-impl Told {
+impl UnsolicitedAck {
     const NOTHING: Self = Self {
         base: 1,
         at: Instant::ZERO,
-        untold_bytes: 0,
-        unasked: false,
+        unacked_bytes: 0,
+        is_unsolicited: false,
     };
 
-    /// Whether it is time to tell that all below `base` has come.
+    /// Whether to acknowledge everything below `base` now.
     pub fn is_due(&self, now: Instant, base: i64) -> bool {
-        let is_old = now.since(self.at) >= TELL_PERIOD;
-        base > self.base && (is_old || self.untold_bytes >= TELL_BYTES)
+        let is_old = now.since(self.at) >= UNSOLICITED_ACK_PERIOD;
+        base > self.base && (is_old || self.unacked_bytes >= UNSOLICITED_ACK_BYTES)
     }
 
     pub fn note(&mut self, now: Instant, base: i64) {
@@ -117,52 +119,58 @@ impl Told {
     }
 }
 
-/// The queue of samples ready for the application, with its limit.
+/// Receive queue: samples ready for the application, with its limit.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(super) struct ReadyQueue {
     pub changes: VecDeque<CacheChange>,
     pub samples_max: usize,
-    /// Beyond that, for what waited for the missing samples of writers that
-    /// left.
-    pub left_max: usize,
-    /// Some writer has samples that found no room here.
+    /// Additional space for reordered samples of unmatched writers.
+    pub unmatched_max: usize,
+    /// Some writer has samples that found the queue full.
     pub stalled: bool,
 }
 
-impl Ready {
-    pub fn has_room(&self) -> bool {
+impl ReadyQueue {
+    pub fn has_space(&self) -> bool {
         let early = !self.changes.is_empty() && fault!("ready-queue-full-early");
         self.changes.len() < self.samples_max && !early
     }
 
-    /// Hands on what a writer that left had sent; false when even that is too
-    /// much, since many left at once.
-    fn push_left(&mut self, change: CacheChange) -> bool {
-        let has_room = self.changes.len() < self.samples_max.saturating_add(self.left_max);
-        if has_room {
+    /// Delivers a sample of an unmatched writer. False when even the additional
+    /// space is full, because many writers were unmatched at once.
+    fn push_unmatched(&mut self, change: CacheChange) -> bool {
+        let has_space = self.changes.len() < self.samples_max.saturating_add(self.unmatched_max);
+        if has_space {
             self.changes.push_back(change);
         }
-        has_room
+        has_space
     }
 }
 
-/// What became of a sample.
+/// The outcome of a received sample.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// Handed on.
+pub(super) enum ReceiveOutcome {
+    /// Delivered to the queue.
     Delivered,
-    /// Kept until an earlier one comes.
-    Waiting,
-    /// Had it, or moved past it.
+    /// Kept in the reorder buffer until an earlier one comes.
+    Reordered,
+    /// Received before, or below what best effort has moved past.
     Duplicate,
-    /// No room; it stays missing.
-    NoRoom,
+    /// The buffers are full; it stays missing.
+    BufferFull,
+}
+
+/// A group sequence number that is delivered after the samples up to `last`.
+#[derive(Clone, Copy, Debug)]
+struct PendingGroupSequence {
+    last: SequenceNumber,
+    current: SequenceNumber,
 }
 
 #[derive(Debug)]
 pub(super) struct WriterProxy {
     pub guid: Guid,
-    /// Whether losses are repaired: both sides are reliable.
+    /// Whether losses are repaired by retransmission: both sides are reliable.
     pub reliable: bool,
     pub route: Route,
     pub lifespan: Duration,
@@ -171,70 +179,68 @@ pub(super) struct WriterProxy {
     pub alive: bool,
     pub lease_until: Instant,
 
-    start: Start,
-    /// Lower numbers were dealt with in an earlier match.
+    start: HistoryStart,
+    /// Lower numbers were delivered in an earlier match.
     pub resume_at: i64,
-    /// It was matched before, and may not have heard of that match's end and of
-    /// this one yet.
-    pub is_back: bool,
-    /// A heartbeat has told what the writer has. For best effort: some sample
-    /// has come.
+    /// It was matched before, and may not have noticed the end of that match yet.
+    pub was_matched_before: bool,
+    /// A heartbeat has named the available numbers. For best effort: a sample has
+    /// come.
     pub synced: bool,
     next: i64,
     known: IntervalSet,
-    /// What the writer had before it told us is history: not getting it is no
-    /// loss. Numbers from here on count.
-    news: i64,
-    /// The highest number that is known to exist.
+    /// Numbers from here on count as lost when missing. Lower ones are history.
+    losses_from: i64,
+    /// The highest number known to exist.
     pub announced: i64,
-    /// The highest number that a heartbeat has named: sent completely.
-    pub complete: i64,
+    /// The highest number named by a heartbeat: sent completely.
+    pub sent_through: i64,
     reorder: ReorderBuffer,
     pub defrag: Defragmenter,
 
-    /// Of its heartbeats.
-    pub counts: Counts,
-    /// Both sides are transient-local: heartbeats name all there is.
-    pub is_told_all: bool,
+    /// The counts of its heartbeats.
+    pub heartbeat_counts: HeartbeatCounts,
+    /// Both sides are transient-local: heartbeats name all available numbers.
+    pub heartbeats_name_all: bool,
     pub acknack_count: u32,
     pub nack_frag_count: u32,
-    /// Samples, fragments and gaps that told something new.
-    pub arrivals: u64,
-    /// An ACKNACK is owed now.
-    pub respond: bool,
-    /// What a writer behind a link was told, without being asked.
-    pub told: Told,
-    pub nack: Nack,
-    /// Fast DDS answers an ACKNACK that comes before its first heartbeat only
-    /// if the base is 0, as its own are; another base puts its next heartbeat
-    /// off, for 3 s by default.
-    pub introduces_with_zero: bool,
-    /// A heartbeat follows each sample soon, as this stack's writers send it.
-    tells_when_sent: bool,
-    /// How many more times we introduce ourselves to a silent writer.
-    pub introductions_left: u32,
-    /// It stands in the reader's list of those with something to send.
+    /// Counts new samples, fragments and gaps.
+    pub progress_count: u64,
+    /// An ACKNACK is due now.
+    pub acknack_due: bool,
+    /// Unsolicited acknowledgements, for a shared-memory connection.
+    pub unsolicited_ack: UnsolicitedAck,
+    pub nack: NackState,
+    /// Fast DDS answers an ACKNACK before its first heartbeat only if the base is
+    /// 0, as in its own. Another base delays its next heartbeat, by 3 s by default.
+    pub preemptive_base_zero: bool,
+    /// A heartbeat follows each sample soon: the writer is Pteros.
+    heartbeat_follows_sample: bool,
+    /// Preemptive ACKNACKs left for a writer without a heartbeat.
+    pub preemptive_acknacks_left: u32,
+    /// It is in the reader's list of writers to answer.
     pub queued: bool,
-    /// Where its publisher is once all up to a number is handed on.
-    place: Option<(SequenceNumber, SequenceNumber)>,
-    /// It filters for us and, being another stack's, sends best-effort readers
-    /// no GAP for what it keeps back: missing numbers say nothing then.
-    pub keeps_back: bool,
-    is_foreign: bool,
+    /// The group sequence number of its publisher that is still to be delivered.
+    pending_group_sequence: Option<PendingGroupSequence>,
+    /// The writer belongs to another stack, filters for us and sends best-effort
+    /// readers no GAP for filtered samples. Missing numbers then mean nothing.
+    pub filters_silently: bool,
+    is_other_vendor: bool,
 }
 
 impl WriterProxy {
     pub fn new(now: Instant, reader: &ReaderConfig, writer: WriterProxyConfig) -> Self {
         let reliable = reader.qos.reliability == Reliability::Reliable
             && writer.qos.reliability == Reliability::Reliable;
-        let limits = &match fault!("little-memory-for-a-writer") {
-            true => reader.limits.little(),
-            false => reader.limits,
+        let limits = &if fault!("little-memory-for-a-writer") {
+            reader.limits.with_little_memory()
+        } else {
+            reader.limits
         };
         Self {
-            start: Start::of(reader, &writer),
+            start: HistoryStart::of(reader, &writer),
             resume_at: 1,
-            is_back: false,
+            was_matched_before: false,
             guid: writer.guid,
             reliable,
             lifespan: writer.qos.lifespan,
@@ -246,100 +252,105 @@ impl WriterProxy {
             synced: false,
             next: 1,
             known: IntervalSet::new(limits.intervals_max),
-            news: 1,
+            losses_from: 1,
             announced: 0,
-            complete: 0,
+            sent_through: 0,
             reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
             defrag: Defragmenter::new(limits.defrag, reliable),
-            counts: Counts::default(),
-            is_told_all: reader.qos.durability >= Durability::TransientLocal
+            heartbeat_counts: HeartbeatCounts::default(),
+            heartbeats_name_all: reader.qos.durability >= Durability::TransientLocal
                 && writer.qos.durability >= Durability::TransientLocal,
             acknack_count: 0,
             nack_frag_count: 0,
-            arrivals: 0,
-            respond: reliable,
-            told: Told::NOTHING,
-            nack: Nack {
+            progress_count: 0,
+            acknack_due: reliable,
+            unsolicited_ack: UnsolicitedAck::NOTHING,
+            nack: NackState {
                 at: Instant::FAR_FUTURE,
-                // An introduction that is not heard is repeated ever later.
-                pace: Pace::new(reader.nack.first.times(2), 0),
+                // An unanswered preemptive ACKNACK is repeated with a growing
+                // delay.
+                backoff: RetryBackoff::new(reader.nack.retry_period.times(2), 0),
                 round_trip: RoundTrip::new(),
                 requested: 0,
                 sent_at: Instant::ZERO,
-                only_news: false,
-                fruitless: 0,
-                arrivals_seen: 0,
+                only_new: false,
+                unsuccessful_requests: 0,
+                progress_seen: 0,
             },
-            introduces_with_zero: writer.vendor == VendorId::FAST_DDS,
-            tells_when_sent: writer.vendor == VendorId::PTEROS,
-            introductions_left: if reliable {
-                reader.nack.introductions
+            preemptive_base_zero: writer.vendor == VendorId::FAST_DDS,
+            heartbeat_follows_sample: writer.vendor == VendorId::PTEROS,
+            preemptive_acknacks_left: if reliable {
+                reader.nack.preemptive_acknacks
             } else {
                 0
             },
             queued: false,
-            keeps_back: false,
-            is_foreign: writer.vendor != VendorId::PTEROS,
-            place: None,
+            filters_silently: false,
+            is_other_vendor: writer.vendor != VendorId::PTEROS,
+            pending_group_sequence: None,
         }
     }
 
-    /// The writer says where its publisher is after this number.
-    pub fn note_place(&mut self, last: SequenceNumber, current: SequenceNumber) {
-        self.place = Some((last, current));
+    /// Notes the group sequence number `current`, to deliver after sequence number
+    /// `last`.
+    pub fn note_group_sequence(&mut self, last: SequenceNumber, current: SequenceNumber) {
+        self.pending_group_sequence = Some(PendingGroupSequence { last, current });
     }
 
-    /// Hands that on, in order with the samples.
-    pub fn tell_place(&mut self, ready: &mut Ready) {
-        let Some((last, current)) = self.place.filter(|(last, _)| last.0 < self.next) else {
+    /// Delivers that number, in order with the samples.
+    pub fn deliver_group_sequence(&mut self, ready: &mut ReadyQueue) {
+        let Some(PendingGroupSequence { last, current }) = self
+            .pending_group_sequence
+            .filter(|pending| pending.last.0 < self.next)
+        else {
             return;
         };
-        // Without room it waits for the next sign of the writer.
-        if ready.has_room() {
-            self.place = None;
+        // With a full queue it waits for the next message of the writer.
+        if ready.has_space() {
+            self.pending_group_sequence = None;
             ready
                 .changes
-                .push_back(CacheChange::settled(self.guid, last, current));
+                .push_back(CacheChange::group_heartbeat(self.guid, last, current));
         }
     }
 
-    /// Bytes of its samples that wait or are in pieces.
-    pub fn held_bytes(&self) -> usize {
-        let pieces = self.defrag.held_bytes();
-        self.reorder.bytes().saturating_add(pieces)
+    /// Bytes in the reorder buffer and in fragment reassembly.
+    pub fn buffered_bytes(&self) -> usize {
+        let partial_bytes = self.defrag.buffered_bytes();
+        self.reorder.bytes().saturating_add(partial_bytes)
     }
 
-    /// Its queues, each with what is in it and its limit.
-    pub fn held(&self) -> [(&'static str, usize, usize); 3] {
+    /// Its buffers: name, count and limit.
+    pub fn queue_limits(&self) -> [(&'static str, usize, usize); 3] {
         let runs = self.known.runs().len();
         [
-            // One more for what must never be refused.
+            // One more for a run that must never be refused.
             (
-                "runs of numbers",
+                "runs of known numbers",
                 runs,
                 self.known.runs_max().saturating_add(1),
             ),
             (
-                "samples to reorder",
+                "reordered samples",
                 self.reorder.len(),
                 self.reorder.samples_max(),
             ),
             (
-                "samples in pieces",
+                "partial samples",
                 self.defrag.len(),
                 self.defrag.samples_max(),
             ),
         ]
     }
 
-    /// The writer said what our filter says, so it applies it.
-    pub fn note_filters(&mut self) {
-        self.keeps_back = self.is_foreign;
+    /// Notes that the writer applies our filter, since it sent a result.
+    pub fn note_writer_filters(&mut self) {
+        self.filters_silently = self.is_other_vendor;
     }
 
-    /// Our filter is another one now.
-    pub fn forget_filters(&mut self) {
-        self.keeps_back = false;
+    /// Forgets that after our filter changed.
+    pub fn forget_writer_filters(&mut self) {
+        self.filters_silently = false;
     }
 
     /// The lowest number that is neither received nor irrelevant.
@@ -350,32 +361,34 @@ impl WriterProxy {
     /// Whether some announced number is missing.
     pub fn is_missing_something(&self) -> bool {
         let first = self.first_missing();
-        self.reliable && first <= self.announced && !self.is_coming(SequenceNumber(first))
+        self.reliable && first <= self.announced && !self.is_in_transit(SequenceNumber(first))
     }
 
-    /// Whether the sample is in pieces without a hole, and the rest may not have
-    /// been sent yet.
-    fn is_coming(&self, sequence: SequenceNumber) -> bool {
+    /// Whether the sample is partial without a hole, so that the rest may be
+    /// unsent.
+    fn is_in_transit(&self, sequence: SequenceNumber) -> bool {
         let sent = self.last_fragment_sent(sequence);
         sent.is_some() && self.defrag.missing(sequence, sent).next().is_none()
     }
 
-    /// The last fragment that can be missed of the writer's newest sample.
-    /// Of other samples, and of writers that may not say so by a heartbeat for
-    /// seconds (Fast DDS), every fragment counts as sent: `None`.
+    /// The last fragment of the writer's newest sample that can be missing.
+    ///
+    /// `None`: every fragment counts as sent. So for other samples, and for writers
+    /// whose heartbeat may come seconds later (Fast DDS).
     pub fn last_fragment_sent(&self, sequence: SequenceNumber) -> Option<u32> {
-        let is_open = sequence.0 > self.complete && sequence.0 >= self.announced;
-        match self.tells_when_sent && is_open {
-            true => self.defrag.last_received(sequence),
-            false => None,
+        let is_open = sequence.0 > self.sent_through && sequence.0 >= self.announced;
+        if self.heartbeat_follows_sample && is_open {
+            self.defrag.last_received(sequence)
+        } else {
+            None
         }
     }
 
-    /// Whether `sequence` was received, is irrelevant or was moved past.
-    pub fn is_settled(&self, sequence: SequenceNumber) -> bool {
-        let runs_back = !self.reliable && fault!("best-effort-runs-back");
+    /// Whether `sequence` was received, is irrelevant or was skipped.
+    pub fn is_known(&self, sequence: SequenceNumber) -> bool {
+        let runs_back = !self.reliable && fault!("best-effort-out-of-order");
         (sequence.0 < self.next && !runs_back)
-            || (self.known.contains(sequence.0) && !fault!("waiting-sample-taken-twice"))
+            || (self.known.contains(sequence.0) && !fault!("buffered-sample-delivered-twice"))
     }
 
     /// The lowest missing number from `number` on.
@@ -383,7 +396,7 @@ impl WriterProxy {
         self.known.first_missing(number.max(self.next))
     }
 
-    /// Numbers from `first` to `last` of which nothing has come.
+    /// Numbers from `first` to `last` without a received part.
     pub fn missing(&self, first: i64, last: i64) -> impl Iterator<Item = i64> + '_ {
         self.known
             .missing(first.max(self.next), last)
@@ -392,53 +405,57 @@ impl WriterProxy {
             .filter(|number| !self.defrag.contains(SequenceNumber(*number)))
     }
 
-    /// Takes a whole sample of a reliable writer.
-    pub fn take_reliable(&mut self, change: CacheChange, ready: &mut Ready) -> Taken {
+    /// Handles a complete sample of a reliable writer.
+    pub fn receive_reliable(
+        &mut self,
+        change: CacheChange,
+        ready: &mut ReadyQueue,
+    ) -> ReceiveOutcome {
         let number = change.sequence.0;
-        if self.is_settled(change.sequence) {
-            return Taken::Duplicate;
+        if self.is_known(change.sequence) {
+            return ReceiveOutcome::Duplicate;
         }
-        // It may have come whole by a link after its first pieces by sockets.
+        // It may come whole by shared memory after its first fragments by UDP.
         self.defrag.remove(change.sequence, change.sequence);
         self.announced = self.announced.max(number);
         let in_order = number == self.next && (self.synced || number == 1);
-        if in_order && ready.has_room() {
-            // Not by way of `known`, which may be full of what came too early.
+        if in_order && ready.has_space() {
+            // Not through `known`, which may be full of later numbers.
             ready.changes.push_back(change);
             self.next = number.saturating_add(1);
-            self.arrivals.tally();
-            self.drain(ready);
-            return Taken::Delivered;
+            self.progress_count.tally();
+            self.deliver_in_order(ready);
+            return ReceiveOutcome::Delivered;
         }
-        if fault!("no-room-for-numbers") || !self.known.insert(number, number) {
-            return Taken::NoRoom;
+        if fault!("no-memory-for-intervals") || !self.known.insert(number, number) {
+            return ReceiveOutcome::BufferFull;
         }
         match self.reorder.insert(change) {
-            Kept::Yes => {}
-            Kept::Instead(_) if fault!("dropped-sample-stays-known") => {}
-            Kept::Instead(dropped) => self.known.remove(dropped.0),
-            Kept::No => {
+            ReorderOutcome::Stored => {}
+            ReorderOutcome::Replaced(_) if fault!("dropped-sample-counts-as-received") => {}
+            ReorderOutcome::Replaced(dropped) => self.known.remove(dropped.0),
+            ReorderOutcome::Full => {
                 self.known.remove(number);
-                return Taken::NoRoom;
+                return ReceiveOutcome::BufferFull;
             }
         }
-        self.arrivals.tally();
-        self.drain(ready);
+        self.progress_count.tally();
+        self.deliver_in_order(ready);
         if number < self.next {
-            Taken::Delivered
+            ReceiveOutcome::Delivered
         } else {
-            Taken::Waiting
+            ReceiveOutcome::Reordered
         }
     }
 
-    /// Takes a whole sample of a best-effort writer; how many were lost before
-    /// it, or `None` when it is late.
-    pub fn take_best_effort(&mut self, sequence: SequenceNumber) -> Option<u64> {
+    /// Handles a complete sample of a best-effort writer. Returns how many were
+    /// lost before it, or `None` when it is late.
+    pub fn receive_best_effort(&mut self, sequence: SequenceNumber) -> Option<u64> {
         let number = sequence.0;
-        if number < self.next && !fault!("best-effort-runs-back") {
+        if number < self.next && !fault!("best-effort-out-of-order") {
             return None;
         }
-        let lost = if self.synced && !self.keeps_back {
+        let lost = if self.synced && !self.filters_silently {
             self.known
                 .count_missing(self.next, number.saturating_sub(1))
         } else {
@@ -448,21 +465,21 @@ impl WriterProxy {
         self.next = number.saturating_add(1);
         self.known.remove_below(self.next);
         self.defrag.remove_below(SequenceNumber(self.next));
-        if fault!("best-effort-loss-not-told") {
+        if fault!("best-effort-loss-not-reported") {
             return Some(0);
         }
         Some(lost)
     }
 
-    /// Hands on what is in order.
-    pub fn drain(&mut self, ready: &mut Ready) {
+    /// Delivers samples that are in order.
+    pub fn deliver_in_order(&mut self, ready: &mut ReadyQueue) {
         if !self.synced && self.reliable {
-            // Where to begin is not known yet, so nothing is in order.
+            // The first number is not known yet, so nothing is in order.
             return;
         }
-        let skipped = i64::from(fault!("hole-skipped"));
+        let skipped = i64::from(fault!("missing-sample-skipped"));
         let limit = self.known.first_missing(self.next.saturating_add(skipped));
-        while ready.has_room() {
+        while ready.has_space() {
             crate::fault::step();
             let Some(change) = self.reorder.pop_below(SequenceNumber(limit)) else {
                 self.next = limit;
@@ -482,36 +499,35 @@ impl WriterProxy {
         self.known.remove_below(self.next);
     }
 
-    /// The writer has `first..=last` and nothing else (HEARTBEAT). Returns how
-    /// many numbers are lost for good.
-    pub fn announce(&mut self, first: i64, last: i64, ready: &mut Ready) -> u64 {
+    /// Handles the range of a HEARTBEAT: the writer has `first..=last` and nothing
+    /// else. Returns how many numbers are lost.
+    pub fn note_available(&mut self, first: i64, last: i64, ready: &mut ReadyQueue) -> u64 {
         let mut lost = 0;
         if self.synced {
             let unnamed = self.announced.saturating_add(1);
-            if self.is_back && first > unnamed {
-                // What it leaves out without ever having named it was written
-                // while it took this reader for gone.
-                self.is_back = false;
-                lost = self.give_up_below(unnamed);
-                self.news = self.news.max(first);
+            if self.was_matched_before && first > unnamed {
+                // Omitted and never named: written while the writer did not match
+                // this reader.
+                self.was_matched_before = false;
+                lost = self.mark_lost_below(unnamed);
+                self.losses_from = self.losses_from.max(first);
             }
-            lost = lost.saturating_add(self.give_up_below(first));
+            lost = lost.saturating_add(self.mark_lost_below(first));
         } else {
-            self.begin(first, last);
+            self.choose_start(first, last);
         }
         self.announced = self.announced.max(last);
-        self.complete = self.complete.max(last);
-        self.drain(ready);
+        self.sent_through = self.sent_through.max(last);
+        self.deliver_in_order(ready);
         lost
     }
 
-    /// The first heartbeat: decides where to begin. Samples that came before
-    /// it are kept.
-    fn begin(&mut self, first: i64, last: i64) {
+    /// Decides at the first heartbeat where to begin. Earlier samples are kept.
+    fn choose_start(&mut self, first: i64, last: i64) {
         self.synced = true;
         let begin = match self.start {
-            Start::Everything => first,
-            Start::Last(depth) => {
+            HistoryStart::All => first,
+            HistoryStart::Last(depth) => {
                 let begin = last
                     .saturating_add(1)
                     .saturating_sub(depth.into())
@@ -519,34 +535,35 @@ impl WriterProxy {
                 while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
                 begin
             }
-            Start::News => self
+            HistoryStart::NewOnly => self
                 .reorder
                 .first()
                 .map_or(i64::MAX, |kept| kept.0)
                 .min(last.saturating_add(1)),
         };
-        // A writer that has not come as far began anew.
+        // A writer below the resume point has restarted.
         let resumes = self.resume_at > begin && self.resume_at <= last.saturating_add(1);
         let begin = if resumes { self.resume_at } else { begin };
         if resumes {
             while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
         }
-        // An earlier heartbeat that came late names less than was had: none of
-        // that is lost.
-        self.news = last.saturating_add(1).max(self.resume_at);
-        self.give_up_below(begin);
+        // A delayed earlier heartbeat names less than was received: none of that is
+        // lost.
+        self.losses_from = last.saturating_add(1).max(self.resume_at);
+        self.mark_lost_below(begin);
     }
 
-    /// Numbers below `begin` will not come any more. Returns how many of them
-    /// were missing.
-    fn give_up_below(&mut self, begin: i64) -> u64 {
+    /// Marks numbers below `begin` as unavailable. Returns how many of them were
+    /// missing.
+    fn mark_lost_below(&mut self, begin: i64) -> u64 {
         if begin <= self.next {
             return 0;
         }
         let lost = self.known.count_missing(
-            match fault!("history-counts-as-lost") {
-                true => self.next,
-                false => self.next.max(self.news),
+            if fault!("history-counts-as-lost") {
+                self.next
+            } else {
+                self.next.max(self.losses_from)
             },
             begin.saturating_sub(1),
         );
@@ -555,8 +572,9 @@ impl WriterProxy {
         lost
     }
 
-    /// `first..=last` is irrelevant (GAP). False when it can't be noted now.
-    pub fn skip(&mut self, first: i64, last: i64, ready: &mut Ready) -> bool {
+    /// Marks `first..=last` as irrelevant (GAP). False when the set of numbers is
+    /// full.
+    pub fn mark_irrelevant(&mut self, first: i64, last: i64, ready: &mut ReadyQueue) -> bool {
         let first = first.max(self.next);
         if first > last {
             return true;
@@ -566,12 +584,12 @@ impl WriterProxy {
                 self.next = last.saturating_add(1);
                 self.known.remove_below(self.next);
             } else if self.synced {
-                // So that what is missing before it can be told from it.
+                // To tell it from missing numbers before it.
                 self.known.insert(first, last);
             }
             return true;
         }
-        if fault!("gap-walked-number-by-number") {
+        if fault!("gap-processed-number-by-number") {
             (first..=last).for_each(|_| crate::fault::step());
         }
         self.announced = self.announced.max(last);
@@ -583,26 +601,26 @@ impl WriterProxy {
         } else {
             self.known.insert(first, last)
         };
-        self.arrivals.tally_by(u64::from(noted));
-        self.drain(ready);
+        self.progress_count.tally_by(u64::from(noted));
+        self.deliver_in_order(ready);
         noted
     }
 
-    /// The writer is gone: hands on what waits, in order, as far as there is
-    /// room, and returns how many announced numbers are lost.
-    pub fn finish(&mut self, ready: &mut Ready) -> u64 {
+    /// Delivers the reordered samples of an unmatched writer, as far as there is
+    /// space. Returns how many announced numbers are lost.
+    pub fn drain_on_unmatch(&mut self, ready: &mut ReadyQueue) -> u64 {
         if !self.reliable {
             return 0;
         }
         let mut lost = if self.synced {
             self.known
-                .count_missing(self.next.max(self.news), self.announced)
+                .count_missing(self.next.max(self.losses_from), self.announced)
         } else {
             0
         };
         while let Some(change) = self.reorder.pop_below(SequenceNumber(i64::MAX)) {
             let is_sample = change.is_sample();
-            let is_lost = !ready.push_left(change) && is_sample;
+            let is_lost = !ready.push_unmatched(change) && is_sample;
             lost = lost.saturating_add(u64::from(is_lost));
         }
         lost

@@ -1,4 +1,5 @@
-//! ACKNACK: what a reader has and what it lacks (RTPS 2.5 §8.3.8.1, §9.4.5.3).
+//! ACKNACK submessage: acknowledged and missing samples (RTPS 2.5 §8.3.8.1,
+//! §9.4.5.3).
 
 use alloc::vec::Vec;
 
@@ -6,8 +7,10 @@ use super::submessage::id;
 use super::{Cursor, SequenceSet, WireError, begin_submessage, end_submessage};
 use crate::id::EntityId;
 
-/// A reader's state: everything below the set's base has come, the numbers in
-/// the set are asked for.
+/// The state of a reader: acknowledgement and retransmission request in one.
+///
+/// Every sequence number below the set's base is acknowledged. The numbers in the
+/// set are requested (negative acknowledgement).
 ///
 /// ```text
 /// 0               4               8
@@ -21,15 +24,15 @@ use crate::id::EntityId;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckNack {
-    /// The reader that tells.
+    /// The reader that sends it.
     pub reader: EntityId,
-    /// The writer it is meant for.
+    /// The writer it addresses.
     pub writer: EntityId,
-    /// What has come and what is missing.
+    /// The acknowledged base and the missing numbers.
     pub state: SequenceSet,
-    /// Grows with each new ACKNACK of the reader, so repeats are recognised.
+    /// Grows with each new ACKNACK of the reader, so that repeats are recognised.
     pub count: u32,
-    /// The reader wants no HEARTBEAT in answer.
+    /// The final flag: the reader requests no HEARTBEAT in answer.
     pub is_final: bool,
 }
 

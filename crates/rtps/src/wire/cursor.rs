@@ -1,7 +1,7 @@
-//! Reading numbers out of bytes, in either byte order, never past the end.
+//! Bounds-checked cursor: reads numbers from received bytes in either byte order.
 //!
-//! Every step is checked against what remains; there is no other way to look
-//! at received bytes in this crate.
+//! Every read checks the remaining length. This crate has no other way to look at
+//! received bytes, so no read passes the end.
 
 use super::WireError;
 use crate::id::{EntityId, Guid, GuidPrefix};
@@ -13,7 +13,7 @@ use crate::seq::SequenceNumber;
 pub enum Endianness {
     /// Most significant byte first.
     Big,
-    /// Least significant byte first; what we write.
+    /// Least significant byte first. This crate writes it.
     #[default]
     Little,
 }
@@ -29,8 +29,9 @@ impl Endianness {
     }
 }
 
-/// A place in received bytes. Copying it is a bookmark; a failed read leaves
-/// it where it was.
+/// A position in received bytes.
+///
+/// Copying it makes a bookmark. A failed read leaves the position unchanged.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
@@ -51,7 +52,7 @@ impl<'a> Cursor<'a> {
         Self::new(body, Endianness::of_flags(flags))
     }
 
-    /// What has not been read yet.
+    /// The bytes not read yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -138,7 +139,7 @@ impl<'a> Cursor<'a> {
         Ok(SequenceNumber::from_wire(high, low))
     }
 
-    /// A sequence number that a writer may have used, that is a positive one.
+    /// A sequence number that a writer may have used: a positive one.
     pub fn positive_sequence(&mut self) -> Result<SequenceNumber, WireError> {
         let sequence = self.sequence()?;
         if sequence.is_valid() {

@@ -1,4 +1,4 @@
-//! DATA: one change (RTPS 2.5 §8.3.8.2, §9.4.5.4).
+//! DATA submessage: one change (RTPS 2.5 §8.3.8.2, §9.4.5.4).
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use crate::history::ChangeKind;
 use crate::id::EntityId;
 use crate::seq::SequenceNumber;
 
-/// A change as it came.
+/// A received change.
 ///
 /// ```text
 /// 0               2               4               8
@@ -25,16 +25,16 @@ use crate::seq::SequenceNumber;
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Data<'a> {
-    /// The reader it is meant for; UNKNOWN for all.
+    /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
     /// Its writer.
     pub writer: EntityId,
-    /// Its number.
+    /// Its sequence number.
     pub sequence: SequenceNumber,
-    /// Parameters of this change.
+    /// Its inline QoS parameters.
     pub inline_qos: InlineQos<'a>,
-    /// Encapsulation header and data; empty when there is none. May end in up
-    /// to three bytes of padding.
+    /// Encapsulation header and data; empty without payload. Up to three bytes of
+    /// padding may follow.
     pub payload: &'a [u8],
     /// The payload is the key of the instance.
     pub key_only: bool,
@@ -75,7 +75,7 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// Reads the body of a DATA whose payload lies elsewhere.
+    /// Reads the body of a DATA whose payload lies in another buffer.
     pub(super) fn parse_with_payload(
         flags: u8,
         head: &'a [u8],
@@ -83,28 +83,29 @@ impl<'a> Data<'a> {
     ) -> Result<Self, WireError> {
         let data = Self::parse(flags, head)?;
         let is_announced = flags & (FLAG_DATA | FLAG_KEY) != 0;
-        match is_announced && data.payload.is_empty() {
-            true => Ok(Self { payload, ..data }),
-            false => Err(WireError::InvalidFlags),
+        if is_announced && data.payload.is_empty() {
+            Ok(Self { payload, ..data })
+        } else {
+            Err(WireError::InvalidFlags)
         }
     }
 
-    /// What the change says about its instance.
+    /// The effect of the change on its instance.
     pub fn change_kind(&self) -> ChangeKind {
         self.inline_qos.change_kind()
     }
 }
 
-/// What we write before the payload of a DATA.
+/// The fields written before the payload of a DATA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DataHead<'a> {
-    /// The reader it is meant for; UNKNOWN for all.
+    /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
     /// Its writer.
     pub writer: EntityId,
-    /// Its number.
+    /// Its sequence number.
     pub sequence: SequenceNumber,
-    /// Parameters of this change.
+    /// Its inline QoS parameters.
     pub inline_qos: InlineQosHead<'a>,
     /// The payload is the key of the instance.
     pub key_only: bool,
@@ -116,8 +117,8 @@ impl DataHead<'_> {
         self.inline_qos.size_bytes().saturating_add(24)
     }
 
-    /// Appends everything before the payload; returns where the submessage
-    /// begins, for its length.
+    /// Appends everything before the payload. Returns the offset of the submessage,
+    /// to fill in its length later.
     pub(crate) fn write(&self, out: &mut Vec<u8>, has_payload: bool) -> usize {
         let mut flags = 0;
         if !self.inline_qos.is_empty() {

@@ -1,4 +1,4 @@
-//! DATA_FRAG: consecutive fragments of one change (RTPS 2.5 §8.3.8.3,
+//! DATA_FRAG submessage: consecutive fragments of one change (RTPS 2.5 §8.3.8.3,
 //! §9.4.5.5).
 
 use alloc::vec::Vec;
@@ -9,8 +9,8 @@ use super::{Cursor, InlineQos, InlineQosHead, WireError, begin_submessage};
 use crate::id::EntityId;
 use crate::seq::{FragmentNumber, SequenceNumber};
 
-/// Fragments as they came. What was read is consistent: the fragments exist in
-/// a sample of that size, and `payload` is exactly theirs.
+/// Received fragments. The fields are consistent: the fragments exist in a sample
+/// of that size, and `payload` holds exactly their bytes.
 ///
 /// ```text
 /// 0               2               4               8
@@ -29,21 +29,21 @@ use crate::seq::{FragmentNumber, SequenceNumber};
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DataFrag<'a> {
-    /// The reader it is meant for; UNKNOWN for all.
+    /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
     /// Its writer.
     pub writer: EntityId,
     /// The change's number.
     pub sequence: SequenceNumber,
-    /// The first fragment in here, from 1 on.
+    /// The first fragment in this submessage, counted from 1.
     pub first_fragment: FragmentNumber,
-    /// How many fragments are in here, at least one.
+    /// The number of fragments in this submessage, at least one.
     pub fragment_count: u16,
     /// Size of every fragment but the sample's last, bytes; at least one.
     pub fragment_size: u16,
     /// Size of the whole sample with its encapsulation header, bytes.
     pub sample_size: u32,
-    /// Parameters of this change.
+    /// Its inline QoS parameters.
     pub inline_qos: InlineQos<'a>,
     /// The fragments, without padding.
     pub payload: &'a [u8],
@@ -93,13 +93,13 @@ impl<'a> DataFrag<'a> {
         }
     }
 
-    /// Where in the sample the payload begins, bytes.
+    /// The offset of the payload in the sample, bytes.
     pub fn offset_bytes(&self) -> usize {
         (self.first_fragment.0.saturating_sub(1) as usize)
             .saturating_mul(usize::from(self.fragment_size))
     }
 
-    /// How many bytes the fragments have, or why there are no such fragments.
+    /// The size of the fragments in bytes, or the error if no such fragments exist.
     fn payload_bytes(&self) -> Result<usize, WireError> {
         let size = u64::from(self.fragment_size);
         let sample = u64::from(self.sample_size);
@@ -110,34 +110,34 @@ impl<'a> DataFrag<'a> {
         }
         // The numbers have 32 and 16 bits, so in 64 nothing saturates.
         let before = first.saturating_sub(1);
-        let through = before.saturating_add(count);
-        if through > sample.div_ceil(size) {
+        let last = before.saturating_add(count);
+        if last > sample.div_ceil(size) {
             return Err(WireError::InvalidFragment);
         }
         let from = before.saturating_mul(size);
-        let to = through.saturating_mul(size).min(sample);
+        let to = last.saturating_mul(size).min(sample);
         usize::try_from(to.saturating_sub(from)).map_err(|_| WireError::InvalidFragment)
     }
 }
 
-/// What we write before the bytes of a DATA_FRAG.
+/// The fields written before the bytes of a DATA_FRAG.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DataFragHead<'a> {
-    /// The reader it is meant for; UNKNOWN for all.
+    /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
     /// Its writer.
     pub writer: EntityId,
     /// The change's number.
     pub sequence: SequenceNumber,
-    /// The first fragment in here, from 1 on.
+    /// The first fragment in this submessage, counted from 1.
     pub first_fragment: FragmentNumber,
-    /// How many fragments are in here.
+    /// The number of fragments in this submessage.
     pub fragment_count: u16,
     /// Size of every fragment but the sample's last, bytes.
     pub fragment_size: u16,
     /// Size of the whole sample with its encapsulation header, bytes.
     pub sample_size: u32,
-    /// Parameters of this change.
+    /// Its inline QoS parameters.
     pub inline_qos: InlineQosHead<'a>,
     /// The sample is the key of the instance.
     pub key_only: bool,
@@ -149,8 +149,8 @@ impl DataFragHead<'_> {
         self.inline_qos.size_bytes().saturating_add(36)
     }
 
-    /// Appends everything before the fragments; returns where the submessage
-    /// begins, for its length.
+    /// Appends everything before the fragments. Returns the offset of the
+    /// submessage, to fill in its length later.
     pub(crate) fn write(&self, out: &mut Vec<u8>) -> usize {
         let mut flags = 0;
         if !self.inline_qos.is_empty() {

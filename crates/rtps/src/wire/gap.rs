@@ -1,4 +1,5 @@
-//! GAP: changes that a writer will not send (RTPS 2.5 §8.3.8.4, §9.4.5.6).
+//! GAP submessage: sequence numbers that are irrelevant to the reader (RTPS 2.5
+//! §8.3.8.4, §9.4.5.6).
 
 use alloc::vec::Vec;
 
@@ -8,9 +9,9 @@ use super::{Cursor, SequenceSet, WireError, begin_submessage, end_submessage};
 use crate::id::EntityId;
 use crate::seq::SequenceNumber;
 
-/// Two things at once: the numbers from `start` up to but not including the
-/// set's base, and the numbers in the set. The range may be of any length, so
-/// a receiver treats it as a range.
+/// Irrelevant numbers in two parts: the range from `start` up to but not including
+/// the set's base, and the numbers in the set. The range may have any length, so a
+/// receiver keeps it as a range.
 ///
 /// ```text
 /// 0               4               8
@@ -24,13 +25,13 @@ use crate::seq::SequenceNumber;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// The reader it is meant for; UNKNOWN for all.
+    /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
-    /// The writer that tells.
+    /// The writer that sends it.
     pub writer: EntityId,
     /// The first irrelevant number.
     pub start: SequenceNumber,
-    /// Where the range ends, and further irrelevant numbers.
+    /// The end of the range, and further irrelevant numbers.
     pub list: SequenceSet,
 }
 

@@ -1,11 +1,11 @@
-//! The header of every message (RTPS 2.5 §8.3.3, §9.4.4).
+//! RTPS message header (RTPS 2.5 §8.3.3, §9.4.4).
 
 use alloc::vec::Vec;
 
 use super::{Cursor, Endianness, WireError};
 use crate::id::{GuidPrefix, ProtocolVersion, VendorId};
 
-/// Who sends, and in which protocol.
+/// The sender of a message and its protocol version.
 ///
 /// ```text
 /// 0       1       2       3       4
@@ -21,7 +21,7 @@ use crate::id::{GuidPrefix, ProtocolVersion, VendorId};
 pub struct Header {
     /// Protocol version of the sender.
     pub version: ProtocolVersion,
-    /// Who made the sender.
+    /// Vendor of the sender.
     pub vendor: VendorId,
     /// The sending participant.
     pub prefix: GuidPrefix,
@@ -31,7 +31,7 @@ impl Header {
     /// Size on the wire, bytes.
     pub const SIZE_BYTES: usize = 20;
 
-    /// Our header.
+    /// The header of this stack's messages.
     pub const fn ours(prefix: GuidPrefix) -> Self {
         Self {
             version: ProtocolVersion::OURS,

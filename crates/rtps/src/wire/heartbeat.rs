@@ -1,4 +1,5 @@
-//! HEARTBEAT: which changes a writer has (RTPS 2.5 §8.3.8.6, §9.4.5.7).
+//! HEARTBEAT submessage: the sequence numbers that a writer has (RTPS 2.5 §8.3.8.6,
+//! §9.4.5.7).
 
 use alloc::vec::Vec;
 
@@ -8,7 +9,7 @@ use super::{Cursor, WireError, begin_submessage, end_submessage};
 use crate::id::EntityId;
 use crate::seq::SequenceNumber;
 
-/// The range a writer can still send.
+/// The range of sequence numbers that a writer can send or retransmit.
 ///
 /// ```text
 /// 0               4               8
@@ -24,25 +25,26 @@ use crate::seq::SequenceNumber;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heartbeat {
-    /// The reader it is meant for; UNKNOWN for all.
+    /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
-    /// The writer that tells.
+    /// The writer that sends it.
     pub writer: EntityId,
-    /// The lowest number it has.
+    /// The lowest available number.
     pub first: SequenceNumber,
-    /// The highest number it has; `first - 1` when it has none.
+    /// The highest available number; `first - 1` when there is none.
     pub last: SequenceNumber,
-    /// Grows with each new HEARTBEAT, so repeats are recognised.
+    /// Grows with each new HEARTBEAT, so that repeats are recognised.
     pub count: u32,
-    /// The writer wants no ACKNACK in answer.
+    /// The final flag: the writer requests no ACKNACK in answer.
     pub is_final: bool,
     /// The application asserted the writer's liveliness.
     pub liveliness: bool,
-    /// Where the writer's publisher is, if its writers are presented as one.
-    pub group: Option<GroupPlace>,
+    /// The group sequence number of the writer's publisher, if PRESENTATION has
+    /// group scope.
+    pub group_info: Option<GroupSequenceInfo>,
 }
 
-/// How far a publisher has come, as one of its writers tells (the G flag).
+/// Group sequence info of a publisher (the G flag, RTPS 2.5 §8.3.8.6.3).
 ///
 /// ```text
 /// +---------------+---------------+---------------+---------------+
@@ -52,30 +54,30 @@ pub struct Heartbeat {
 /// +---------------+---------------+---------------+---------------+
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GroupPlace {
-    /// The last number given within the publisher.
+pub struct GroupSequenceInfo {
+    /// The last group sequence number assigned by the publisher.
     pub current: SequenceNumber,
     /// The first of those numbers that this writer can still send.
     pub first: SequenceNumber,
-    /// The last one; `first - 1` when it has none.
+    /// The last one; `first - 1` when there is none.
     pub last: SequenceNumber,
-    /// Which writers the publisher has.
-    pub writers: [u8; 4],
+    /// Digest of the GUIDs of the publisher's writers.
+    pub writer_group_digest: [u8; 4],
 }
 
-impl GroupPlace {
-    /// Reads the fields; nonsense counts as absent.
+impl GroupSequenceInfo {
+    /// Reads the fields; invalid values count as absent.
     fn parse(at: &mut Cursor<'_>) -> Option<Self> {
-        let place = Self {
+        let info = Self {
             current: at.positive_sequence().ok()?,
             first: at.positive_sequence().ok()?,
             last: at.sequence().ok()?,
-            writers: at.array().ok()?,
+            writer_group_digest: at.array().ok()?,
         };
         let secured: [u8; 4] = at.array().ok()?;
         let _ = secured;
-        let ordered = place.last >= place.first.previous() && place.current >= place.last;
-        ordered.then_some(place)
+        let ordered = info.last >= info.first.previous() && info.current >= info.last;
+        ordered.then_some(info)
     }
 }
 
@@ -97,10 +99,10 @@ impl Heartbeat {
             count: at.u32()?,
             is_final: flags & Self::FLAG_FINAL != 0,
             liveliness: flags & Self::FLAG_LIVELINESS != 0,
-            group: None,
+            group_info: None,
         };
         if flags & Self::FLAG_GROUP != 0 {
-            heartbeat.group = GroupPlace::parse(&mut at);
+            heartbeat.group_info = GroupSequenceInfo::parse(&mut at);
         }
         if heartbeat.last < heartbeat.first.previous() {
             return Err(WireError::InvalidSequence);
@@ -117,7 +119,7 @@ impl Heartbeat {
         if self.liveliness {
             flags |= Self::FLAG_LIVELINESS;
         }
-        if self.group.is_some() {
+        if self.group_info.is_some() {
             flags |= Self::FLAG_GROUP;
         }
         let at = begin_submessage(out, id::HEARTBEAT, flags);
@@ -126,12 +128,12 @@ impl Heartbeat {
         write_sequence(out, self.first);
         write_sequence(out, self.last);
         out.extend_from_slice(&self.count.to_le_bytes());
-        if let Some(group) = &self.group {
+        if let Some(group) = &self.group_info {
             for number in [group.current, group.first, group.last] {
                 write_sequence(out, number);
             }
-            out.extend_from_slice(&group.writers);
-            // No writer of ours is secured.
+            out.extend_from_slice(&group.writer_group_digest);
+            // No digest of secured writers: this stack secures no writer group.
             out.extend_from_slice(&[0; 4]);
         }
         end_submessage(out, at, 0);

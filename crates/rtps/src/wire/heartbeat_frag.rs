@@ -1,5 +1,5 @@
-//! HEARTBEAT_FRAG: which fragments of a change a writer has
-//! (RTPS 2.5 §8.3.8.7, §9.4.5.8).
+//! HEARTBEAT_FRAG submessage: the fragments of one change that a writer has (RTPS
+//! 2.5 §8.3.8.7, §9.4.5.8).
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use super::{Cursor, WireError, begin_submessage, end_submessage};
 use crate::id::EntityId;
 use crate::seq::{FragmentNumber, SequenceNumber};
 
-/// Fragments 1 to `last_fragment` of one change can be asked for.
+/// Fragments 1 to `last_fragment` of one change are available for request.
 ///
 /// ```text
 /// 0               4               8
@@ -23,13 +23,13 @@ use crate::seq::{FragmentNumber, SequenceNumber};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeartbeatFrag {
-    /// The reader it is meant for; UNKNOWN for all.
+    /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
-    /// The writer that tells.
+    /// The writer that sends it.
     pub writer: EntityId,
     /// The change.
     pub sequence: SequenceNumber,
-    /// The highest fragment it has.
+    /// The highest available fragment.
     pub last_fragment: FragmentNumber,
     /// Grows with each new HEARTBEAT_FRAG, so repeats are recognised.
     pub count: u32,

@@ -1,4 +1,4 @@
-//! The INFO submessages, which say something about those that follow
+//! INFO submessages: they set the receiver state for the submessages that follow
 //! (RTPS 2.5 §8.3.8.8–11, §9.4.5.9–12, §9.4.5.15).
 
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ impl InfoSource {
     }
 }
 
-/// INFO_REPLY and INFO_REPLY_IP4: where answers should go.
+/// INFO_REPLY and INFO_REPLY_IP4: the locators for answers.
 ///
 /// ```text
 /// 0               4
@@ -92,8 +92,8 @@ impl<'a> InfoReply<'a> {
     }
 }
 
-/// INFO_TS: seconds and fraction, or nothing with flag I (0x02), which takes
-/// the stamp back.
+/// INFO_TS: seconds and fraction, or nothing with flag I (0x02), which invalidates
+/// the timestamp.
 pub(super) fn parse_timestamp(flags: u8, body: &[u8]) -> Result<Option<Timestamp>, WireError> {
     if flags & FLAG_INVALIDATE != 0 {
         return Ok(None);

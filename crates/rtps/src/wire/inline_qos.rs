@@ -1,5 +1,4 @@
-//! Inline QoS: parameters that travel with one change (RTPS 2.5 §8.7,
-//! §9.6.4).
+//! Inline QoS: parameters sent with one change (RTPS 2.5 §8.7, §9.6.4).
 
 use crate::stats::Tally;
 use alloc::vec::Vec;
@@ -7,24 +6,24 @@ use alloc::vec::Vec;
 use super::number_set::write_sequence;
 use super::parameter::{write_parameter, write_sentinel};
 use super::{Cursor, Parameters, WireError, pid};
+use crate::coherent_mark::CoherentMark;
 use crate::content_filter::{self, FilterSignature};
 use crate::history::ChangeKind;
 use crate::id::Guid;
-use crate::mark::Mark;
 use crate::seq::{SampleIdentity, SequenceNumber};
 
-/// What a change did to its instance (§9.6.4.9). Always big endian.
+/// The effect of a change on its instance (§9.6.4.9). Always big endian.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct StatusInfo(pub u32);
 
 impl StatusInfo {
-    /// The instance is gone.
+    /// The instance is disposed.
     pub const DISPOSED: Self = Self(1);
-    /// The writer no longer writes the instance.
+    /// The writer unregisters the instance.
     pub const UNREGISTERED: Self = Self(2);
     /// Both.
     pub const DISPOSED_UNREGISTERED: Self = Self(3);
-    /// A content filter of the writer's side says no.
+    /// A content filter on the writer side rejected the sample.
     pub const FILTERED: Self = Self(4);
 
     /// Whether the disposed bit is set.
@@ -38,8 +37,8 @@ impl StatusInfo {
     }
 }
 
-/// A view of the inline QoS of one change; empty when it has none. Values are
-/// looked for when asked.
+/// A view of the inline QoS of one change; empty when it has none. Each accessor
+/// searches the list.
 #[derive(Clone, Copy, Debug)]
 pub struct InlineQos<'a> {
     parameters: Parameters<'a>,
@@ -61,7 +60,7 @@ impl PartialEq for InlineQos<'_> {
 }
 
 impl<'a> InlineQos<'a> {
-    /// Checks the list and moves past it.
+    /// Checks the list and moves the cursor past it.
     pub fn parse(at: &mut Cursor<'a>) -> Result<Self, WireError> {
         Ok(Self {
             parameters: Parameters::parse(at)?,
@@ -73,13 +72,13 @@ impl<'a> InlineQos<'a> {
         self.parameters
     }
 
-    /// Whether the change is a disposal or unregistration.
+    /// The status info, if the change disposes or unregisters its instance.
     pub fn status_info(&self) -> Option<StatusInfo> {
         let mut value = self.parameters.find(pid::STATUS_INFO)?;
         Some(StatusInfo(u32::from_be_bytes(value.array().ok()?)))
     }
 
-    /// What the change says about its instance.
+    /// The effect of the change on its instance.
     pub fn change_kind(&self) -> ChangeKind {
         let status = self.status_info().unwrap_or_default();
         match (status.is_disposed(), status.is_unregistered()) {
@@ -90,13 +89,14 @@ impl<'a> InlineQos<'a> {
         }
     }
 
-    /// The hash, or the short form, of the instance's key.
+    /// The key hash of the instance (PID_KEY_HASH), or the short key itself.
     pub fn key_hash(&self) -> Option<[u8; 16]> {
         self.parameters.find(pid::KEY_HASH)?.array().ok()
     }
 
-    /// The sample this one answers, from the standard parameter or from Fast
-    /// DDS's older one.
+    /// The related sample identity (service correlation): the request that this
+    /// sample answers. Read from the standard parameter or from the older one of
+    /// Fast DDS.
     pub fn related_sample_identity(&self) -> Option<SampleIdentity> {
         let mut value = self
             .parameters
@@ -108,8 +108,9 @@ impl<'a> InlineQos<'a> {
         })
     }
 
-    /// The sample that was first written so, when its present writer passes it
-    /// on or wrote it in an earlier life (§8.7.9).
+    /// ORIGINAL_WRITER_INFO: the identity of the sample when it was first written
+    /// (§8.7.9). Set if the present writer forwards it, or wrote it before a
+    /// restart.
     pub fn original_writer_info(&self) -> Option<SampleIdentity> {
         let mut value = self.parameters.find(pid::ORIGINAL_WRITER_INFO)?;
         Some(SampleIdentity {
@@ -118,16 +119,17 @@ impl<'a> InlineQos<'a> {
         })
     }
 
-    /// What a filter named by its signature said of the change, if its writer
-    /// applied it.
+    /// The writer's result of the content filter with this signature; `None` if the
+    /// writer did not apply it.
     pub fn filter_result(&self, signature: &FilterSignature) -> Option<bool> {
         let value = self.parameters.find(pid::CONTENT_FILTER_INFO)?;
-        content_filter::result_of(value, signature)
+        content_filter::filter_result_of(value, signature)
     }
 
-    /// Whether the change is directed at readers of which `reader` is none; it
-    /// then counts as filtered (§8.7.7). A change that names nobody is for all.
-    pub fn is_directed_past(&self, reader: Guid) -> bool {
+    /// Whether this directed write names readers, and `reader` is not one of them.
+    /// It then counts as filtered (§8.7.7). A change without the parameter is for
+    /// all readers.
+    pub fn is_directed_to_others(&self, reader: Guid) -> bool {
         let directions = self.parameters.iter();
         let mut directions = directions
             .filter(|parameter| parameter.id == pid::DIRECTED_WRITE)
@@ -142,9 +144,9 @@ impl<'a> InlineQos<'a> {
             })
     }
 
-    /// The first parameter that must be understood and is not known to us; a
-    /// reader drops such a change (§9.6.2.2.1).
-    pub fn not_understood(&self) -> Option<u16> {
+    /// The first must-understand parameter that this stack does not know. A reader
+    /// drops such a change (§9.6.2.2.1).
+    pub fn unknown_must_understand(&self) -> Option<u16> {
         self.parameters
             .iter()
             .map(|parameter| parameter.id)
@@ -154,37 +156,37 @@ impl<'a> InlineQos<'a> {
 
 const GUID_BYTES: usize = 16;
 
-/// The inline QoS we write with a change.
+/// The inline QoS written with a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InlineQosHead<'a> {
-    /// What happened to the instance; `None` for plain data.
+    /// Dispose or unregister; `None` for plain data.
     pub status_info: Option<StatusInfo>,
-    /// The instance.
+    /// The key hash of the instance.
     pub key_hash: Option<[u8; 16]>,
-    /// The sample this one answers; written in both forms, since Fast DDS 2.6
-    /// reads only its own and later ones only the standard one.
-    pub related: Option<SampleIdentity>,
-    /// Its coherent set and its place in its publisher.
-    pub mark: Option<Mark>,
-    /// The sample as it was first written.
-    pub original: Option<SampleIdentity>,
-    /// Which readers' filters were applied and what they said, as the value of
-    /// PID_CONTENT_FILTER_INFO; empty if none.
+    /// The request that this sample answers. Written in both forms: Fast DDS 2.6
+    /// reads only its own, later versions only the standard one.
+    pub related_sample_identity: Option<SampleIdentity>,
+    /// Its coherent set and its group sequence number.
+    pub coherent_mark: Option<CoherentMark>,
+    /// The identity of the sample when it was first written.
+    pub original_writer_info: Option<SampleIdentity>,
+    /// The applied content filters and their results: the value of
+    /// PID_CONTENT_FILTER_INFO. Empty if there are none.
     pub filter_info: &'a [u8],
 }
 
 impl InlineQosHead<'_> {
-    /// Nothing to say.
+    /// No parameters.
     pub const NONE: Self = Self {
         status_info: None,
         key_hash: None,
-        related: None,
-        mark: None,
-        original: None,
+        related_sample_identity: None,
+        coherent_mark: None,
+        original_writer_info: None,
         filter_info: &[],
     };
 
-    /// Whether nothing is to be written.
+    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::NONE
     }
@@ -201,11 +203,15 @@ impl InlineQosHead<'_> {
         if self.key_hash.is_some() {
             size.tally_by(4 + 16);
         }
-        if self.related.is_some() {
+        if self.related_sample_identity.is_some() {
             size.tally_by(2 * (4 + 24));
         }
-        size.tally_by(self.mark.as_ref().map_or(0, Mark::size_bytes));
-        if self.original.is_some() {
+        size.tally_by(
+            self.coherent_mark
+                .as_ref()
+                .map_or(0, CoherentMark::size_bytes),
+        );
+        if self.original_writer_info.is_some() {
             size.tally_by(4 + 24);
         }
         if !self.filter_info.is_empty() {
@@ -226,7 +232,7 @@ impl InlineQosHead<'_> {
         if let Some(status) = self.status_info {
             write_parameter(out, pid::STATUS_INFO, &status.0.to_be_bytes());
         }
-        if let Some(related) = self.related {
+        if let Some(related) = self.related_sample_identity {
             for id in [
                 pid::RELATED_SAMPLE_IDENTITY,
                 pid::LEGACY_RELATED_SAMPLE_IDENTITY,
@@ -234,10 +240,10 @@ impl InlineQosHead<'_> {
                 write_sample_identity(out, id, related.writer, related.sequence);
             }
         }
-        if let Some(mark) = &self.mark {
+        if let Some(mark) = &self.coherent_mark {
             mark.write(out);
         }
-        if let Some(original) = self.original {
+        if let Some(original) = self.original_writer_info {
             let id = pid::ORIGINAL_WRITER_INFO;
             write_sample_identity(out, id, original.writer, original.sequence);
         }

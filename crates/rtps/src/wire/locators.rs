@@ -1,4 +1,4 @@
-//! A list of locators where it stands in a message (RTPS 2.5 §9.4.2.10).
+//! Locator lists as a message holds them (RTPS 2.5 §9.4.2.10).
 
 use super::{Cursor, Endianness, WireError};
 use crate::locator::Locator;
@@ -11,13 +11,13 @@ pub struct LocatorList<'a> {
     form: Form,
 }
 
-/// How one locator stands in the list.
+/// Encoding of one locator in the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Form {
     /// Kind, port, sixteen bytes of address.
     #[default]
     Full,
-    /// IPv4 address and port as numbers, of INFO_REPLY_IP4.
+    /// IPv4 address and port as numbers, in INFO_REPLY_IP4.
     Ip4,
 }
 
@@ -25,7 +25,7 @@ impl<'a> LocatorList<'a> {
     const SIZE_BYTES: usize = 24;
     const IP4_SIZE_BYTES: usize = 8;
 
-    /// Reads a list whose count fits into what remains.
+    /// Reads a list whose count fits into the remaining bytes.
     pub fn parse(at: &mut Cursor<'a>) -> Result<Self, WireError> {
         let count = at.u32()? as usize;
         let size = count

@@ -1,9 +1,9 @@
-//! RTPS messages as bytes: one file for each submessage (RTPS 2.5 §8.3, §9.4).
+//! RTPS wire format: one file for each submessage (RTPS 2.5 §8.3, §9.4).
 //!
-//! Reading gives values, or views into the datagram where the size is the
-//! peer's choice; a value that was read obeys the validity rules of its clause
-//! (§8.3.8), so nobody checks again. Both byte orders are read, little endian
-//! is written. Nothing here allocates for what a peer sends.
+//! Parsing yields values, or views into the datagram where a peer chooses the size.
+//! A parsed value obeys the validity rules of its clause (§8.3.8), so no caller
+//! checks again. Both byte orders are read; little endian is written. Nothing here
+//! allocates memory for received data.
 
 mod acknack;
 mod cursor;
@@ -28,7 +28,7 @@ pub use data::{Data, DataHead};
 pub use data_frag::{DataFrag, DataFragHead};
 pub use gap::Gap;
 pub use header::Header;
-pub use heartbeat::{GroupPlace, Heartbeat};
+pub use heartbeat::{GroupSequenceInfo, Heartbeat};
 pub use heartbeat_frag::HeartbeatFrag;
 pub use info::{InfoReply, InfoSource};
 pub use inline_qos::{InlineQos, InlineQosHead, StatusInfo};
@@ -54,9 +54,9 @@ pub enum WireError {
     NotRtps,
     /// A major version other than 2.
     UnsupportedVersion(u8),
-    /// Something ends before it is complete.
+    /// A field ends before it is complete.
     Truncated,
-    /// A length field points outside of what carries it.
+    /// A length field points outside its container.
     InvalidLength,
     /// A sequence number that no writer may use here.
     InvalidSequence,
@@ -70,7 +70,7 @@ pub enum WireError {
     InvalidParameter(u16),
     /// A parameter that is needed and absent; its id.
     MissingParameter(u16),
-    /// A parameter marked as one that must be understood, and is not; its id.
+    /// An unknown parameter with the must-understand flag; its id.
     NotUnderstood(u16),
     /// A value longer than our limit; the parameter's id.
     TooLong(u16),
@@ -83,23 +83,30 @@ impl fmt::Display for WireError {
         match self {
             Self::NotRtps => f.write_str("not an RTPS message"),
             Self::UnsupportedVersion(major) => {
-                write!(f, "RTPS major version {major}, only 2 is spoken")
+                write!(
+                    f,
+                    "RTPS major version {major} is not supported; only version 2 is"
+                )
             }
-            Self::Truncated => f.write_str("message ends before it is complete"),
+            Self::Truncated => f.write_str("the message ends before it is complete"),
             Self::InvalidLength => f.write_str("a length points outside of the message"),
-            Self::InvalidSequence => f.write_str("sequence number out of range"),
-            Self::InvalidFragment => f.write_str("fragment numbers and sizes contradict"),
-            Self::InvalidSet => f.write_str("number set with a bad base or over 256 bits"),
-            Self::InvalidFlags => f.write_str("flags exclude each other"),
+            Self::InvalidSequence => f.write_str("the sequence number is out of range"),
+            Self::InvalidFragment => {
+                f.write_str("fragment number, count and size contradict each other")
+            }
+            Self::InvalidSet => {
+                f.write_str("the number set has an invalid base or more than 256 bits")
+            }
+            Self::InvalidFlags => f.write_str("the flags exclude each other"),
             Self::InvalidParameter(id) => write!(f, "parameter 0x{id:04x} is malformed"),
             Self::MissingParameter(id) => write!(f, "parameter 0x{id:04x} is missing"),
             Self::NotUnderstood(id) => {
-                write!(
-                    f,
-                    "parameter 0x{id:04x} must be understood and is not known"
-                )
+                write!(f, "parameter 0x{id:04x} must be understood and is unknown")
             }
-            Self::TooLong(id) => write!(f, "parameter 0x{id:04x} is longer than the limit"),
+            Self::TooLong(id) => write!(
+                f,
+                "the value of parameter 0x{id:04x} is longer than the limit"
+            ),
             Self::UnsupportedEncapsulation(id) => {
                 write!(f, "encapsulation 0x{id:04x} is not expected here")
             }

@@ -1,5 +1,5 @@
-//! NACK_FRAG: which fragments of a change a reader lacks
-//! (RTPS 2.5 §8.3.8.12, §9.4.5.14).
+//! NACK_FRAG submessage: the fragments of one change that a reader misses (RTPS 2.5
+//! §8.3.8.12, §9.4.5.14).
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use super::{Cursor, FragmentSet, WireError, begin_submessage, end_submessage};
 use crate::id::EntityId;
 use crate::seq::SequenceNumber;
 
-/// The fragments in the set are asked for.
+/// A request for the fragments in the set.
 ///
 /// ```text
 /// 0               4               8
@@ -25,9 +25,9 @@ use crate::seq::SequenceNumber;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NackFrag {
-    /// The reader that asks.
+    /// The reader that sends it.
     pub reader: EntityId,
-    /// The writer it asks.
+    /// The writer it addresses.
     pub writer: EntityId,
     /// The change.
     pub sequence: SequenceNumber,

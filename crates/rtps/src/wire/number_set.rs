@@ -29,7 +29,7 @@ impl Bitmap {
         for word in words.iter_mut().take(count.div_ceil(32) as usize) {
             *word = at.u32()?;
         }
-        // Bits past the count mean nothing, whatever the sender left there.
+        // Bits past the count have no meaning, whatever the sender left there.
         if let Some(word) = words.get_mut((count / 32) as usize) {
             *word &= !(u32::MAX >> (count % 32));
         }
@@ -106,7 +106,7 @@ impl SequenceSet {
     /// How many numbers a set spans at most.
     pub const SPAN_MAX: u32 = Bitmap::COUNT_MAX;
 
-    /// No numbers; in an ACKNACK, everything below `base` is there.
+    /// An empty set. In an ACKNACK it acknowledges everything below `base`.
     pub fn empty(base: SequenceNumber) -> Self {
         Self {
             base,
@@ -151,7 +151,7 @@ impl SequenceSet {
         self.offset(number).is_some_and(|bit| self.bits.insert(bit))
     }
 
-    /// Takes a number out; what the set spans stays the same.
+    /// Removes a number; the span of the set stays the same.
     pub(crate) fn remove(&mut self, number: SequenceNumber) {
         if let Some(bit) = self.offset(number) {
             self.bits.remove(bit);
@@ -176,9 +176,9 @@ impl SequenceSet {
         u32::try_from(number.0.checked_sub(self.base.0)?).ok()
     }
 
-    /// Reads a set. A base of zero with nothing in it is what Fast DDS sends
-    /// before it knows anything of a writer, so zero is accepted; §8.3.5.5
-    /// asks for one.
+    /// Reads a set. A base of zero with an empty set is accepted, although §8.3.5.5
+    /// requires at least one: Fast DDS sends it before the first HEARTBEAT of a
+    /// writer.
     pub fn parse(at: &mut Cursor<'_>) -> Result<Self, WireError> {
         let base = at.sequence()?;
         let bits = Bitmap::parse(at)?;
@@ -287,7 +287,7 @@ impl FragmentSet {
             .map(move |bit| FragmentNumber(base.saturating_add(bit)))
     }
 
-    /// Reads a set, whose base is at least one.
+    /// Reads a set with a base of at least one.
     pub fn parse(at: &mut Cursor<'_>) -> Result<Self, WireError> {
         let base = at.u32()?;
         let bits = Bitmap::parse(at)?;
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_span_survives_and_nothing_beyond_it_enters() {
+    fn the_whole_span_survives_and_no_number_beyond_it_is_added() {
         let base = SequenceNumber(7);
         let mut set = SequenceSet::empty(base);
         assert!(!set.insert(SequenceNumber(6)));

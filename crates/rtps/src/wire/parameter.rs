@@ -1,5 +1,5 @@
-//! Parameter lists: how discovery data and inline QoS are written
-//! (RTPS 2.5 §9.4.2.11, §9.6.2.2, §9.6.4).
+//! Parameter lists: the encoding of discovery data and inline QoS (RTPS 2.5
+//! §9.4.2.11, §9.6.2.2, §9.6.4).
 
 use alloc::vec::Vec;
 
@@ -33,8 +33,9 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Checks a list up to its sentinel and moves past it. A length that is no
-    /// multiple of four, against §9.4.2.11, is rounded up as others do.
+    /// Checks a list up to its sentinel and moves the cursor past it. A length that
+    /// is no multiple of four violates §9.4.2.11; it is rounded up, as other stacks
+    /// do.
     pub fn parse(at: &mut Cursor<'a>) -> Result<Self, WireError> {
         let list = Self { at: *at };
         let mut rest = *at;
@@ -88,7 +89,7 @@ fn next<'a>(at: &mut Cursor<'a>) -> Result<Option<Parameter<'a>>, WireError> {
     }
 }
 
-/// Begins a parameter with its length left open; returns where it is.
+/// Begins a parameter with an open length; returns its offset.
 pub(crate) fn begin_parameter(out: &mut Vec<u8>, id: u16) -> usize {
     let at = out.len();
     out.extend_from_slice(&id.to_le_bytes());
@@ -132,12 +133,13 @@ pub(crate) fn write_sentinel(out: &mut Vec<u8>) {
 pub mod pid {
     /// Flag: a vendor's own parameter.
     pub const FLAG_VENDOR: u16 = 0x8000;
-    /// Flag: who does not know it must ignore the whole list.
+    /// Flag: a receiver that does not know the parameter must ignore the whole
+    /// list.
     pub const FLAG_MUST_UNDERSTAND: u16 = 0x4000;
 
-    /// Of Pteros, Fast DDS and RTI Connext: the product's version.
+    /// Pteros, Fast DDS and RTI Connext: the product version.
     pub const VENDOR_PRODUCT_VERSION: u16 = 0x8000;
-    /// Of Cyclone DDS: the product's version and more.
+    /// Cyclone DDS: the product version and further data.
     pub const CYCLONE_VERSION_INFO: u16 = 0x8007;
 
     pub const PAD: u16 = 0x0000;

@@ -1,7 +1,7 @@
-//! Submessages of DDS Security, told apart but not opened
-//! (DDS Security 1.1 §7.3.6, §9.5.3.3).
+//! Submessages of DDS Security: recognised here, but not decrypted (DDS Security
+//! 1.1 §7.3.6, §9.5.3.3).
 
-/// Which protected submessage.
+/// The kind of a protected submessage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SecureKind {
     /// SEC_BODY: encrypted submessages or payload.

@@ -1,5 +1,5 @@
-//! The submessage header, and the choice among the submessages
-//! (RTPS 2.5 §8.3.4, §9.4.5.1).
+//! Submessage header, and the dispatch to the submessage parsers (RTPS 2.5 §8.3.4,
+//! §9.4.5.1).
 
 use alloc::vec::Vec;
 
@@ -20,11 +20,12 @@ use crate::time::Timestamp;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubmessageHeader {
-    /// Which submessage.
+    /// The kind of submessage.
     pub id: u8,
-    /// What the bits mean depends on the submessage, except bit 0.
+    /// The flags. Their meaning depends on the submessage, except bit 0 (byte
+    /// order).
     pub flags: u8,
-    /// Bytes that follow; see [`SubmessageHeader::body`] for zero.
+    /// The bytes that follow; see [`SubmessageHeader::body`] for zero.
     pub length: u16,
 }
 
@@ -42,9 +43,9 @@ impl SubmessageHeader {
         Ok(Self { id, flags, length })
     }
 
-    /// Splits what follows the header into its body and the rest. A length of
-    /// zero means "to the end of the message", except for the two submessages
-    /// that may be empty (§9.4.5.1.3).
+    /// Splits the bytes after the header into its body and the rest. A length of
+    /// zero means "to the end of the message", except for the two submessages that
+    /// may be empty (§9.4.5.1.3).
     pub fn body<'a>(&self, at: &mut Cursor<'a>) -> Result<&'a [u8], WireError> {
         let to_the_end = self.length == 0 && self.id != id::PAD && self.id != id::INFO_TS;
         let length = if to_the_end {
@@ -56,43 +57,43 @@ impl SubmessageHeader {
     }
 }
 
-/// One submessage, read and valid.
+/// One parsed and valid submessage.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Submessage<'a> {
     /// A change.
     Data(Data<'a>),
-    /// A part of a change.
+    /// Fragments of a change.
     DataFrag(DataFrag<'a>),
-    /// What a writer has.
+    /// The range of available changes.
     Heartbeat(Heartbeat),
-    /// Which fragments of a change a writer has.
+    /// The available fragments of a change.
     HeartbeatFrag(HeartbeatFrag),
-    /// What a reader has and lacks.
+    /// Acknowledgement and request of a reader.
     AckNack(AckNack),
-    /// Which fragments of a change a reader lacks.
+    /// The fragments of a change that a reader misses.
     NackFrag(NackFrag),
-    /// What a writer will not send.
+    /// Irrelevant sequence numbers.
     Gap(Gap),
-    /// The stamp of the changes that follow; `None` takes it back.
+    /// The timestamp of the changes that follow; `None` invalidates it.
     InfoTimestamp(Option<Timestamp>),
-    /// Whom the submessages that follow are for.
+    /// The destination participant of the submessages that follow.
     InfoDestination(GuidPrefix),
-    /// On whose behalf the submessages that follow are sent.
+    /// The source participant of the submessages that follow.
     InfoSource(InfoSource),
-    /// Where to answer.
+    /// The locators for answers.
     InfoReply(InfoReply<'a>),
-    /// Nothing.
+    /// Padding.
     Pad,
-    /// Protected content, as it came (DDS Security 1.1 §9.5.3.3).
+    /// Protected content in its received form (DDS Security 1.1 §9.5.3.3).
     Secure(SecureKind, &'a [u8]),
-    /// Another vendor's, or a later version's such as HEADER_EXTENSION, whose
-    /// contents nobody needs; its id.
+    /// A submessage of another vendor or a later version, such as HEADER_EXTENSION;
+    /// its id. The contents are skipped.
     Unknown(u8),
 }
 
 impl<'a> Submessage<'a> {
-    /// Reads the body of a submessage. Unknown ids are no error, since later
-    /// versions and vendors add some (§8.3.4.1).
+    /// Reads the body of a submessage. An unknown id is no error, since later
+    /// versions and vendors add submessages (§8.3.4.1).
     pub fn parse(header: SubmessageHeader, body: &'a [u8]) -> Result<Self, WireError> {
         let flags = header.flags;
         Ok(match header.id {
@@ -116,8 +117,8 @@ impl<'a> Submessage<'a> {
         })
     }
 
-    /// Reads a submessage whose payload lies elsewhere; `head` is what comes
-    /// before that. Only a DATA can be so.
+    /// Reads a submessage whose payload lies in another buffer. `head` holds the
+    /// bytes before it. Only a DATA has this form.
     pub(crate) fn parse_with_payload(
         header: SubmessageHeader,
         head: &'a [u8],
@@ -129,7 +130,7 @@ impl<'a> Submessage<'a> {
         }
     }
 
-    /// The writer it comes from or answers; `None` for those about no endpoint.
+    /// The writer that sent it or that it answers; `None` without an endpoint.
     pub fn writer(&self) -> Option<EntityId> {
         match self {
             Self::Data(data) => Some(data.writer),
@@ -150,15 +151,15 @@ impl<'a> Submessage<'a> {
     }
 }
 
-/// Writes a submessage header with the length left open; returns where it is.
+/// Writes a submessage header with an open length; returns its offset.
 pub(crate) fn begin_submessage(out: &mut Vec<u8>, id: u8, flags: u8) -> usize {
     let at = out.len();
     out.extend_from_slice(&[id, flags | FLAG_LITTLE_ENDIAN, 0, 0]);
     at
 }
 
-/// Fills in the length of the submessage begun at `at`, with `more` bytes that
-/// are kept elsewhere.
+/// Fills in the length of the submessage begun at `at`, plus `more` bytes that
+/// another buffer holds.
 pub(crate) fn end_submessage(out: &mut [u8], at: usize, more: usize) {
     let written = out
         .len()

@@ -1,42 +1,43 @@
-//! LATENCY_BUDGET (DDS 1.4 §2.2.3.8): a writer that has one holds small samples
-//! back to put several into one datagram.
+//! Batching for LATENCY_BUDGET (DDS 1.4 §2.2.3.8): several small samples in one
+//! datagram.
 //!
-//! Held samples are sent together when the budget of the first of them is over,
-//! when they fill a datagram, when a further one would replace or refuse one of
-//! them, with a large sample, with the end of a coherent set, or when told to
-//! ([`Writer::flush`]). Until then no heartbeat names them. A writer without a
-//! budget has no [`Batch`] and asks for nothing but that.
+//! A writer with a budget holds small samples. It sends them together when the
+//! budget of the first one ends, when they fill a datagram, or when a further
+//! sample would replace or refuse one of them. A large sample, the end of a
+//! coherent set and [`Writer::flush`] also send them. Until then no heartbeat names
+//! them. A writer without a budget has no [`Batch`]; testing for it is its only
+//! cost.
 
-use super::parcel::{Left, add_data, data_bytes};
-use super::transmit::{Cursor, is_due};
+use super::data_encoder::{BurstBudget, add_data, data_bytes};
+use super::transmit::{SendCursor, is_due};
 use super::{TIMER_BATCH, Writer};
-use crate::history::Change;
+use crate::history::WriterChange;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::wire::Gap;
 
-/// INFO_TS before a sample, and a GAP before one that is not for everybody.
+/// INFO_TS before a sample, and a GAP before a directed write.
 const INFO_TS_BYTES: usize = 12;
 const GAP_BYTES: usize = 32;
 /// The header, INFO_DST, a GAP and two heartbeats.
 const FRAME_BYTES: usize = 160;
 
-/// What is held back.
+/// The held samples.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Zero: nothing is held back any more.
+    /// The latency budget; zero holds nothing.
     pub budget: Duration,
-    /// All numbers up to this may go.
+    /// All numbers up to this may be sent.
     released: i64,
-    /// Held since then.
+    /// Samples held since then.
     pub samples: usize,
     bytes: usize,
 }
 
 impl Batch {
-    /// For writers with a budget; all numbers up to `released` may go.
+    /// A batch for writers with a budget. All numbers up to `released` may be sent.
     pub fn new(budget: Duration, released: i64) -> Option<Self> {
         (budget > Duration::ZERO).then_some(Self {
             budget,
@@ -48,8 +49,7 @@ impl Batch {
 }
 
 impl Writer {
-    /// Lets go of what is held back for the sake of LATENCY_BUDGET; poll
-    /// transmissions then.
+    /// Releases the samples held for LATENCY_BUDGET; poll transmissions afterwards.
     pub fn flush(&mut self) {
         let Some(batch) = &mut self.batch else { return };
         batch.released = self.last.0;
@@ -58,7 +58,7 @@ impl Writer {
         self.timers.stop(TIMER_BATCH);
     }
 
-    /// The last number that may be pushed.
+    /// The last number that may be sent.
     pub(super) fn released(&self) -> i64 {
         match &self.batch {
             Some(batch) => batch.released.min(self.last.0),
@@ -66,58 +66,58 @@ impl Writer {
         }
     }
 
-    /// Decides whether the sample just kept is held back.
-    pub(super) fn hold(&mut self, now: Instant) {
+    /// Decides whether the newest sample is held.
+    pub(super) fn hold_for_batch(&mut self, now: Instant) {
         if self.batch.is_none() {
             return;
         }
-        let room = self.batch_bytes_max();
+        let space = self.batch_bytes_max();
         let samples_max = self.depth.min(self.samples_max);
         let (Some(batch), Some(newest)) = (&mut self.batch, self.history.iter().next_back()) else {
             return;
         };
-        let bytes = share_of(newest);
+        let bytes = datagram_share(newest);
         if batch.samples == 0 {
             self.timers.set(TIMER_BATCH, now.after(batch.budget));
         }
         batch.samples = batch.samples.saturating_add(1);
         batch.bytes = batch.bytes.saturating_add(bytes);
-        if newest.is_end()
+        if newest.is_set_end()
             || batch.budget == Duration::ZERO
             || !is_small(newest)
             || self.readers.is_empty()
             || batch.samples >= samples_max
-            // One more like it would not fit.
-            || batch.bytes.saturating_add(bytes) > room
+            // One more sample of this size would not fit.
+            || batch.bytes.saturating_add(bytes) > space
         {
             self.flush();
         }
     }
 
-    /// Sends the released samples from `number` on that fit one datagram, to
-    /// every group. `None`: there are not two of them; false: the burst is over.
+    /// Sends the released samples from `number` on that fit one datagram to every
+    /// destination. `None`: there are fewer than two; false: the burst is over.
     pub(super) fn push_batch(
         &mut self,
         number: i64,
         now: Instant,
         out: &mut Outbox,
-        left: &mut Left,
+        budget: &mut BurstBudget,
     ) -> Option<bool> {
         self.batch.as_ref()?;
         if self.cursor.batch == 0 {
             self.cursor.batch = self.end_of_batch(number)?;
             let all = number..=self.cursor.batch;
-            let asks = all.filter(|number| self.decide_to_ask(now, *number));
-            self.cursor.ask = Some(asks.count() > 0);
+            let requests_acks = all.filter(|number| self.decide_ack_request(now, *number));
+            self.cursor.requests_ack = Some(requests_acks.count() > 0);
         }
-        while self.cursor.group < self.groups.len() {
-            if left.is_over(out) {
+        while self.cursor.destinations_done < self.destinations.len() {
+            if budget.is_exhausted(out) {
                 return Some(false);
             }
-            self.push_batch_to(number, now, out, left);
-            self.cursor.group.tally();
+            self.push_batch_to(number, now, out, budget);
+            self.cursor.destinations_done.tally();
         }
-        self.cursor = Cursor::at(self.cursor.batch.saturating_add(1));
+        self.cursor = SendCursor::at(self.cursor.batch.saturating_add(1));
         if self.reliable_readers == 0 || self.filtered_readers > 0 {
             self.prune();
         }
@@ -126,46 +126,64 @@ impl Writer {
 
     /// The last of the consecutive small samples that fit a datagram.
     fn end_of_batch(&self, number: i64) -> Option<i64> {
-        let mut room = self.batch_bytes_max();
+        let mut space = self.batch_bytes_max();
         let mut end = number;
         let released = self.released();
         for (expected, change) in
             (number..=released).zip(self.history.iter_from(SequenceNumber(number)))
         {
             let follows = is_small(change) && change.sequence.0 == expected;
-            let Some(rest) = room.checked_sub(share_of(change)).filter(|_| follows) else {
+            let Some(rest) = space
+                .checked_sub(datagram_share(change))
+                .filter(|_| follows)
+            else {
                 break;
             };
-            room = rest;
+            space = rest;
             end = expected;
         }
         (end > number).then_some(end)
     }
 
     fn batch_bytes_max(&self) -> usize {
-        let datagram = match self.is_near() {
-            true => usize::from(self.config.fragment_size.same_host),
-            false => self.config.datagram_bytes_max,
+        let datagram = if self.is_same_host_only() {
+            usize::from(self.config.fragment_size.same_host)
+        } else {
+            self.config.datagram_bytes_max
         };
         datagram.saturating_sub(FRAME_BYTES)
     }
 
-    /// One datagram for the cursor's group.
-    fn push_batch_to(&mut self, number: i64, now: Instant, out: &mut Outbox, left: &mut Left) {
-        let (at, end) = (self.cursor.group, self.cursor.batch);
-        let ask = self.cursor.ask == Some(true);
-        let prelude = self.prelude(at, number);
-        let heartbeat = (ask || end == self.released())
-            .then(|| self.heartbeat(at, !ask, end))
-            .filter(|_| prelude.is_none());
+    /// Writes one datagram for the cursor's destination.
+    fn push_batch_to(
+        &mut self,
+        number: i64,
+        now: Instant,
+        out: &mut Outbox,
+        budget: &mut BurstBudget,
+    ) {
+        let (at, end) = (self.cursor.destinations_done, self.cursor.batch);
+        let requests_ack = self.cursor.requests_ack == Some(true);
+        let leading_heartbeat = self.leading_heartbeat(at, number);
+        let heartbeat = (requests_ack || end == self.released())
+            .then(|| self.heartbeat(at, !requests_ack, end))
+            .filter(|_| leading_heartbeat.is_none());
         let writer = self.config.guid;
         let (history, readers, stats) = (&self.history, &self.readers, &mut self.stats);
-        let Some(group) = self.groups.get_mut(at).filter(|group| group.readers > 0) else {
+        let Some(destination) = self
+            .destinations
+            .get_mut(at)
+            .filter(|destination| destination.readers > 0)
+        else {
             return;
         };
-        let mut message = out.begin(writer.prefix, &group.route.locators, usize::from(u16::MAX));
-        message.info_destination(group.prefix);
-        if let Some(heartbeat) = &prelude {
+        let mut message = out.begin(
+            writer.prefix,
+            &destination.route.locators,
+            usize::from(u16::MAX),
+        );
+        message.info_destination(destination.prefix);
+        if let Some(heartbeat) = &leading_heartbeat {
             stats
                 .heartbeats
                 .tally_by(u64::from(message.heartbeat(heartbeat)));
@@ -173,13 +191,15 @@ impl Writer {
         let mut sent = 0;
         for number in number..=end {
             let change = history.find(SequenceNumber(number));
-            let due = |change: &&Change| is_due(change, group, at, readers, now);
+            let due = |change: &&WriterChange| is_due(change, destination, at, readers, now);
             let Some(change) = change.filter(due) else {
-                group.skip(number);
+                destination.add_to_gap(number);
                 continue;
             };
-            let reader = change.only_for.map_or(group.sole, |only| only.entity);
-            if let Some(run) = group.skipped.take() {
+            let reader = change
+                .directed_to
+                .map_or(destination.sole_reader, |only| only.entity);
+            if let Some(run) = destination.pending_gap.take() {
                 let (first, last) = (SequenceNumber(run.first), SequenceNumber(run.last));
                 message.gap(&Gap::range(reader, writer.entity, first, last));
                 stats.gaps.tally();
@@ -192,27 +212,27 @@ impl Writer {
             return;
         }
         stats.samples_sent.tally_by(sent);
-        let heartbeat = heartbeat.filter(|_| group.reliable > 0);
+        let heartbeat = heartbeat.filter(|_| destination.reliable > 0);
         if let Some(heartbeat) = &heartbeat {
             stats
                 .heartbeats
                 .tally_by(u64::from(message.heartbeat(heartbeat)));
         }
-        left.finish(message, stats);
-        if ask && heartbeat.is_some() {
-            self.note_asked(now, at, end);
+        budget.finish(message, stats);
+        if requests_ack && heartbeat.is_some() {
+            self.note_ack_requested(now, at, end);
         }
     }
 }
 
 /// Whether it can share a datagram.
-fn is_small(change: &Change) -> bool {
+fn is_small(change: &WriterChange) -> bool {
     change.payload.len() <= Outbox::INLINE_PAYLOAD_MAX_BYTES
 }
 
-/// What it takes of a datagram at most.
-fn share_of(change: &Change) -> usize {
-    let gap = match change.only_for {
+/// The largest share of a datagram that it takes, bytes.
+fn datagram_share(change: &WriterChange) -> usize {
+    let gap = match change.directed_to {
         Some(_) => GAP_BYTES,
         None => 0,
     };

@@ -1,4 +1,4 @@
-//! Policies of a living writer that change (DDS 1.4 §2.2.3).
+//! Changeable QoS policies of a writer (DDS 1.4 §2.2.3, column "changeable").
 
 use super::batch::Batch;
 use super::{TIMER_BATCH, TIMER_DEADLINE, Writer};
@@ -6,11 +6,11 @@ use crate::qos::EndpointQos;
 use crate::time::{Duration, Instant};
 
 impl Writer {
-    /// Takes over what may change of its policies; the others stay as they are.
+    /// Applies the changeable policies; the others stay as they are.
     ///
     /// A new deadline counts from now, if anything was written. A new lifespan
-    /// holds from the next sample on. What an ending latency budget held back
-    /// is sent.
+    /// applies from the next sample on. Samples held for a latency budget that ends
+    /// are sent.
     pub fn set_qos(&mut self, now: Instant, qos: &EndpointQos) {
         self.clock = now;
         let own = &mut self.config.qos;

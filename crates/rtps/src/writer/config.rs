@@ -1,60 +1,64 @@
-//! What a writer is made with, what it is told of each reader, what it is
-//! given to write.
+//! Writer configuration: heartbeat period, NACK suppression, limits and bursts
+//! (RTPS 2.5 §8.4.7.1), the properties of a matched reader, and the change to
+//! write.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use bytes::Bytes;
 
+use crate::coherent_mark::CoherentMark;
 use crate::content_filter::ContentFilter;
 use crate::history::ChangeKind;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
-use crate::mark::Mark;
-use crate::pace::Pace;
+use crate::retry_backoff::RetryBackoff;
 use crate::seq::SampleIdentity;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant, Timestamp};
 
-/// Everything a [`Writer`](super::Writer) needs to know at birth.
+/// The configuration of a [`Writer`](super::Writer).
 #[derive(Clone, PartialEq, Debug)]
 pub struct WriterConfig {
-    /// Its own identity.
+    /// Its GUID.
     pub guid: Guid,
-    /// Its policies.
+    /// Its QoS policies.
     pub qos: SharedQos,
-    /// How large samples are cut.
+    /// Payload bytes per fragment.
     pub fragment_size: FragmentSize,
     /// The largest datagram built from several small submessages.
     pub datagram_bytes_max: usize,
-    /// When heartbeats are sent.
+    /// Heartbeat period and its back-off.
     pub heartbeat: HeartbeatConfig,
-    /// Bounds of its memory.
+    /// Limits of its memory.
     pub limits: WriterLimits,
-    /// How much one poll puts out.
+    /// The amount that one poll sends.
     pub burst: Burst,
-    /// A request for a sample that was sent again less than this ago has
-    /// crossed the answer and is ignored (RTPS 2.5 §8.4.7.1,
+    /// NACK suppression: a request is ignored for this long after the
+    /// retransmission, because it crossed that on the way (RTPS 2.5 §8.4.7.1,
     /// nackSuppressionDuration).
     pub nack_suppression: Duration,
-    /// The owner decides when it sends and how much, with
+    /// Flow control: the owner decides when and how much to send, with
     /// [`Writer::poll_transmit_up_to`](super::Writer::poll_transmit_up_to).
-    pub paced: bool,
-    /// A reader that asks again for what it acknowledged, counting from the
-    /// start, may be another one with the same GUID: it is not served for a
-    /// while, and if it goes on,
-    /// [`WriterEvent::ReaderBeganAnew`](super::WriterEvent::ReaderBeganAnew)
-    /// tells. Whoever sets this ends the match then. Off by default.
-    pub doubts_readers: bool,
-    /// Fragments of what is for all readers name no participant (INFO_DST) where the
-    /// network carries them and nothing goes along: 16 bytes of each frame less, and 12
-    /// more where the peer runs this stack and need not hear the time again. Whoever
-    /// else listens at the same place drops what it matches no writer of, or has. Not where the
-    /// destination decides on how a datagram is protected. Off by default.
-    pub spares_destinations: bool,
+    pub flow_controlled: bool,
+    /// Detects a restarted reader with the same GUID. Off by default.
+    ///
+    /// Such a reader requests samples that it had acknowledged, and its counts
+    /// start again. It is not served for a while. If it continues, the writer emits
+    /// [`WriterEvent::ReaderReset`](super::WriterEvent::ReaderReset), and the owner
+    /// unmatches it.
+    pub detects_reader_reset: bool,
+    /// Omits INFO_DST before network fragments that all readers get. Off by
+    /// default.
+    ///
+    /// It saves 16 bytes of each frame, and 12 more if the peer is Pteros and needs
+    /// no second timestamp. Other participants at the same locator drop the
+    /// fragment: they match no such writer, or have the sample. Not usable where
+    /// the destination decides the protection of a datagram.
+    pub omits_info_dst: bool,
 }
 
 impl WriterConfig {
-    /// The stack's defaults around these policies.
+    /// The defaults of this stack with these policies.
     pub fn new(guid: Guid, qos: impl Into<SharedQos>) -> Self {
         Self {
             guid,
@@ -65,22 +69,21 @@ impl WriterConfig {
             limits: WriterLimits::default(),
             burst: Burst::default(),
             nack_suppression: Duration::from_millis(1),
-            paced: false,
-            doubts_readers: false,
-            spares_destinations: false,
+            flow_controlled: false,
+            detects_reader_reset: false,
+            omits_info_dst: false,
         }
     }
 }
 
-/// Bytes of payload per DATA or DATA_FRAG. A sample's size of fragments is
-/// fixed when it is first sent.
+/// Payload bytes per DATA or DATA_FRAG. The first transmission of a sample fixes
+/// its fragment size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FragmentSize {
-    /// When all matched readers are on this host. Near the largest UDP
-    /// datagram: each one costs a system call and a wake-up.
+    /// When all matched readers are on this host. Near the largest UDP datagram,
+    /// since each datagram costs a system call and a wake-up.
     pub same_host: u16,
-    /// Otherwise: fits an Ethernet frame, so that one lost frame costs one
-    /// fragment.
+    /// Otherwise: fits the Ethernet MTU, so that one lost frame costs one fragment.
     pub network: u16,
 }
 
@@ -93,57 +96,68 @@ impl Default for FragmentSize {
     }
 }
 
-/// When a reliable writer sends heartbeats.
+/// The heartbeat period of a reliable writer, and its back-off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeartbeatConfig {
-    /// After a write that is not acknowledged. New samples and progress bring
-    /// the period back to this.
-    pub first: Duration,
-    /// So many more at the same pause, so that a bad link delays little (none to
-    /// those who have never answered: whether they are slow is not known) ...
-    pub steady: u32,
-    /// ... then the period doubles up to this while nothing changes ...
-    pub max: Duration,
-    /// ... and when so many in a row had no answer of any reader ...
-    pub silent: u32,
-    /// ... up to this, until one answers. Heartbeats never end while a sample is
-    /// not acknowledged (RTPS 2.5 §8.4.2.2.3); how often they come is ours to choose
-    /// (§8.4.7.1, heartbeatPeriod).
-    pub silent_max: Duration,
-    /// A heartbeat sent along with data asks for an acknowledgement if nothing was
-    /// written for half of `first` before it, or after so many samples ...
-    pub ack_samples: u32,
-    /// ... or so many bytes; otherwise readers answer only to report losses.
-    pub ack_bytes: usize,
-    /// After a sample of `ack_bytes` or more, in place of `first`: a burst
-    /// that overruns a receiver's buffer loses its end, heartbeat included.
-    pub after_large: Duration,
-    /// After a write that all reliable readers get by links, in place of both:
-    /// they acknowledge unasked, and what a link refuses is known at once.
-    pub linked: Duration,
+    /// Heartbeat period while a change is not acknowledged. New changes and
+    /// progress reset the period to this.
+    pub period: Duration,
+    /// Further heartbeats at the same period, so that a lossy network delays
+    /// little. Zero for readers that never answered, since they may just be slow.
+    pub steady_periods: u32,
+    /// The period then doubles up to this, while nothing changes.
+    pub period_max: Duration,
+    /// After this many heartbeats in a row without an answer of any reader, the
+    /// period doubles further.
+    pub unanswered_max: u32,
+    /// The longest period without an answer. Heartbeats never end while a sample is
+    /// not acknowledged (RTPS 2.5 §8.4.2.2.3); their period is a choice of the
+    /// implementation (§8.4.7.1, heartbeatPeriod).
+    pub unanswered_period_max: Duration,
+    /// A heartbeat in a DATA datagram requests an acknowledgement after an idle
+    /// time of half a `period`, or after this many samples.
+    pub ack_request_samples: u32,
+    /// The same after this many bytes. Otherwise readers answer only to report
+    /// losses.
+    pub ack_request_bytes: usize,
+    /// Replaces `period` after a sample of `ack_request_bytes` or more. A burst
+    /// that overruns a receive buffer loses its end, including the heartbeat.
+    pub period_after_large: Duration,
+    /// Replaces both when all reliable readers use shared memory. They acknowledge
+    /// without a request, and a refused message is known at once.
+    pub shared_memory_period: Duration,
 }
 
 impl HeartbeatConfig {
-    /// A writer that has written nothing for so long asks with its next sample.
-    pub(super) const fn pause_of_stream(&self) -> Duration {
-        Duration::from_nanos(self.first.as_nanos() / 2)
+    /// After this idle time the next sample requests an acknowledgement.
+    pub(super) const fn idle_min(&self) -> Duration {
+        Duration::from_nanos(self.period.as_nanos() / 2)
     }
 
-    /// A heartbeat that is due within so long goes with a sample.
-    pub(super) const fn ahead(&self) -> Duration {
-        Duration::from_nanos(self.first.as_nanos() / 8)
+    /// A heartbeat due within this time goes in the datagram of a sample.
+    pub(super) const fn piggyback_window(&self) -> Duration {
+        Duration::from_nanos(self.period.as_nanos() / 8)
     }
 
-    /// The pauses after news for readers of which all have answered once, or not.
-    pub(super) const fn pace(&self, is_heard: bool) -> Pace {
-        Pace::new(self.first, if is_heard { self.steady } else { 0 })
+    /// The back-off after new data, depending on whether all readers have answered
+    /// once.
+    pub(super) const fn backoff(&self, has_acknowledged: bool) -> RetryBackoff {
+        RetryBackoff::new(
+            self.period,
+            if has_acknowledged {
+                self.steady_periods
+            } else {
+                0
+            },
+        )
     }
 
-    /// The longest pause after so many heartbeats without an answer.
-    pub(super) fn longest(&self, unanswered: u32) -> Duration {
-        match unanswered > self.silent {
-            true => self.silent_max.max(self.max),
-            false => self.max,
+    /// The longest period after this many heartbeats without an answer.
+    pub(super) fn period_max_after(&self, unanswered: u32) -> Duration {
+        if unanswered > self.unanswered_max {
+            self.unanswered_period_max.max(self.period_max)
+        } else {
+            self.period_max
         }
     }
 }
@@ -151,35 +165,35 @@ impl HeartbeatConfig {
 impl Default for HeartbeatConfig {
     fn default() -> Self {
         Self {
-            first: Duration::from_millis(10),
-            steady: 12,
-            max: Duration::from_millis(200),
-            silent: 40,
-            silent_max: Duration::from_secs(2),
-            ack_samples: 256,
-            ack_bytes: 256 << 10,
-            after_large: Duration::from_micros(2_500),
-            linked: Duration::from_secs(1),
+            period: Duration::from_millis(10),
+            steady_periods: 12,
+            period_max: Duration::from_millis(200),
+            unanswered_max: 40,
+            unanswered_period_max: Duration::from_secs(2),
+            ack_request_samples: 256,
+            ack_request_bytes: 256 << 10,
+            period_after_large: Duration::from_micros(2_500),
+            shared_memory_period: Duration::from_secs(1),
         }
     }
 }
 
-/// Bounds of a writer's memory.
+/// Limits of a writer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriterLimits {
-    /// Samples kept by KEEP_ALL when RESOURCE_LIMITS names no number.
+    /// Samples kept by KEEP_ALL when RESOURCE_LIMITS sets no number.
     pub samples_max: usize,
-    /// Bytes kept: KEEP_LAST drops the oldest beyond it, KEEP_ALL blocks.
-    /// One sample is always accepted.
+    /// Bytes in the history. Beyond it KEEP_LAST drops the oldest and KEEP_ALL
+    /// blocks. One sample is always accepted.
     pub history_bytes_max: usize,
     /// The largest sample accepted.
     pub sample_bytes_max: usize,
     /// Matched readers; more are refused.
     pub readers_max: usize,
-    /// Bytes of what is sent again that one poll puts out, over by less than a
-    /// datagram. What readers asked for beyond stays theirs to be sent at the
-    /// next poll: of requests only numbers are kept.
-    pub repair_bytes_max: usize,
+    /// Retransmitted bytes per poll, exceeded by less than a datagram. The next
+    /// poll serves the remaining requests. A request occupies only its sequence
+    /// number.
+    pub retransmission_bytes_max: usize,
 }
 
 impl Default for WriterLimits {
@@ -189,13 +203,13 @@ impl Default for WriterLimits {
             history_bytes_max: 256 << 20,
             sample_bytes_max: 64 << 20,
             readers_max: 4_096,
-            repair_bytes_max: 512 << 10,
+            retransmission_bytes_max: 512 << 10,
         }
     }
 }
 
-/// How much one poll puts into the outbox, so that receivers' socket buffers
-/// are not overrun and other work gets its turn.
+/// The amount that one poll puts into the outbox. It prevents an overrun of receive
+/// buffers and lets other work proceed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Burst {
     /// Datagrams per poll.
@@ -213,70 +227,72 @@ impl Default for Burst {
     }
 }
 
-/// A change to be written.
+/// A change to write.
 #[derive(Clone, Debug, Default)]
 pub struct NewChange {
-    /// The serialized sample with its encapsulation header; for endings of
-    /// instances the serialized key, or nothing.
+    /// The serialized sample with its encapsulation header. For dispose and
+    /// unregister the serialized key, or empty.
     pub payload: Bytes,
-    /// The size of a payload that is left out until a reader is matched, see
-    /// [`Writer::supply`](super::Writer::supply); 0 where it is there.
+    /// The size of a payload that is omitted until a reader is matched, see
+    /// [`Writer::provide_deferred_payloads`](super::Writer::provide_deferred_payloads).
+    /// Zero if the payload is present.
     pub deferred_bytes: usize,
-    /// What it says about its instance.
+    /// Its effect on the instance.
     pub kind: ChangeKind,
-    /// The wall clock's time, sent along.
+    /// The wall-clock time, sent as INFO_TS.
     pub source_timestamp: Option<Timestamp>,
-    /// The request this replies to (DDS-RPC), sent along.
-    pub related: Option<SampleIdentity>,
-    /// The instance, on keyed topics.
+    /// The request this replies to (DDS-RPC): service correlation.
+    pub related_sample_identity: Option<SampleIdentity>,
+    /// The key hash of the instance, on keyed topics.
     pub key_hash: Option<[u8; 16]>,
-    /// The only reader it is meant for; the others get a GAP.
-    pub only_for: Option<Guid>,
-    /// Its coherent set and its place in its publisher. The end of a set has
-    /// no payload, takes no room that samples need, and goes only to readers
-    /// that ask for coherent access; the others get a GAP.
-    pub mark: Option<Box<Mark>>,
-    /// Set for a sample of the writer's earlier life.
-    pub restored: Option<Restored>,
+    /// Directed write: the only reader that receives it. The others get a GAP.
+    pub directed_to: Option<Guid>,
+    /// Its coherent set and its group sequence number. The end of a set has no
+    /// payload and takes no space of samples. Only readers with coherent access
+    /// receive it; the others get a GAP.
+    pub coherent_mark: Option<Box<CoherentMark>>,
+    /// Set for a sample from before the writer's restart.
+    pub restored: Option<RestoredSample>,
 }
 
 impl NewChange {
-    /// The size of its payload, here or deferred.
-    pub fn bytes(&self) -> usize {
+    /// The size of its payload, present or deferred.
+    pub fn payload_bytes(&self) -> usize {
         self.payload.len().max(self.deferred_bytes)
     }
 
     /// Whether it ends a coherent set and is no sample.
-    pub fn is_end(&self) -> bool {
-        self.mark.as_ref().is_some_and(|mark| mark.ends())
+    pub fn is_set_end(&self) -> bool {
+        self.coherent_mark
+            .as_ref()
+            .is_some_and(|coherent_mark| coherent_mark.is_set_end())
     }
 }
 
-/// What is known of a sample that was written in an earlier life of its writer
-/// and comes from a store.
+/// A sample from a durable store, written before the writer's restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Restored {
-    /// Which it was then; sent along, so that readers that have it know it.
-    pub original: SampleIdentity,
-    /// When what is left of its lifespan ends.
+pub struct RestoredSample {
+    /// Its identity at that time; sent with it, so that readers detect a duplicate.
+    pub original_writer_info: SampleIdentity,
+    /// When the rest of its lifespan ends.
     pub expires_at: Instant,
 }
 
-/// What discovery tells of a matched reader.
+/// The properties of a matched reader, as discovery reports them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReaderProxyConfig {
-    /// Its identity.
+    /// Its GUID.
     pub guid: Guid,
-    /// What it requests.
+    /// Its requested QoS.
     pub qos: SharedQos,
-    /// Where samples go.
+    /// Where samples are sent.
     pub route: Route,
-    /// It wants the writer's QoS with each sample (RTPS 2.5 §8.4.2.2.2). Nothing
-    /// acts upon it: no ROS 2 stack asks, and we read policies in discovery.
+    /// It requests the writer's QoS with each sample (RTPS 2.5 §8.4.2.2.2).
+    /// Ignored: no ROS 2 stack requests it, and discovery carries the policies.
     pub expects_inline_qos: bool,
-    /// Whose software it is.
+    /// Its vendor.
     pub vendor: VendorId,
-    /// What it wants of the topic; `None` is all. See
+    /// Its content filter; `None` accepts everything. See
     /// [`Writer::set_content_filter`](super::Writer::set_content_filter).
     pub content_filter: Option<Arc<ContentFilter>>,
 }

@@ -1,39 +1,38 @@
-//! What a writer has to report.
+//! Events of a writer: deadline, liveliness, acknowledgements and freed space.
 
 use alloc::collections::VecDeque;
 
 use crate::id::Guid;
 
-/// Something the application may want to know. Totals count from the writer's
-/// birth.
+/// An event for the application. Totals count from the writer's creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriterEvent {
     /// The offered deadline passed without a write.
     DeadlineMissed {
-        /// How often in all.
+        /// The total count.
         total: u64,
     },
-    /// The application did not prove itself alive within the lease.
+    /// The application did not assert liveliness within the lease.
     LivelinessLost {
-        /// How often in all.
+        /// The total count.
         total: u64,
     },
-    /// Every reliable reader has everything that was written.
+    /// Every reliable reader has acknowledged everything.
     AllAcknowledged,
-    /// A write that was refused with
-    /// [`WriteError::WouldBlock`](super::WriteError::WouldBlock) may now be
-    /// tried again.
+    /// A write that failed with
+    /// [`WriteError::WouldBlock`](super::WriteError::WouldBlock) may be tried
+    /// again.
     SpaceFreed,
-    /// A reader has lost what it had acknowledged, and counts from the start:
-    /// it is another one with the same GUID. Only of writers that look for it
-    /// ([`WriterConfig::doubts_readers`](super::WriterConfig::doubts_readers)).
-    ReaderBeganAnew {
+    /// A reader restarted with the same GUID: it requests acknowledged samples and
+    /// its counts start again. Only with
+    /// [`WriterConfig::detects_reader_reset`](super::WriterConfig::detects_reader_reset).
+    ReaderReset {
         /// The reader.
         reader: Guid,
     },
 }
 
-/// Events kept when nobody polls. Full: the oldest goes.
+/// Events kept when nobody polls. When full, the oldest is dropped.
 const EVENTS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
@@ -44,7 +43,7 @@ impl Events {
         self.0.pop_front()
     }
 
-    /// Adds an event; a repeat of the last one adds nothing.
+    /// Adds an event, unless it repeats the last one.
     pub fn push_or_drop_oldest(&mut self, event: WriterEvent) {
         if self.0.back() == Some(&event) {
             return;

@@ -1,24 +1,26 @@
-//! Readers come and go; those of one participant that are reached the same way
-//! share a group, worked out here and never per write.
+//! Endpoint matching of a writer: adds and removes readers (RTPS 2.5 §8.4.7.4).
+//!
+//! Readers of one participant with the same route share a destination. Destinations
+//! change only on matching, never per write.
 
 use super::Writer;
 use super::config::ReaderProxyConfig;
-use super::proxy::{Group, ReaderProxy};
-use super::transmit::Cursor;
+use super::proxy::{Destination, ReaderProxy};
+use super::transmit::SendCursor;
 use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
-use crate::interval::Run;
+use crate::interval::NumberRun;
 use crate::locator::Route;
 use crate::qos::{self, Durability, Reliability};
 use crate::stats::Tally;
 use crate::time::Instant;
 
 impl Writer {
-    /// Begins to send to a reader; again with one that is matched, only its
-    /// route and filter are taken over. False when the limit of readers is reached.
+    /// Matches a reader, or updates the route and filter of a matched one. False
+    /// when the limit of readers is reached.
     ///
-    /// A volatile reader gets what is written from now on. A transient-local
-    /// one first gets what is kept; one of this stack, whose depth we know,
-    /// gets no more than that depth.
+    /// A volatile reader gets later changes only. A transient-local late joiner
+    /// first gets the history; a Pteros reader, whose depth is known, gets no more
+    /// than that depth.
     pub fn match_reader(&mut self, now: Instant, mut config: ReaderProxyConfig) -> bool {
         self.clock = now;
         if self.reader_mut(config.guid).is_some() {
@@ -30,8 +32,8 @@ impl Writer {
             return false;
         }
         let is_filtered = config.content_filter.is_some();
-        config.content_filter = self.admit_filter(config.guid, config.content_filter.take());
-        let news = self.last.next().0;
+        config.content_filter = self.accept_filter(config.guid, config.content_filter.take());
+        let next_number = self.last.next().0;
         let wants_history =
             self.keeps_for_late_joiners() && config.qos.durability >= Durability::TransientLocal;
         let wants_history = (wants_history || fault!("volatile-reader-gets-history"))
@@ -48,181 +50,215 @@ impl Writer {
                 _ => usize::MAX,
             };
             match &config.content_filter {
-                // Whoever holds sets together sees a hole where a number is missing.
+                // A reader of coherent sets takes a missing number for a loss.
                 Some(filter) if !config.qos.presentation.holds_samples() => {
-                    self.judge_history(config.guid, filter, depth)
+                    self.filter_history(config.guid, filter, depth)
                 }
                 filter => {
-                    // Who filters for itself finds the last so many that pass.
-                    let finds_them = is_filtered && filter.is_none();
-                    let depth = if finds_them { usize::MAX } else { depth };
-                    let start = self.history.start_of_last(depth);
-                    start.map(|s| (s.0, self.last_shared))
+                    // A reader that filters by itself finds the last samples that
+                    // pass.
+                    let filters_by_itself = is_filtered && filter.is_none();
+                    let depth = if filters_by_itself { usize::MAX } else { depth };
+                    let start = self.history.first_of_last(depth);
+                    start.map(|s| (s.0, self.last_undirected))
                 }
             }
         } else {
             None
         };
-        let (start, last_wanted) = kept.unwrap_or((news, 0));
+        let (start, last_passing) = kept.unwrap_or((next_number, 0));
         let reliable = self.config.qos.reliability == Reliability::Reliable
             && config.qos.reliability == Reliability::Reliable;
-        let group = self.join_group(config.guid.prefix, &config.route);
-        if let Some(group) = self.groups.get_mut(group) {
-            group.is_ours = config.vendor == VendorId::PTEROS;
+        let destination = self.join_destination(config.guid.prefix, &config.route);
+        if let Some(destination) = self.destinations.get_mut(destination) {
+            destination.is_pteros = config.vendor == VendorId::PTEROS;
         }
-        let mut reader = ReaderProxy::new(&config, reliable, group, start);
-        reader.begins_now = !wants_history;
-        reader.last_directed = last_wanted;
+        let mut reader = ReaderProxy::new(&config, reliable, destination, start);
+        reader.starts_at_match = !wants_history;
+        reader.last_directed = last_passing;
         let pushed = self.cursor.number.saturating_sub(1);
         if reliable {
             reader.heartbeat_due = true;
-            self.has_debts = true;
-            if start < news {
+            self.has_pending = true;
+            if start < next_number {
                 self.all_acked = false;
-                self.ask_group(group, now.after(self.config.heartbeat.first));
+                self.schedule_heartbeat_to(destination, now.after(self.config.heartbeat.period));
             }
         } else if start <= pushed {
-            reader.replay = Some(Run {
+            reader.replay = Some(NumberRun {
                 first: start,
                 last: pushed,
             });
-            self.has_debts = true;
+            self.has_pending = true;
         }
         self.readers.push(reader);
         self.count_filters();
-        self.recount();
+        self.update_destinations();
         true
     }
 
-    /// A reader just matched knows of us and of our match, and asks for nothing
-    /// by itself: while nothing was written, it need not be told so.
-    pub fn meet_quietly(&mut self, guid: Guid) {
+    /// Suppresses the heartbeat for a reader just matched, while nothing was
+    /// written. For a reader that already knows this writer and sends no preemptive
+    /// ACKNACK.
+    pub fn suppress_initial_heartbeat(&mut self, guid: Guid) {
         let is_new = self.last.0 == 0;
         if let Some(reader) = self.reader_mut(guid).filter(|_| is_new) {
             reader.heartbeat_due = false;
         }
     }
 
-    /// Stops sending to a reader. What only it still needed is dropped.
+    /// Unmatches a reader. Changes that only it still needed are dropped.
     pub fn unmatch_reader(&mut self, guid: Guid) {
         self.readers
-            .retain(|reader| reader.guid != guid || fault!("gone-reader-not-forgotten"));
+            .retain(|reader| reader.guid != guid || fault!("removed-reader-still-awaited"));
         if self.filtered_readers > 0 {
             self.forget_filter_of(guid);
         }
-        self.recount();
+        self.update_destinations();
         if self.readers.is_empty() {
-            self.cursor = Cursor::at(self.last.next().0);
+            self.cursor = SendCursor::at(self.last.next().0);
         }
         self.prune();
     }
 
-    /// Sends to a reader elsewhere from now on.
+    /// Changes the route to a reader.
     pub fn update_route(&mut self, guid: Guid, route: Route) {
-        let Some(old) = self.reader_mut(guid).map(|reader| reader.group) else {
+        let Some(old) = self.reader_mut(guid).map(|reader| reader.destination) else {
             return;
         };
-        let group = self.join_group(guid.prefix, &route);
-        let old = self.groups.get(old);
-        let known = old.map(|old| (old.skipped, old.is_ours));
-        if let Some(new) = self.groups.get_mut(group).filter(|new| new.readers == 0)
-            && let Some((undeclared, is_ours)) = known
+        let destination = self.join_destination(guid.prefix, &route);
+        let old = self.destinations.get(old);
+        let known = old.map(|old| (old.pending_gap, old.is_pteros));
+        if let Some(new) = self
+            .destinations
+            .get_mut(destination)
+            .filter(|new| new.readers == 0)
+            && let Some((undeclared, is_pteros)) = known
         {
-            new.skipped = undeclared;
-            new.is_ours = is_ours;
+            new.pending_gap = undeclared;
+            new.is_pteros = is_pteros;
         }
         if let Some(reader) = self.reader_mut(guid) {
-            reader.group = group;
+            reader.destination = destination;
         }
-        self.recount();
+        self.update_destinations();
         if !self.all_acked {
-            self.ask_group(group, self.clock.after(self.config.heartbeat.first));
+            self.schedule_heartbeat_to(destination, self.clock.after(self.config.heartbeat.period));
         }
     }
 
-    /// The group of this destination, made if need be.
-    pub(super) fn join_group(&mut self, prefix: GuidPrefix, route: &Route) -> usize {
-        let same = |group: &Group| group.prefix == prefix && group.route == *route;
-        if let Some(at) = self.groups.iter().position(same) {
-            self.hand_out_skipped(at);
+    /// The destination with this route, added if necessary.
+    pub(super) fn join_destination(&mut self, prefix: GuidPrefix, route: &Route) -> usize {
+        let same =
+            |destination: &Destination| destination.prefix == prefix && destination.route == *route;
+        if let Some(at) = self.destinations.iter().position(same) {
+            self.distribute_pending_gap(at);
             return at;
         }
-        let group = Group::new(prefix, route.clone(), &self.config.heartbeat);
-        // A freed place may lie behind the cursor, and then would miss the
-        // change being pushed: only a new one is safe.
-        if self.cursor.group == 0
-            && let Some(at) = self.groups.iter().position(|group| group.readers == 0)
-            && let Some(place) = self.groups.get_mut(at)
+        let destination = Destination::new(prefix, route.clone(), &self.config.heartbeat);
+        // A freed slot may lie behind the cursor and would then miss the current
+        // change: only a new one is safe.
+        if self.cursor.destinations_done == 0
+            && let Some(at) = self
+                .destinations
+                .iter()
+                .position(|destination| destination.readers == 0)
+            && let Some(free) = self.destinations.get_mut(at)
         {
-            *place = group;
+            *free = destination;
             return at;
         }
-        self.groups.push(group);
-        self.groups.len().saturating_sub(1)
+        self.destinations.push(destination);
+        self.destinations.len().saturating_sub(1)
     }
 
-    /// Somebody joins a group: what was not meant for the others is declared
-    /// irrelevant to each of them alone, for the newcomer may want it.
-    fn hand_out_skipped(&mut self, at: usize) {
-        let Some(run) = self.groups.get_mut(at).and_then(|g| g.skipped.take()) else {
+    /// A reader joins a destination: the pending GAP is declared to each of the
+    /// others alone, since the new reader may need these changes.
+    fn distribute_pending_gap(&mut self, at: usize) {
+        let Some(run) = self
+            .destinations
+            .get_mut(at)
+            .and_then(|g| g.pending_gap.take())
+        else {
             return;
         };
-        for reader in self.readers.iter_mut().filter(|reader| reader.group == at) {
-            // Reliable readers ask for what they are not told.
-            reader.skipped.get_or_insert(run);
-            self.has_debts = true;
+        for reader in self
+            .readers
+            .iter_mut()
+            .filter(|reader| reader.destination == at)
+        {
+            // Reliable readers request numbers that no GAP declares.
+            reader.pending_gap.get_or_insert(run);
+            self.has_pending = true;
         }
     }
 
-    /// Brings what groups know of their readers up to date.
-    pub(super) fn recount(&mut self) {
-        for group in &mut self.groups {
-            group.readers = 0;
-            group.reliable = 0;
-            group.unheard = 0;
-            group.silence = None;
-            group.start = i64::MAX;
-            group.hears_ends = false;
+    /// Updates the destinations' summaries of their readers.
+    pub(super) fn update_destinations(&mut self) {
+        for destination in &mut self.destinations {
+            destination.readers = 0;
+            destination.reliable = 0;
+            destination.unconfirmed = 0;
+            destination.announce_max = None;
+            destination.start = i64::MAX;
+            destination.wants_set_ends = false;
         }
         self.reliable_readers = 0;
-        self.linked_readers = 0;
+        self.shared_memory_readers = 0;
         let mut by_socket = 0_usize;
         for reader in &self.readers {
-            let Some(group) = self.groups.get_mut(reader.group) else {
+            let Some(destination) = self.destinations.get_mut(reader.destination) else {
                 continue;
             };
-            group.readers.tally();
-            group.sole = if group.readers == 1 {
+            destination.readers.tally();
+            destination.sole_reader = if destination.readers == 1 {
                 reader.guid.entity
             } else {
                 EntityId::UNKNOWN
             };
-            group.reliable.tally_by(reader.reliable.into());
-            group.unheard.tally_by(reader.is_unheard().into());
-            group.start = group.start.min(reader.start);
-            group.hears_ends |= reader.hears_ends;
+            destination.reliable.tally_by(reader.reliable.into());
+            destination
+                .unconfirmed
+                .tally_by(reader.is_unconfirmed().into());
+            destination.start = destination.start.min(reader.start);
+            destination.wants_set_ends |= reader.wants_set_ends;
             self.reliable_readers.tally_by(reader.reliable.into());
-            let is_linked = group.route.is_shared_memory();
-            self.linked_readers.tally_by(is_linked.into());
-            by_socket.tally_by((reader.reliable && (!is_linked || reader.is_unheard())).into());
+            let is_shared_memory = destination.route.is_shared_memory();
+            self.shared_memory_readers.tally_by(is_shared_memory.into());
+            by_socket.tally_by(
+                (reader.reliable && (!is_shared_memory || reader.is_unconfirmed())).into(),
+            );
         }
-        self.note_linked(self.reliable_readers > 0 && by_socket == 0);
+        self.note_only_shared_memory(self.reliable_readers > 0 && by_socket == 0);
         let readers = &self.readers;
-        for (at, group) in self.groups.iter_mut().enumerate() {
-            let here = || readers.iter().filter(move |r| r.group == at && r.reliable);
-            let is_silent = here().all(|reader| reader.is_unheard() && reader.begins_now);
-            group.silence = match is_silent {
-                true => here().map(|reader| reader.start.saturating_sub(1)).min(),
-                false => None,
+        for (at, destination) in self.destinations.iter_mut().enumerate() {
+            let here = || {
+                readers
+                    .iter()
+                    .filter(move |r| r.destination == at && r.reliable)
+            };
+            let is_silent = here().all(|reader| reader.is_unconfirmed() && reader.starts_at_match);
+            destination.announce_max = if is_silent {
+                here().map(|reader| reader.start.saturating_sub(1)).min()
+            } else {
+                None
             };
         }
-        for group in self.groups.iter_mut().filter(|group| group.readers == 0) {
-            // Whoever comes here next is told nothing of what was before.
-            group.skipped = None;
-            group.heartbeat_due = false;
+        for destination in self
+            .destinations
+            .iter_mut()
+            .filter(|destination| destination.readers == 0)
+        {
+            // The next reader in this slot needs no earlier GAP.
+            destination.pending_gap = None;
+            destination.heartbeat_due = false;
         }
-        while self.groups.last().is_some_and(|group| group.readers == 0) {
-            self.groups.pop();
+        while self
+            .destinations
+            .last()
+            .is_some_and(|destination| destination.readers == 0)
+        {
+            self.destinations.pop();
         }
     }
 

@@ -1,29 +1,35 @@
-//! The writer (RTPS 2.5 §8.4.7–9): changes and readers' answers in; datagrams
-//! and events out.
+//! RTPS writer (StatefulWriter, RTPS 2.5 §8.4.7–9) as a state machine: changes,
+//! ACKNACKs and time in; datagrams and events out.
 //!
-//! Changes are pushed once to each destination (the readers of one participant
-//! share theirs) with a heartbeat in the same datagram, and sent again to who
-//! asks. After `write`, any `handle_*` call and whenever
-//! [`Writer::next_timeout`] has come, poll transmissions and events until
-//! empty; doing so late or twice is safe. Payloads are shared, never copied;
-//! in steady state nothing is allocated.
+//! The writer sends each change once to each destination. Readers of one
+//! participant share a destination. A heartbeat goes in the same datagram.
+//! Requested samples are retransmitted.
+//!
+//! KEEP_ALL gives back-pressure: a write is refused while a reliable reader lags
+//! behind. Timers expire changes (lifespan), check the offered deadline (deadline
+//! monitor) and the liveliness lease.
+//!
+//! Drain order: after `write`, after any `handle_*` call and whenever
+//! [`Writer::next_timeout`] has come, poll transmissions and events until empty. A
+//! late or repeated poll is safe. Payloads are shared, never copied. In steady
+//! state nothing is allocated.
 
-mod answer;
-mod ask;
+mod acknack;
 mod batch;
 mod changeable;
 mod config;
+mod data_encoder;
 mod event;
 mod filter;
-mod lapse;
-mod linked;
+mod flow_controlled;
+mod group_sequence_info;
+mod heartbeat_schedule;
 mod matched;
 mod memory;
-mod pace;
-mod parcel;
-mod place;
 mod proxy;
-mod repair;
+mod reader_reset;
+mod retransmission;
+mod shared_memory;
 mod transmit;
 
 use alloc::boxed::Box;
@@ -33,13 +39,13 @@ use core::fmt;
 use bytes::Bytes;
 
 pub use config::{
-    Burst, FragmentSize, HeartbeatConfig, NewChange, ReaderProxyConfig, Restored, WriterConfig,
-    WriterLimits,
+    Burst, FragmentSize, HeartbeatConfig, NewChange, ReaderProxyConfig, RestoredSample,
+    WriterConfig, WriterLimits,
 };
 pub use event::WriterEvent;
 
-use crate::content_filter::Filtering;
-use crate::history::{Change, History};
+use crate::content_filter::FilterOutcome;
+use crate::history::{HistoryCache, WriterChange};
 use crate::id::Guid;
 use crate::qos::{self, Durability, EndpointQos, Liveliness};
 use crate::seq::SequenceNumber;
@@ -49,46 +55,47 @@ use crate::time::{Duration, Instant};
 use crate::timer::Timers;
 use batch::Batch;
 use event::Events;
-use proxy::{Group, ReaderProxy};
-use transmit::Cursor;
+use group_sequence_info::{GroupInfoRepeats, GroupSequence};
+use proxy::{Destination, ReaderProxy};
+use transmit::SendCursor;
 
-/// Ends of coherent sets kept beside the samples. The oldest goes when there are
-/// more: its set is then ended by what follows.
+/// Ends of coherent sets kept beside the samples. Beyond this the oldest is
+/// dropped; the next change then ends its set.
 const SET_ENDS_MAX: usize = 1_024;
 
-/// When to ask for acknowledgements that have not come.
+/// Sends a heartbeat that requests missing acknowledgements.
 const TIMER_HEARTBEAT: usize = 0;
-/// When requests that came too soon after their answer are served.
-const TIMER_REPAIR: usize = 1;
-/// When to find that nothing was written within the deadline.
+/// Serves requests that the NACK suppression duration delayed.
+const TIMER_RETRANSMISSION: usize = 1;
+/// Deadline monitor: nothing was written within the offered deadline.
 const TIMER_DEADLINE: usize = 2;
-/// When to find that the application did not prove itself alive.
+/// The application did not assert liveliness within the lease.
 const TIMER_LIVELINESS: usize = 3;
-/// When the oldest change's lifespan ends.
+/// The lifespan of the oldest change ends.
 const TIMER_LIFESPAN: usize = 4;
-/// When samples held back for LATENCY_BUDGET are sent.
+/// Sends the samples held for LATENCY_BUDGET.
 const TIMER_BATCH: usize = 5;
-/// When to tell where the publisher is.
-const TIMER_PLACE: usize = 6;
+/// Sends the group sequence number of the publisher.
+const TIMER_GROUP_INFO: usize = 6;
 
-/// Pause before a silent writer tells where its publisher is; four times as long
-/// before each repeat, for nobody acknowledges it.
-const PLACE_PAUSE: Duration = Duration::from_millis(1);
-/// How often it is told.
-const PLACE_TELLINGS: u8 = 6;
+/// Delay before a silent writer sends the group sequence number of its publisher.
+/// Each repeat waits four times as long, because no reader acknowledges it.
+const GROUP_INFO_DELAY: Duration = Duration::from_millis(1);
+/// How often the group sequence number is sent.
+const GROUP_INFO_REPEATS: u8 = 6;
 
-/// Why a write was refused.
+/// Why the writer refused a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteError {
-    /// KEEP_ALL, and the history is full of samples that some reliable reader
-    /// has not acknowledged. Wait for [`WriterEvent::SpaceFreed`], at most
-    /// `max_blocking_time`, and try again.
+    /// KEEP_ALL, and the history is full of samples that some reliable reader has
+    /// not acknowledged (back-pressure). Wait for [`WriterEvent::SpaceFreed`], at
+    /// most `max_blocking_time`, and try again.
     WouldBlock {
-        /// Samples kept.
+        /// Samples in the history.
         samples: usize,
         /// The limit on samples.
         samples_max: usize,
-        /// Bytes kept.
+        /// Bytes in the history.
         bytes: usize,
         /// The limit on bytes.
         bytes_max: usize,
@@ -112,12 +119,12 @@ impl fmt::Display for WriteError {
                 bytes_max,
             } => write!(
                 f,
-                "the writer keeps {samples} of {samples_max} samples and {bytes} of {bytes_max} \
+                "the history holds {samples} of {samples_max} samples and {bytes} of {bytes_max} \
                  bytes that a reader has not acknowledged; wait, or raise its resource limits"
             ),
             Self::TooLarge { bytes, bytes_max } => write!(
                 f,
-                "the sample has {bytes} bytes, the writer takes {bytes_max}; raise its \
+                "the sample has {bytes} bytes, the limit of the writer is {bytes_max}; raise its \
                  sample_bytes_max"
             ),
         }
@@ -128,77 +135,82 @@ impl core::error::Error for WriteError {}
 
 /// One RTPS writer. Not thread-safe; its owner locks.
 ///
-/// KEEP_LAST never refuses: it replaces the oldest sample, acknowledged or
-/// not, and counts it in [`WriterStats::overwritten`] if some reader may still
-/// have needed it. KEEP_ALL refuses instead, as long as a reliable reader
-/// holds it up; kept for late joiners alone, the oldest go when it is full.
+/// KEEP_LAST never refuses a write. It replaces the oldest sample, acknowledged or
+/// not. If a reader may still have needed that sample, [`WriterStats::overwritten`]
+/// counts it. KEEP_ALL refuses a write while a reliable reader has not acknowledged
+/// the oldest sample. If samples are kept only for late joiners, the oldest are
+/// dropped when it is full.
 #[derive(Debug)]
 pub struct Writer {
     config: WriterConfig,
-    /// How many samples are kept, of each instance if keyed.
+    /// Samples kept, of each instance if keyed.
     depth: usize,
     samples_max: usize,
-    history: History,
-    /// The last number given.
+    history: HistoryCache,
+    /// The last sequence number assigned.
     last: SequenceNumber,
-    /// The last number meant for every reader.
-    last_shared: i64,
-    /// All numbers up to here that are not in the history are lost to readers
-    /// that did not get them; others not in the history are irrelevant.
+    /// The last sequence number addressed to every reader.
+    last_undirected: i64,
+    /// Missing numbers up to here are lost to readers that did not receive them.
+    /// Missing numbers above are irrelevant.
     lost_through: i64,
     readers: Vec<ReaderProxy>,
-    groups: Vec<Group>,
+    destinations: Vec<Destination>,
     reliable_readers: usize,
     /// Readers with a content filter.
     filtered_readers: usize,
-    /// Readers reached by a link of shared memory.
-    linked_readers: usize,
-    /// All reliable readers are, and have answered.
-    is_linked: bool,
-    /// A link has refused something since all was acknowledged.
-    refused: bool,
-    cursor: Cursor,
-    /// What LATENCY_BUDGET holds back, if there is one.
+    /// Readers reached by a shared-memory connection.
+    shared_memory_readers: usize,
+    /// All reliable readers are reached by shared memory and have sent an ACKNACK.
+    only_shared_memory: bool,
+    /// A connection refused a message since everything was last acknowledged.
+    send_refused: bool,
+    cursor: SendCursor,
+    /// Samples held for LATENCY_BUDGET, if there is one.
     batch: Option<Batch>,
     heartbeat_count: u32,
-    /// When what was written last is asked for.
-    news_at: Instant,
-    /// Samples and bytes pushed since acknowledgements were last asked for.
-    unasked_samples: u32,
-    unasked_bytes: usize,
-    /// When something was written last, and whether that was after a pause.
-    wrote_at: Instant,
-    is_after_pause: bool,
-    /// Some reader waits for a repair, a replay or a heartbeat of its own.
-    has_debts: bool,
-    /// Whose turn it is among the readers; past the last, the heartbeats'.
-    creditor: usize,
-    /// Paced: after a burst of debts one of new changes is due.
-    news_due: bool,
-    /// A write was refused and no room has been found since.
+    /// When a heartbeat requests acknowledgement of the newest changes.
+    new_data_heartbeat_at: Instant,
+    /// Samples and bytes sent since the last request for acknowledgements.
+    samples_since_ack_request: u32,
+    bytes_since_ack_request: usize,
+    /// Time of the last write, and whether an idle period preceded it.
+    last_write: Instant,
+    is_first_after_idle: bool,
+    /// Some reader waits for a retransmission, a history replay, a GAP or a
+    /// heartbeat.
+    has_pending: bool,
+    /// The reader to serve next; past the last reader, the heartbeats.
+    next_requester: usize,
+    /// Flow-controlled: after a burst of retransmissions a burst of new changes is
+    /// due.
+    new_data_due: bool,
+    /// A write was refused and no space was freed since.
     blocked: bool,
-    /// Endings of instances are kept although every matched reader has them.
-    holds_endings: bool,
-    /// What was written later may expire earlier.
+    /// Dispose and unregister changes are kept although every matched reader has
+    /// them.
+    retains_disposed: bool,
+    /// A later change may expire earlier.
     lifespans_differ: bool,
     all_acked: bool,
-    /// Where the publisher is, if its writers are presented as one: its last
-    /// number, and which writers it has.
-    place: Option<(i64, [u8; 4])>,
-    /// How often that is still told, and the pause until then.
-    tellings: (u8, Duration),
+    /// The group sequence number of the publisher and the digest of its writers, if
+    /// PRESENTATION has group scope.
+    group_sequence: Option<GroupSequence>,
+    /// Repeats left for the group sequence number, and the pause before the next
+    /// one.
+    group_info_repeats: GroupInfoRepeats,
     timers: Timers<7>,
-    lease_lost: bool,
-    deadlines_missed: u64,
-    leases_lost: u64,
+    liveliness_lost: bool,
+    deadlines_missed_total: u64,
+    liveliness_lost_total: u64,
     events: Events,
     stats: WriterStats,
-    /// The last `now` seen.
+    /// The last `now` passed in.
     clock: Instant,
 }
 
 impl Writer {
-    /// A writer that has written nothing and has no readers.
+    /// A writer without changes and readers.
     pub fn new(mut config: WriterConfig) -> Self {
         let clamp = |size: u16| size.clamp(64, FRAGMENT_BYTES_MAX);
         config.fragment_size.same_host = clamp(config.fragment_size.same_host);
@@ -224,65 +236,68 @@ impl Writer {
             config,
             depth,
             samples_max,
-            history: History::default(),
+            history: HistoryCache::default(),
             last: SequenceNumber::ZERO,
-            last_shared: 0,
+            last_undirected: 0,
             lost_through: 0,
             readers: Vec::new(),
-            groups: Vec::new(),
+            destinations: Vec::new(),
             reliable_readers: 0,
             filtered_readers: 0,
-            linked_readers: 0,
-            is_linked: false,
-            refused: false,
-            cursor: Cursor::at(1),
+            shared_memory_readers: 0,
+            only_shared_memory: false,
+            send_refused: false,
+            cursor: SendCursor::at(1),
             batch,
             heartbeat_count: 0,
-            news_at: Instant::FAR_FUTURE,
-            unasked_samples: 0,
-            unasked_bytes: 0,
-            wrote_at: Instant::ZERO,
-            is_after_pause: false,
-            has_debts: false,
-            creditor: 0,
-            news_due: false,
+            new_data_heartbeat_at: Instant::FAR_FUTURE,
+            samples_since_ack_request: 0,
+            bytes_since_ack_request: 0,
+            last_write: Instant::ZERO,
+            is_first_after_idle: false,
+            has_pending: false,
+            next_requester: 0,
+            new_data_due: false,
             blocked: false,
-            holds_endings: false,
+            retains_disposed: false,
             lifespans_differ: false,
             all_acked: true,
-            place: None,
-            tellings: (0, PLACE_PAUSE),
+            group_sequence: None,
+            group_info_repeats: GroupInfoRepeats {
+                left: 0,
+                delay: GROUP_INFO_DELAY,
+            },
             timers: Timers::new(),
-            lease_lost: false,
-            deadlines_missed: 0,
-            leases_lost: 0,
+            liveliness_lost: false,
+            deadlines_missed_total: 0,
+            liveliness_lost_total: 0,
             events: Events::default(),
             stats: WriterStats::default(),
             clock: Instant::ZERO,
         }
     }
 
-    /// Its identity.
+    /// Its GUID.
     pub fn guid(&self) -> Guid {
         self.config.guid
     }
 
-    /// Its policies.
+    /// Its QoS policies.
     pub fn qos(&self) -> &EndpointQos {
         &self.config.qos
     }
 
-    /// What it counted.
+    /// Its counters.
     pub fn stats(&self) -> &WriterStats {
         &self.stats
     }
 
-    /// The number the next change will get.
+    /// The sequence number of the next change.
     pub fn next_sequence(&self) -> SequenceNumber {
         self.last.next()
     }
 
-    /// How many readers are matched.
+    /// The number of matched readers.
     pub fn matched_count(&self) -> usize {
         self.readers.len()
     }
@@ -292,60 +307,64 @@ impl Writer {
         self.readers.iter().map(|reader| reader.guid)
     }
 
-    /// How many of them are reached by a link of shared memory.
-    pub fn linked_count(&self) -> usize {
-        self.linked_readers
+    /// The number of matched readers reached by a shared-memory connection.
+    pub fn shared_memory_readers(&self) -> usize {
+        self.shared_memory_readers
     }
 
-    /// Samples kept now.
-    pub fn kept_count(&self) -> usize {
+    /// The number of samples in the history.
+    pub fn cached_samples(&self) -> usize {
         self.history.samples()
     }
 
-    /// The payload of a change that is still kept, unless it is deferred.
-    pub fn kept(&self, sequence: SequenceNumber) -> Option<&Bytes> {
+    /// The payload of a change in the history, unless it is deferred.
+    pub fn cached_payload(&self, sequence: SequenceNumber) -> Option<&Bytes> {
         let change = self.history.find(sequence)?;
         (change.deferred_bytes == 0).then_some(&change.payload)
     }
 
-    /// Whether somebody reads payloads: a matched reader, or a filter of one.
-    pub fn is_read(&self) -> bool {
+    /// Whether a reader is matched, so that payloads are needed.
+    pub fn has_readers(&self) -> bool {
         !self.readers.is_empty()
     }
 
-    /// Fills in every payload that was deferred: to be called before a reader is
-    /// matched. A change for which `payload_of` has none is irrelevant from now
-    /// on.
-    pub fn supply(&mut self, mut payload_of: impl FnMut(SequenceNumber) -> Option<Bytes>) {
-        let is_deferred = |change: &&Change| change.deferred_bytes > 0;
+    /// Fills in every deferred payload. Call it before a reader is matched.
+    ///
+    /// A change for which `payload_of` returns `None` becomes irrelevant.
+    pub fn provide_deferred_payloads(
+        &mut self,
+        mut payload_of: impl FnMut(SequenceNumber) -> Option<Bytes>,
+    ) {
+        let is_deferred = |change: &&WriterChange| change.deferred_bytes > 0;
         let deferred = self.history.iter().filter(is_deferred);
         for sequence in deferred.map(|change| change.sequence).collect::<Vec<_>>() {
             match payload_of(sequence) {
-                Some(payload) => self.history.supply(sequence, payload),
+                Some(payload) => self.history.set_payload(sequence, payload),
                 None => drop(self.history.remove(sequence)),
             }
         }
     }
 
-    /// Makes room for a change while no reader filters; [`Self::write`] then
-    /// accepts it for sure if it comes before any other call. Its payload is
-    /// not looked at and may be deferred.
+    /// Frees space for a change while no reader has a content filter.
+    ///
+    /// [`Self::write`] then certainly accepts the change, if no other call comes
+    /// first. The payload is not read and may be deferred.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub fn reserve(&mut self, now: Instant, change: &NewChange) -> Result<(), WriteError> {
-        debug_assert!(!self.has_filters(), "filters read the payload");
+    pub fn reserve_space(&mut self, now: Instant, change: &NewChange) -> Result<(), WriteError> {
+        debug_assert!(!self.has_filters(), "content filters read the payload");
         self.clock = now;
         self.check_size(change)?;
         if !self.keeps_for_late_joiners() && self.readers.is_empty() {
             return Ok(());
         }
         let first = self.history.first().map(|first| first.sequence);
-        // Here alone, for what was granted is not refused by the write.
+        // Only here: the write itself never refuses reserved space.
         if let Some(first) = first.filter(|_| fault!("writer-full-early")) {
-            self.wait_for(now, first, (self.history.samples(), self.samples_max))?;
+            self.check_blocked(now, first, self.history.samples(), self.samples_max)?;
         }
-        self.make_room(now, change)
+        self.free_space(now, change)
     }
 
     /// Whether some matched reader has a content filter.
@@ -353,7 +372,7 @@ impl Writer {
         self.filtered_readers > 0
     }
 
-    /// The most memory its samples may take, bytes.
+    /// The largest amount of memory its samples may take, bytes.
     pub fn worst_case_bytes(&self) -> usize {
         self.config
             .limits
@@ -361,9 +380,9 @@ impl Writer {
             .max(self.config.limits.sample_bytes_max)
     }
 
-    /// Whether every reliable reader has everything that was written for it.
+    /// Whether every reliable reader has acknowledged every change addressed to it.
     pub fn is_acked_by_all(&self) -> bool {
-        let owes = |reader: &ReaderProxy| reader.owes_ack(self.last_shared);
+        let owes = |reader: &ReaderProxy| reader.has_unacked(self.last_undirected);
         !self.readers.iter().any(owes)
     }
 
@@ -375,84 +394,87 @@ impl Writer {
         self.config.qos.history == qos::History::KeepAll
     }
 
-    /// Takes a number without sending anything: for a sample that all readers
-    /// got by another way. Counts as a write for deadline and liveliness; a
-    /// writer that has neither may be told any earlier time.
-    pub fn skip(&mut self, now: Instant) -> SequenceNumber {
-        self.note_life(now);
+    /// Assigns a sequence number without sending anything, for a sample that all
+    /// readers received by another path.
+    ///
+    /// It counts as a write for deadline and liveliness. A writer that has neither
+    /// may be given any earlier time.
+    pub fn skip_sequence_number(&mut self, now: Instant) -> SequenceNumber {
+        self.note_write(now);
         self.last = self.last.next();
         let number = self.last.0;
         if self.cursor.number == number {
-            for group in &mut self.groups {
-                group.skip(number);
+            for destination in &mut self.destinations {
+                destination.add_to_gap(number);
             }
-            self.cursor = Cursor::at(number.saturating_add(1));
+            self.cursor = SendCursor::at(number.saturating_add(1));
         }
         self.last
     }
 
-    /// Accepts a change; it is sent by [`Self::poll_transmit`]. Without
-    /// matched readers a volatile writer only counts it. A restored change is
-    /// no sign of life.
+    /// Accepts a change; [`Self::poll_transmit`] sends it.
+    ///
+    /// Without matched readers a volatile writer only counts it. A restored change
+    /// does not assert liveliness.
     pub fn write(&mut self, now: Instant, change: NewChange) -> Result<SequenceNumber, WriteError> {
         self.clock = now;
         self.check_size(&change)?;
         debug_assert!(
             change.deferred_bytes == 0 || self.readers.is_empty(),
-            "a payload is deferred until somebody reads"
+            "a payload may be deferred only while no reader is matched"
         );
-        let filtering = self.judge(&change);
-        if self.is_for_nobody(filtering.as_deref()) {
+        let filter_outcome = self.apply_filters(&change);
+        if self.is_irrelevant_to_all(filter_outcome.as_deref()) {
             self.stats.written.tally();
-            return Ok(self.skip(now));
+            return Ok(self.skip_sequence_number(now));
         }
         let keeps = self.keeps_for_late_joiners() || !self.readers.is_empty();
         if keeps {
-            self.make_room(now, &change)?;
+            self.free_space(now, &change)?;
         }
-        if change.is_end() {
-            self.note_alive(now);
+        if change.is_set_end() {
+            self.renew_liveliness(now);
         } else {
             if change.restored.is_none() {
-                self.note_life(now);
+                self.note_write(now);
             }
             self.stats.written.tally();
         }
         self.last = self.last.next();
         let sequence = self.last;
         if keeps {
-            self.keep(now, sequence, change, filtering);
-            self.hold(now);
+            self.store(now, sequence, change, filter_outcome);
+            self.hold_for_batch(now);
         }
         if self.readers.is_empty() {
-            self.cursor = Cursor::at(sequence.next().0);
-            // An ending that nobody has to hear is not kept.
+            self.cursor = SendCursor::at(sequence.next().0);
+            // A set end without readers is not kept.
             self.prune();
         }
         Ok(sequence)
     }
 
     fn check_size(&mut self, change: &NewChange) -> Result<(), WriteError> {
-        let bytes = change.bytes();
+        let bytes = change.payload_bytes();
         let bytes_max = self.config.limits.sample_bytes_max;
         if bytes > bytes_max || u32::try_from(bytes).is_err() {
-            self.stats.blocked.tally();
+            self.stats.writes_refused.tally();
             return Err(WriteError::TooLarge { bytes, bytes_max });
         }
         Ok(())
     }
 
-    fn keep(
+    fn store(
         &mut self,
         now: Instant,
         sequence: SequenceNumber,
         change: NewChange,
-        filtering: Option<Box<Filtering>>,
+        filter_outcome: Option<Box<FilterOutcome>>,
     ) {
-        match change.only_for {
+        match change.directed_to {
             None => {
-                self.last_shared = sequence.0;
-                self.note_wanted(sequence, filtering.as_deref());
+                self.last_undirected = sequence.0;
+                self.note_relevant_readers(sequence, filter_outcome.as_deref());
             }
             Some(only) => {
                 if let Some(reader) = self.reader_mut(only) {
@@ -470,60 +492,66 @@ impl Writer {
         }
         if self.reliable_readers > 0 {
             self.all_acked = false;
-            let pause = self.config.heartbeat.pause_of_stream();
-            self.is_after_pause =
-                self.wrote_at == Instant::ZERO || now.since(self.wrote_at) >= pause;
-            self.wrote_at = now;
-            let pause = self.pause_after_write();
-            match change.only_for.and_then(|only| self.reader_mut(only)) {
+            let pause = self.config.heartbeat.idle_min();
+            self.is_first_after_idle =
+                self.last_write == Instant::ZERO || now.since(self.last_write) >= pause;
+            self.last_write = now;
+            let pause = self.heartbeat_delay();
+            match change.directed_to.and_then(|only| self.reader_mut(only)) {
                 Some(reader) => {
-                    let group = reader.group;
-                    self.ask_group(group, now.after(pause));
+                    let destination = reader.destination;
+                    self.schedule_heartbeat_to(destination, now.after(pause));
                 }
-                None => self.ask_for_news(now.after(pause)),
+                None => self.schedule_new_data_heartbeat(now.after(pause)),
             }
         }
-        self.history.push(Change {
+        self.history.push(WriterChange {
             sequence,
             kind: change.kind,
             payload: change.payload,
             deferred_bytes: change.deferred_bytes,
             source_timestamp: change.source_timestamp,
-            related: change.related,
+            related_sample_identity: change.related_sample_identity,
             key_hash: change.key_hash,
-            original: restored.map(|restored| restored.original),
-            only_for: change.only_for,
+            original_writer_info: restored.map(|restored| restored.original_writer_info),
+            directed_to: change.directed_to,
             expires_at,
-            mark: change.mark,
-            filtering,
+            coherent_mark: change.coherent_mark,
+            filter_outcome,
             fragment_size: 0,
         });
     }
 
-    /// Frees a place for `change`, or says why there is none.
-    fn make_room(&mut self, now: Instant, change: &NewChange) -> Result<(), WriteError> {
-        if change.is_end() {
-            if let Some(oldest) = self.history.excess_end(SET_ENDS_MAX) {
+    /// Frees space for `change` in the history, or returns why it cannot.
+    fn free_space(&mut self, now: Instant, change: &NewChange) -> Result<(), WriteError> {
+        if change.is_set_end() {
+            if let Some(oldest) = self.history.excess_set_end(SET_ENDS_MAX) {
                 self.history.remove(oldest);
             }
             return Ok(());
         }
         let bytes_max = self.config.limits.history_bytes_max;
-        let weight = change.bytes().saturating_add(Change::OVERHEAD_BYTES);
+        let size_bytes = change
+            .payload_bytes()
+            .saturating_add(WriterChange::OVERHEAD_BYTES);
         if let Some(key) = &change.key_hash {
             while let Some((oldest, samples)) =
                 self.history.instance(key).filter(|(oldest, count)| {
-                    *count >= self.depth.saturating_add(self.is_begun(*oldest).into())
+                    *count
+                        >= self
+                            .depth
+                            .saturating_add(self.is_partly_sent(*oldest).into())
                 })
             {
-                self.wait_for(now, oldest, (samples, self.depth))?;
-                let oldest = match self.is_begun(oldest) {
-                    true => self.history.next_of_instance(key, oldest),
-                    false => Some(oldest),
+                self.check_blocked(now, oldest, samples, self.depth)?;
+                let oldest = if self.is_partly_sent(oldest) {
+                    self.history.next_of_instance(key, oldest)
+                } else {
+                    Some(oldest)
                 };
                 let Some(oldest) = oldest else { break };
-                // Superseded, so irrelevant rather than lost: earlier changes
-                // of other instances are still to be had.
+                // Superseded, so irrelevant rather than lost: earlier changes of
+                // other instances are still available.
                 self.note_unsent(oldest);
                 self.history.remove(oldest);
             }
@@ -534,14 +562,15 @@ impl Writer {
         };
         while let Some(first) = self.history.first()
             && (self.history.samples()
-                >= samples_max.saturating_add(self.is_begun(first.sequence).into())
-                || self.history.bytes().saturating_add(weight) > bytes_max)
+                >= samples_max.saturating_add(self.is_partly_sent(first.sequence).into())
+                || self.history.bytes().saturating_add(size_bytes) > bytes_max)
         {
             let sequence = first.sequence;
-            self.wait_for(now, sequence, (self.history.samples(), samples_max))?;
-            let victim = match self.is_begun(sequence) {
-                true => self.history.from(sequence.next()).map(|next| next.sequence),
-                false => Some(sequence),
+            self.check_blocked(now, sequence, self.history.samples(), samples_max)?;
+            let victim = if self.is_partly_sent(sequence) {
+                self.history.from(sequence.next()).map(|next| next.sequence)
+            } else {
+                Some(sequence)
             };
             let Some(victim) = victim else { break };
             self.overwrite(victim);
@@ -549,28 +578,29 @@ impl Writer {
         Ok(())
     }
 
-    /// KEEP_ALL: refuses while some reliable reader still needs a change, or a
-    /// paced writer has not sent it.
-    fn wait_for(
+    /// KEEP_ALL back-pressure: refuses while some reliable reader still needs a
+    /// change, or a flow-controlled writer has not sent it.
+    fn check_blocked(
         &mut self,
         now: Instant,
         sequence: SequenceNumber,
-        (samples, samples_max): (usize, usize),
+        samples: usize,
+        samples_max: usize,
     ) -> Result<(), WriteError> {
         let needed = self.history.find(sequence);
         if !self.is_keep_all()
             || fault!("keep-all-overwrites")
             || (self.reliable_readers == 0 && !self.is_unsent(sequence))
-            || needed.is_none_or(|change| self.is_settled(change))
+            || needed.is_none_or(|change| self.is_fully_acked(change))
         {
             return Ok(());
         }
         if !self.blocked {
-            // Ask now, but not again with every attempt.
-            self.hurry(now);
+            // Request acknowledgements now, but not again with every attempt.
+            self.request_acks_by(now);
         }
         self.blocked = true;
-        self.stats.blocked.tally();
+        self.stats.writes_refused.tally();
         Err(WriteError::WouldBlock {
             samples,
             samples_max,
@@ -579,57 +609,57 @@ impl Writer {
         })
     }
 
-    /// Removes a change to make room.
+    /// Removes a change to free space.
     fn overwrite(&mut self, sequence: SequenceNumber) {
         let settled = self
             .history
             .find(sequence)
-            .is_none_or(|change| self.is_settled(change));
+            .is_none_or(|change| self.is_fully_acked(change));
         if !settled {
             self.stats.overwritten.tally();
-            if !self.note_unsent(sequence) && !fault!("overwritten-not-told") {
+            if !self.note_unsent(sequence) && !fault!("overwritten-not-announced") {
                 self.lost_through = self.lost_through.max(sequence.0);
             }
         }
         self.history.remove(sequence);
     }
 
-    /// Keeps endings of instances for readers that may come back with what they
-    /// knew before: discovery asks for it after losing a peer by its lease.
-    pub(crate) fn hold_endings(&mut self, hold: bool) {
-        if self.holds_endings != hold {
-            self.holds_endings = hold;
+    /// Keeps dispose and unregister changes for readers that may return with stale
+    /// state. Discovery requests it after a peer's participant lease expired.
+    pub(crate) fn retain_disposed(&mut self, hold: bool) {
+        if self.retains_disposed != hold {
+            self.retains_disposed = hold;
             self.prune();
         }
     }
 
-    /// Whether nobody matched needs the change any more: it was pushed, and
-    /// every reliable reader it is meant for has acknowledged it.
-    fn is_settled(&self, change: &Change) -> bool {
+    /// Whether no matched reader needs the change any more: it was sent, and every
+    /// reliable reader it is relevant to has acknowledged it.
+    fn is_fully_acked(&self, change: &WriterChange) -> bool {
         let number = change.sequence.0;
         number < self.cursor.number
             && !self
                 .readers
                 .iter()
-                .any(|reader| reader.needs(number) && reader.wants(change))
+                .any(|reader| reader.is_unacked(number) && reader.is_relevant(change))
             || self.readers.is_empty()
     }
 
-    /// Removes what nobody needs any more.
+    /// Removes changes that no reader needs any more.
     fn prune(&mut self) {
         if !self.keeps_for_late_joiners() {
             while let Some(first) = self.history.first()
-                && self.is_settled(first)
+                && self.is_fully_acked(first)
             {
                 self.history.pop_first();
             }
-        } else if self.history.has_unregistrations() && !self.holds_endings {
-            // An instance that its writer has left concerns no late joiner,
-            // one that it disposed of does.
+        } else if self.history.has_unregistrations() && !self.retains_disposed {
+            // A late joiner does not need unregistered instances, but it needs
+            // disposed ones.
             let left: Vec<_> = self
                 .history
                 .iter()
-                .filter(|change| change.kind.is_unregistered() && self.is_settled(change))
+                .filter(|change| change.kind.is_unregistered() && self.is_fully_acked(change))
                 .map(|change| (change.sequence, change.key_hash))
                 .collect();
             for (sequence, key) in left {
@@ -644,7 +674,7 @@ impl Writer {
             Some(first) => {
                 (self.history.samples() < self.samples_max
                     && self.history.bytes() < self.config.limits.history_bytes_max)
-                    || self.is_settled(first)
+                    || self.is_fully_acked(first)
             }
         };
         if self.blocked && freed {
@@ -653,97 +683,98 @@ impl Writer {
         }
         if !self.all_acked && self.is_acked_by_all() {
             self.all_acked = true;
-            self.note_linked_acked();
-            self.ask_nobody();
+            self.note_shared_memory_acked();
+            self.stop_heartbeats();
             self.events
                 .push_or_drop_oldest(WriterEvent::AllAcknowledged);
         }
     }
 
-    /// Proves the application alive (MANUAL_BY_TOPIC tells the readers so;
-    /// for the participant-wide kind that is the participant's task).
+    /// Asserts liveliness. MANUAL_BY_TOPIC sends a heartbeat with the liveliness
+    /// flag to the readers. For MANUAL_BY_PARTICIPANT the participant sends the
+    /// assertion.
     pub fn assert_liveliness(&mut self, now: Instant) {
-        self.note_alive(now);
+        self.renew_liveliness(now);
         if self.config.qos.liveliness == Liveliness::ManualByTopic {
-            for group in &mut self.groups {
-                group.assertion_due = group.readers > 0;
+            for destination in &mut self.destinations {
+                destination.assertion_due = destination.readers > 0;
             }
-            self.has_debts = true;
+            self.has_pending = true;
         }
     }
 
-    /// A write also meets the deadline.
-    fn note_life(&mut self, now: Instant) {
-        self.note_alive(now);
+    /// Renews deadline and liveliness after a write.
+    fn note_write(&mut self, now: Instant) {
+        self.renew_liveliness(now);
         let due = now.after(self.config.qos.deadline);
         self.timers.set(TIMER_DEADLINE, due);
     }
 
-    fn note_alive(&mut self, now: Instant) {
+    fn renew_liveliness(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
-        self.lease_lost = false;
+        self.liveliness_lost = false;
         let manual = self.config.qos.liveliness != Liveliness::Automatic;
-        if manual && !fault!("own-silence-unnoticed") {
+        if manual && !fault!("own-liveliness-loss-not-reported") {
             let due = now.after(self.config.qos.lease_duration);
             self.timers.set(TIMER_LIVELINESS, due);
         }
     }
 
-    /// When to call [`Self::handle_timeout`] next; in the past when there is
-    /// something to send already and the writer is not paced.
+    /// When to call [`Self::handle_timeout`] next. It lies in the past when there
+    /// is something to send already and the writer is not flow-controlled.
     pub fn next_timeout(&self) -> Option<Instant> {
-        if !self.config.paced && self.has_output() {
+        if !self.config.flow_controlled && self.has_output() {
             return Some(self.clock);
         }
         self.timers.next()
     }
 
-    /// As [`Self::next_timeout`], for an owner who will send later or is at it: what
-    /// there is to send does not count.
+    /// As [`Self::next_timeout`], but unsent data does not count: for an owner that
+    /// sends later or is sending now.
     pub fn next_timer(&self) -> Option<Instant> {
         self.timers.next()
     }
 
-    /// Does what is due at `now`.
+    /// Handles all timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;
         if self.timers.take_due(TIMER_DEADLINE, now) {
-            self.deadlines_missed.tally();
-            let total = self.deadlines_missed;
+            self.deadlines_missed_total.tally();
+            let total = self.deadlines_missed_total;
             self.events
                 .push_or_drop_oldest(WriterEvent::DeadlineMissed { total });
             let again = now.after(self.config.qos.deadline);
-            if !fault!("writer-deadline-missed-once") {
+            if !fault!("writer-deadline-reported-once") {
                 self.timers.set(TIMER_DEADLINE, again);
             }
         }
-        if self.timers.take_due(TIMER_LIVELINESS, now) && !self.lease_lost {
-            self.lease_lost = true;
-            self.leases_lost.tally();
-            let total = self.leases_lost;
+        if self.timers.take_due(TIMER_LIVELINESS, now) && !self.liveliness_lost {
+            self.liveliness_lost = true;
+            self.liveliness_lost_total.tally();
+            let total = self.liveliness_lost_total;
             self.events
                 .push_or_drop_oldest(WriterEvent::LivelinessLost { total });
         }
-        if self.timers.take_due(TIMER_BATCH, now) && !fault!("held-back-for-a-batch-for-ever") {
+        if self.timers.take_due(TIMER_BATCH, now) && !fault!("batch-never-sent") {
             self.flush();
         }
         if self.timers.take_due(TIMER_LIFESPAN, now) && !fault!("lifespan-never-ends") {
             self.expire(now);
         }
-        if self.timers.take_due(TIMER_PLACE, now) {
-            self.tell_place(now);
+        if self.timers.take_due(TIMER_GROUP_INFO, now) {
+            self.repeat_group_info(now);
         }
         if self.timers.take_due(TIMER_HEARTBEAT, now) {
-            self.ask_for_acks(now);
+            self.schedule_heartbeats(now);
         }
-        if self.timers.take_due(TIMER_REPAIR, now) {
-            self.has_debts = true;
+        if self.timers.take_due(TIMER_RETRANSMISSION, now) {
+            self.has_pending = true;
         }
     }
 
     fn expire(&mut self, now: Instant) {
         if self.lifespans_differ {
-            let expired = |change: &&Change| change.expires_at <= now;
+            let expired = |change: &&WriterChange| change.expires_at <= now;
             let expired = self.history.iter().filter(expired);
             let expired: Vec<_> = expired.map(|change| change.sequence).collect();
             for sequence in expired {
@@ -773,5 +804,5 @@ impl Writer {
     }
 }
 
-/// Leaves room for every header in a UDP datagram of 65,507 bytes.
+/// Leaves space for every header in a UDP datagram of 65,507 bytes.
 const FRAGMENT_BYTES_MAX: u16 = 64_000;

@@ -1,15 +1,16 @@
-//! What a writer puts on the wire, in this order: repairs for those who asked,
-//! new changes for everybody, heartbeats that are due.
+//! Transmission of a writer, in this order: retransmissions, new changes, due
+//! heartbeats.
 //!
-//! A poll stops at the burst limit and goes on where it stopped. Nothing is
-//! allocated but what the outbox needs to grow.
+//! Batching of submessages: a heartbeat goes in the datagram of a sample where
+//! possible. A poll stops at the burst limit, and the next one continues there.
+//! Nothing is allocated except growth of the outbox.
 
 use super::Writer;
-use super::parcel::{Left, Parcel};
-use super::proxy::{Group, ReaderProxy};
-use crate::history::Change;
+use super::data_encoder::{BurstBudget, DataEncoder};
+use super::proxy::{Destination, ReaderProxy};
+use crate::history::WriterChange;
 use crate::id::EntityId;
-use crate::interval::Run;
+use crate::interval::NumberRun;
 use crate::locator::RouteKind;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
@@ -17,63 +18,78 @@ use crate::stats::Tally;
 use crate::time::Instant;
 use crate::wire::{Gap, Heartbeat};
 
-/// How far new changes have been pushed.
+/// The heartbeats that go with a change to one destination.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor {
-    /// The next number to push.
+struct ChangeHeartbeats {
+    /// In front of the first fragment.
+    leading: Option<Heartbeat>,
+    /// Behind the last fragment.
+    piggybacked: Option<Heartbeat>,
+}
+
+/// The position of the transmission of new changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendCursor {
+    /// The next number to send.
     pub number: i64,
-    /// How many destinations have had it.
-    pub group: usize,
-    /// How many there were at the first, or 0 before.
-    groups: usize,
+    /// The number of destinations that got it.
+    pub destinations_done: usize,
+    /// The number of destinations at the start, or 0 before.
+    destinations_total: usize,
     /// The next fragment for that destination, from 0.
     fragment: u32,
-    /// Whether its heartbeat asks for acknowledgements; decided once.
-    pub ask: Option<bool>,
-    /// The last number of the batch that is being pushed, or 0.
+    /// Whether its heartbeat requests acknowledgements; decided once.
+    pub requests_ack: Option<bool>,
+    /// The last number of the current batch, or 0.
     pub batch: i64,
 }
 
-impl Cursor {
+impl SendCursor {
     pub const fn at(number: i64) -> Self {
         Self {
             number,
-            group: 0,
-            groups: 0,
+            destinations_done: 0,
+            destinations_total: 0,
             fragment: 0,
-            ask: None,
+            requests_ack: None,
             batch: 0,
         }
     }
 
-    /// The next destination. Each change begins with another one, so that nobody
-    /// is always the last; who comes meanwhile is.
-    fn turn(&self) -> usize {
+    /// The next destination. Each change begins with another one, so that none is
+    /// always the last. Destinations added meanwhile are.
+    fn destination_index(&self) -> usize {
         let first = usize::try_from(self.number).unwrap_or(0);
-        match first.checked_rem(self.groups) {
-            Some(first) if self.group < self.groups => {
-                let at = self.group.saturating_add(first);
-                at.checked_sub(self.groups).unwrap_or(at)
+        match first.checked_rem(self.destinations_total) {
+            Some(first) if self.destinations_done < self.destinations_total => {
+                let at = self.destinations_done.saturating_add(first);
+                at.checked_sub(self.destinations_total).unwrap_or(at)
             }
-            _ => self.group,
+            _ => self.destinations_done,
         }
     }
 
-    /// Whether something of the change has been pushed.
-    pub const fn is_begun(&self) -> bool {
-        self.group > 0 || self.fragment > 0
+    /// Whether part of the change has been sent.
+    pub const fn is_partly_sent(&self) -> bool {
+        self.destinations_done > 0 || self.fragment > 0
     }
 }
 
 impl Writer {
-    /// Puts what is to be sent into `out`, one burst at most. True: there is
-    /// more; send, clear `out` and call again.
+    /// Puts at most one burst of datagrams into `out`.
+    ///
+    /// True if there is more: send, clear `out` and call again.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
         self.poll_transmit_up_to(now, self.config.burst, out)
     }
 
-    /// Sends new changes to every group. False when the burst is over.
-    pub(super) fn push(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
+    /// Sends new changes to every destination. False when the burst is over.
+    pub(super) fn push_new_changes(
+        &mut self,
+        now: Instant,
+        out: &mut Outbox,
+        budget: &mut BurstBudget,
+    ) -> bool {
         let released = self.released();
         while self.cursor.number <= released {
             let Some(number) = self.next_to_push() else {
@@ -82,39 +98,44 @@ impl Writer {
             if number > released {
                 return true;
             }
-            match self.push_batch(number, now, out, left) {
+            match self.push_batch(number, now, out, budget) {
                 None => {}
                 Some(true) => continue,
                 Some(false) => return false,
             }
             let is_last = number == released;
-            let ask = match self.cursor.ask {
-                Some(ask) => ask,
-                None => self.decide_to_ask(now, number),
+            let requests_ack = match self.cursor.requests_ack {
+                Some(requests_ack) => requests_ack,
+                None => self.decide_ack_request(now, number),
             };
-            self.cursor.ask = Some(ask);
-            if !self.cursor.is_begun() {
-                self.cursor.groups = self.groups.len();
+            self.cursor.requests_ack = Some(requests_ack);
+            if !self.cursor.is_partly_sent() {
+                self.cursor.destinations_total = self.destinations.len();
             }
-            while self.cursor.group < self.groups.len().max(self.cursor.groups) {
-                let at = self.cursor.turn();
-                if left.is_over(out) {
+            while self.cursor.destinations_done
+                < self.destinations.len().max(self.cursor.destinations_total)
+            {
+                let at = self.cursor.destination_index();
+                if budget.is_exhausted(out) {
                     return false;
                 }
-                let prelude = self.prelude(at, number);
-                let heartbeat = (ask || is_last)
-                    .then(|| self.heartbeat(at, !ask, number))
-                    .filter(|_| prelude.is_none());
-                let Some(next) = self.push_to(at, number, now, (prelude, heartbeat), out, left)
-                else {
-                    self.cursor.group.tally();
+                let leading = self.leading_heartbeat(at, number);
+                let piggybacked = (requests_ack || is_last)
+                    .then(|| self.heartbeat(at, !requests_ack, number))
+                    .filter(|_| leading.is_none());
+                let heartbeats = ChangeHeartbeats {
+                    leading,
+                    piggybacked,
+                };
+                let Some(next) = self.push_to(at, number, now, heartbeats, out, budget) else {
+                    self.cursor.destinations_done.tally();
                     self.cursor.fragment = 0;
                     continue;
                 };
                 self.cursor.fragment = next;
                 return false;
             }
-            self.cursor = Cursor::at(number.saturating_add(1));
+            self.cursor = SendCursor::at(number.saturating_add(1));
             if self.reliable_readers == 0 || self.filtered_readers > 0 {
                 self.prune();
             }
@@ -122,8 +143,8 @@ impl Writer {
         true
     }
 
-    /// The number of the next change to push; numbers on the way there that
-    /// were taken out are declared irrelevant with it.
+    /// The number of the next change to send. Removed numbers before it are
+    /// declared irrelevant with it.
     fn next_to_push(&mut self) -> Option<i64> {
         let from = self.cursor.number;
         let next = self.history.from(SequenceNumber(from));
@@ -131,12 +152,12 @@ impl Writer {
         if number > from {
             let first = from.max(self.lost_through.saturating_add(1));
             if first < number {
-                for group in &mut self.groups {
-                    group.skip(first);
-                    group.skip(number.saturating_sub(1));
+                for destination in &mut self.destinations {
+                    destination.add_to_gap(first);
+                    destination.add_to_gap(number.saturating_sub(1));
                 }
             }
-            self.cursor = Cursor::at(number);
+            self.cursor = SendCursor::at(number);
         }
         self.fix_fragment_size(SequenceNumber(number));
         (number <= self.last.0).then_some(number)
@@ -144,7 +165,7 @@ impl Writer {
 
     pub(super) fn fix_fragment_size(&mut self, sequence: SequenceNumber) {
         let sizes = self.config.fragment_size;
-        let near = self.is_near();
+        let near = self.is_same_host_only();
         if let Some(change) = self.history.find_mut(sequence)
             && change.fragment_size == 0
         {
@@ -153,14 +174,14 @@ impl Writer {
     }
 
     /// Whether all readers are on this host.
-    pub(super) fn is_near(&self) -> bool {
-        self.groups
+    pub(super) fn is_same_host_only(&self) -> bool {
+        self.destinations
             .iter()
-            .all(|group| group.readers == 0 || group.route.is_same_host())
+            .all(|destination| destination.readers == 0 || destination.route.is_same_host())
     }
 
-    /// Whether the heartbeat with this change asks for acknowledgements.
-    pub(super) fn decide_to_ask(&mut self, now: Instant, number: i64) -> bool {
+    /// Whether the heartbeat with this change requests acknowledgements.
+    pub(super) fn decide_ack_request(&mut self, now: Instant, number: i64) -> bool {
         if self.reliable_readers == 0 {
             return false;
         }
@@ -168,87 +189,98 @@ impl Writer {
             .history
             .find(SequenceNumber(number))
             .map_or(0, |change| change.payload.len());
-        self.unasked_samples = self.unasked_samples.saturating_add(1);
-        // By a link the first one asks for nothing: it is acknowledged anyway.
-        let before = self.unasked_bytes;
-        self.unasked_bytes = before.saturating_add(bytes);
-        let trusts = self.trusts_links();
-        let unasked_bytes = if trusts { before } else { self.unasked_bytes };
+        self.samples_since_ack_request = self.samples_since_ack_request.saturating_add(1);
+        // With shared memory the first sample is acknowledged without a request.
+        let before = self.bytes_since_ack_request;
+        self.bytes_since_ack_request = before.saturating_add(bytes);
+        let trusts = self.expects_unsolicited_acks();
+        let bytes_since_ack_request = if trusts {
+            before
+        } else {
+            self.bytes_since_ack_request
+        };
         let half_full = self.is_keep_all() && self.history.samples() >= self.samples_max / 2;
-        let ask = self.unasked_samples >= self.config.heartbeat.ack_samples
-            || unasked_bytes >= self.config.heartbeat.ack_bytes
+        let requests_ack = self.samples_since_ack_request >= self.config.heartbeat.ack_request_samples
+            || bytes_since_ack_request >= self.config.heartbeat.ack_request_bytes
             || self.blocked
             || half_full
-            // The next one may be long in coming: this saves a heartbeat of its own.
-            || (self.is_after_pause && !trusts)
-            || fault!("acknowledgement-always-asked")
-            // One of its own is soon due, and spared.
-            || self.timers.at(super::TIMER_HEARTBEAT) <= now.after(self.config.heartbeat.ahead());
-        self.is_after_pause &= !ask;
-        if ask {
-            self.unasked_samples = 0;
-            self.unasked_bytes = 0;
+            // The next write may be far away: this saves a separate heartbeat.
+            || (self.is_first_after_idle && !trusts)
+            || fault!("acknowledgement-always-requested")
+            // It replaces the separate heartbeat that is due soon.
+            || self.timers.at(super::TIMER_HEARTBEAT) <= now.after(self.config.heartbeat.piggyback_window());
+        self.is_first_after_idle &= !requests_ack;
+        if requests_ack {
+            self.samples_since_ack_request = 0;
+            self.bytes_since_ack_request = 0;
             let pause = if trusts {
-                self.config.heartbeat.linked
-            } else if bytes >= self.config.heartbeat.ack_bytes {
-                self.config.heartbeat.after_large
+                self.config.heartbeat.shared_memory_period
+            } else if bytes >= self.config.heartbeat.ack_request_bytes {
+                self.config.heartbeat.period_after_large
             } else {
-                self.config.heartbeat.first
+                self.config.heartbeat.period
             };
-            self.news_at = now.after(pause);
-            self.timers.set(super::TIMER_HEARTBEAT, self.news_at);
+            self.new_data_heartbeat_at = now.after(pause);
+            self.timers
+                .set(super::TIMER_HEARTBEAT, self.new_data_heartbeat_at);
         }
-        ask
+        requests_ack
     }
 
-    /// Sends one change to one group. Returns the fragment to go on with, or
-    /// `None` when this group is through.
+    /// Sends one change to one destination. Returns the next fragment, or `None`
+    /// when the change is complete there.
     fn push_to(
         &mut self,
         at: usize,
         number: i64,
         now: Instant,
-        (prelude, heartbeat): (Option<Heartbeat>, Option<Heartbeat>),
+        heartbeats: ChangeHeartbeats,
         out: &mut Outbox,
-        left: &mut Left,
+        budget: &mut BurstBudget,
     ) -> Option<u32> {
+        let ChangeHeartbeats {
+            leading: leading_heartbeat,
+            piggybacked: heartbeat,
+        } = heartbeats;
         let from = self.cursor.fragment;
         let change = self.history.find(SequenceNumber(number))?;
-        let group = self.groups.get_mut(at)?;
-        if group.readers == 0 {
+        let destination = self.destinations.get_mut(at)?;
+        if destination.readers == 0 {
             return None;
         }
-        if !is_due(change, group, at, &self.readers, now) {
-            group.skip(number);
+        if !is_due(change, destination, at, &self.readers, now) {
+            destination.add_to_gap(number);
             return None;
         }
-        let reader = change.only_for.map_or(group.sole, |only| only.entity);
-        let gap = group.skipped;
-        let reliable = group.reliable > 0;
-        let asks = reliable && heartbeat.is_some_and(|heartbeat| !heartbeat.is_final);
-        let parcel = Parcel {
+        let reader = change
+            .directed_to
+            .map_or(destination.sole_reader, |only| only.entity);
+        let gap = destination.pending_gap;
+        let reliable = destination.reliable > 0;
+        let requests_acks = reliable && heartbeat.is_some_and(|heartbeat| !heartbeat.is_final);
+        let encoder = DataEncoder {
             writer: self.config.guid,
-            to: group,
+            destination,
             reader,
-            prelude,
+            leading_heartbeat,
             gap,
-            heartbeat: heartbeat.filter(|_| reliable && !fault!("no-heartbeat-along")),
-            is_for_all: self.config.spares_destinations
-                && group.route.kind == RouteKind::Network
-                && change.only_for.is_none()
-                && change.filtering.is_none(),
+            heartbeat: heartbeat.filter(|_| reliable && !fault!("no-piggybacked-heartbeat")),
+            may_omit_info_dst: self.config.omits_info_dst
+                && destination.route.kind == RouteKind::Network
+                && change.directed_to.is_none()
+                && change.filter_outcome.is_none(),
         };
-        let next = parcel.send(change, from, out, left, &mut self.stats);
-        let total = parcel.pieces(change);
+        let next = encoder.send(change, from, out, budget, &mut self.stats);
+        let total = encoder.datagram_count(change);
         self.stats.gaps.tally_by(u64::from(gap.is_some()));
         self.stats
             .heartbeats
-            .tally_by(u64::from(prelude.is_some() && from == 0));
-        group.skipped = None;
+            .tally_by(u64::from(leading_heartbeat.is_some() && from == 0));
+        destination.pending_gap = None;
         if next.is_none() {
             self.stats.samples_sent.tally();
-            if asks {
-                self.note_asked(now, at, number);
+            if requests_acks {
+                self.note_ack_requested(now, at, number);
             }
         }
         let sent = next.unwrap_or(total).saturating_sub(from);
@@ -258,27 +290,30 @@ impl Writer {
         next
     }
 
-    /// The heartbeat that goes before a change, and not behind it, while some
-    /// reader has never answered: the one sent on matching may have come before
-    /// that reader knew the writer. See [`Group::last_to_name`].
-    pub(super) fn prelude(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
-        let unheard = self.groups.get(at).is_some_and(|group| group.unheard > 0);
-        (unheard && self.cursor.fragment == 0)
+    /// The heartbeat before a change, instead of behind it, while some reader has
+    /// never answered. The heartbeat sent on matching may have arrived before that
+    /// reader matched the writer. See [`Destination::last_announceable`].
+    pub(super) fn leading_heartbeat(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
+        let unconfirmed = self
+            .destinations
+            .get(at)
+            .is_some_and(|destination| destination.unconfirmed > 0);
+        (unconfirmed && self.cursor.fragment == 0)
             .then(|| self.heartbeat(at, false, number.saturating_sub(1)))
     }
 
-    /// A heartbeat for a group, naming everything up to `last`.
+    /// A heartbeat for a destination, naming everything up to `last`.
     pub(super) fn heartbeat(&mut self, at: usize, is_final: bool, last: i64) -> Heartbeat {
-        let Some(group) = self.groups.get(at) else {
+        let Some(destination) = self.destinations.get(at) else {
             return self.heartbeat_from(EntityId::UNKNOWN, 1, is_final, last);
         };
-        let (reader, start) = (group.sole, group.start);
-        let last = group.last_to_name(last);
+        let (reader, start) = (destination.sole_reader, destination.start);
+        let last = destination.last_announceable(last);
         self.heartbeat_from(reader, start, is_final, last)
     }
 
-    /// A heartbeat that asks for an answer, for a participant that may or may
-    /// not have a reader of ours: discovery's way to see whether it lives.
+    /// A heartbeat that requests an answer from a participant that may have no
+    /// matched reader. Discovery probes with it whether a participant is alive.
     pub(crate) fn probe(&mut self) -> Heartbeat {
         self.heartbeat_from(EntityId::UNKNOWN, 1, false, self.last.0)
     }
@@ -305,87 +340,96 @@ impl Writer {
             count: self.heartbeat_count,
             is_final,
             liveliness: false,
-            group: self.place_for(last),
+            group_info: self.group_info_up_to(last),
         }
     }
 
-    /// Serves requests, replays, GAPs and heartbeats. False when the burst is over:
-    /// the next one begins with whose turn is next, so that nobody waits until
-    /// a reader that asks all the time is content.
-    pub(super) fn pay_debts(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
+    /// Sends retransmissions, history replays, GAPs and heartbeats. False when the
+    /// burst is over. The next burst continues with the next reader, so that one
+    /// reader with many requests does not starve the others.
+    pub(super) fn send_pending(
+        &mut self,
+        now: Instant,
+        out: &mut Outbox,
+        budget: &mut BurstBudget,
+    ) -> bool {
         let readers = self.readers.len();
-        let first = core::mem::take(&mut self.creditor);
-        if first >= readers && !self.send_heartbeats(out, left) {
+        let first = core::mem::take(&mut self.next_requester);
+        if first >= readers && !self.send_heartbeats(out, budget) {
             return false;
         }
         let first = if first < readers { first } else { 0 };
-        let reserved = left.reserve_beyond(self.config.limits.repair_bytes_max);
+        let reserved = budget.reserve_beyond(self.config.limits.retransmission_bytes_max);
         for at in (first..readers).chain(0..first) {
-            let had_turn = !left.is_over(out);
-            if !self.send_skipped(at, out, left)
-                || !self.repair(at, now, out, left)
-                || !self.replay(at, now, out, left)
+            let had_turn = !budget.is_exhausted(out);
+            if !self.send_pending_gap(at, out, budget)
+                || !self.retransmit(at, now, out, budget)
+                || !self.replay(at, now, out, budget)
             {
-                self.creditor = at.saturating_add(had_turn.into());
+                self.next_requester = at.saturating_add(had_turn.into());
                 return false;
             }
         }
-        left.bytes = left.bytes.saturating_add(reserved);
-        if !self.send_heartbeats(out, left) {
+        budget.bytes = budget.bytes.saturating_add(reserved);
+        if !self.send_heartbeats(out, budget) {
             return false;
         }
-        self.has_debts = false;
+        self.has_pending = false;
         true
     }
 
-    /// Sends the heartbeats that groups and single readers are owed.
-    fn send_heartbeats(&mut self, out: &mut Outbox, left: &mut Left) -> bool {
+    /// Sends the due heartbeats of destinations and single readers.
+    fn send_heartbeats(&mut self, out: &mut Outbox, budget: &mut BurstBudget) -> bool {
         let pushed = self.cursor.number.saturating_sub(1);
-        for at in 0..self.groups.len() {
-            let Some(group) = self.groups.get(at) else {
+        for at in 0..self.destinations.len() {
+            let Some(destination) = self.destinations.get(at) else {
                 continue;
             };
-            let (ask, assert) = (group.heartbeat_due, group.assertion_due);
-            if (!ask && !assert && !group.place_due) || group.readers == 0 {
+            let (requests_ack, assert) = (destination.heartbeat_due, destination.assertion_due);
+            if (!requests_ack && !assert && !destination.group_info_due) || destination.readers == 0
+            {
                 continue;
             }
-            // What no sample has declared irrelevant would be asked for.
-            let gap = group.skipped.filter(|_| group.silence.is_none());
-            let mut heartbeat = self.heartbeat(at, !ask, pushed);
+            // Readers would request numbers that no sample has declared irrelevant.
+            let gap = destination
+                .pending_gap
+                .filter(|_| destination.announce_max.is_none());
+            let mut heartbeat = self.heartbeat(at, !requests_ack, pushed);
             heartbeat.liveliness = assert;
-            if !self.send_heartbeat(at, gap, &heartbeat, out, left) {
+            if !self.send_heartbeat(at, gap, &heartbeat, out, budget) {
                 return false;
             }
-            if let Some(group) = self.groups.get_mut(at) {
+            if let Some(destination) = self.destinations.get_mut(at) {
                 if gap.is_some() {
-                    group.skipped = None;
+                    destination.pending_gap = None;
                 }
-                group.heartbeat_due = false;
-                group.assertion_due = false;
-                group.place_due = false;
+                destination.heartbeat_due = false;
+                destination.assertion_due = false;
+                destination.group_info_due = false;
             }
         }
         for at in 0..self.readers.len() {
             let Some(reader) = self.readers.get(at).filter(|reader| reader.heartbeat_due) else {
                 continue;
             };
-            let (entity, start, group) = (reader.guid.entity, reader.start, reader.group);
-            // Heartbeats for all readers of its process begin lower: without
-            // the GAP it would take the difference for a loss.
-            let is_alone = self
-                .groups
-                .get(group)
-                .is_none_or(|group| group.readers == 1);
-            let gap = (start > 1 && reader.acked == start && !is_alone).then(|| Run {
+            let (entity, start, destination) =
+                (reader.guid.entity, reader.start, reader.destination);
+            // Heartbeats for all readers of its participant begin lower: without
+            // the GAP it would count the difference as lost.
+            let is_sole_reader = self
+                .destinations
+                .get(destination)
+                .is_none_or(|destination| destination.readers == 1);
+            let gap = (start > 1 && reader.acked == start && !is_sole_reader).then(|| NumberRun {
                 first: 1,
                 last: start.saturating_sub(1),
             });
-            let last = match self.groups.get(group) {
-                Some(group) => group.last_to_name(pushed),
+            let last = match self.destinations.get(destination) {
+                Some(destination) => destination.last_announceable(pushed),
                 None => pushed,
             };
             let heartbeat = self.heartbeat_from(entity, start, false, last);
-            if !self.send_heartbeat(group, gap, &heartbeat, out, left) {
+            if !self.send_heartbeat(destination, gap, &heartbeat, out, budget) {
                 return false;
             }
             if let Some(reader) = self.readers.get_mut(at) {
@@ -397,24 +441,24 @@ impl Writer {
 
     pub(super) fn send_heartbeat(
         &mut self,
-        group: usize,
-        gap: Option<Run>,
+        destination: usize,
+        gap: Option<NumberRun>,
         heartbeat: &Heartbeat,
         out: &mut Outbox,
-        left: &mut Left,
+        budget: &mut BurstBudget,
     ) -> bool {
-        if left.is_over(out) {
+        if budget.is_exhausted(out) {
             return false;
         }
-        let Some(group) = self.groups.get(group) else {
+        let Some(destination) = self.destinations.get(destination) else {
             return true;
         };
         let mut message = out.begin(
             self.config.guid.prefix,
-            &group.route.locators,
+            &destination.route.locators,
             self.config.datagram_bytes_max,
         );
-        message.info_destination(group.prefix);
+        message.info_destination(destination.prefix);
         if let Some(run) = gap {
             message.gap(&Gap::range(
                 heartbeat.reader,
@@ -425,30 +469,30 @@ impl Writer {
             self.stats.gaps.tally();
         }
         message.heartbeat(heartbeat);
-        left.finish(message, &mut self.stats);
+        budget.finish(message, &mut self.stats);
         self.stats.heartbeats.tally();
         true
     }
 }
 
-/// Whether a change is to be sent to the group, which is number `at`.
+/// Whether a change is to be sent to the destination with index `at`.
 pub(super) fn is_due(
-    change: &Change,
-    group: &Group,
+    change: &WriterChange,
+    destination: &Destination,
     at: usize,
     readers: &[ReaderProxy],
     now: Instant,
 ) -> bool {
-    let is_for_it = change.only_for.is_none_or(|only| {
-        only.prefix == group.prefix
+    let is_for_it = change.directed_to.is_none_or(|only| {
+        only.prefix == destination.prefix
             && readers
                 .iter()
-                .any(|reader| reader.guid == only && reader.group == at)
+                .any(|reader| reader.guid == only && reader.destination == at)
     });
-    let is_heard = group.hears_ends || !change.is_end();
+    let accepts_set_end = destination.wants_set_ends || !change.is_set_end();
     is_for_it
-        && is_heard
-        && group.start <= change.sequence.0
+        && accepts_set_end
+        && destination.start <= change.sequence.0
         && change.expires_at > now
-        && change.is_wanted(readers, at)
+        && change.is_relevant_at(readers, at)
 }

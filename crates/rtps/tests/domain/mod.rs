@@ -1,12 +1,13 @@
-//! Test support: several participants on a wire in memory and fake time. The
-//! wire loses, duplicates and delays datagrams by a seeded generator, and can
-//! be cut in one direction. Multicast reaches everybody.
+//! Test support: several participants on an in-memory network with fake time.
+//!
+//! The network loses, duplicates and delays datagrams by a seeded generator. Single
+//! directions can be cut. Multicast reaches every participant.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use bytes::Bytes;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
-use pteros_rtps::locator::{Locator, OwnAddress, Reach};
+use pteros_rtps::locator::{Locator, NetworkScope, OwnAddress};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{Participant, ParticipantConfig, ParticipantEvent};
 use pteros_rtps::qos::EndpointQos;
@@ -16,10 +17,10 @@ use pteros_rtps::time::{Duration, Instant};
 /// The discovery group.
 pub const GROUP: Locator = Locator::udp_v4([239, 255, 0, 1], 7400);
 
-/// One way a datagram takes.
+/// One-way latency of a datagram.
 pub const LATENCY: Duration = Duration::from_micros(100);
 
-/// A participant and what it told so far.
+/// A participant and its events so far.
 pub struct Node {
     pub machine: Participant,
     pub address: Locator,
@@ -59,7 +60,7 @@ pub fn address(index: usize) -> Locator {
     Locator::udp_v4([10, 0, 0, index as u8 + 1], 7410)
 }
 
-/// An identity; `generation` tells restarts apart.
+/// A GUID prefix; `generation` distinguishes restarts.
 pub fn prefix(index: usize, generation: u8) -> GuidPrefix {
     let mut bytes = [7; 12];
     bytes[0] = index as u8;
@@ -71,8 +72,8 @@ pub fn prefix(index: usize, generation: u8) -> GuidPrefix {
 pub fn config(index: usize, generation: u8) -> ParticipantConfig {
     let here = address(index);
     let mut config = ParticipantConfig::new(prefix(index, generation), 0);
-    config.reach = Reach {
-        own: vec![OwnAddress {
+    config.network = NetworkScope {
+        addresses: vec![OwnAddress {
             ip: [10, 0, 0, index as u8 + 1],
             prefix_length: 24,
         }],
@@ -177,12 +178,12 @@ impl Domain {
     /// The node leaves politely.
     pub fn leave(&mut self, node: usize) {
         let mut out = Outbox::new();
-        self.nodes[node].machine.farewell(self.now, &mut out);
+        self.nodes[node].machine.shut_down(self.now, &mut out);
         self.send(node, &out);
         self.nodes[node].dead = true;
     }
 
-    /// Sends and collects what a node has to say.
+    /// Sends the datagrams of a node and collects its events.
     pub fn flush(&mut self, node: usize) {
         for _ in 0..1000 {
             let mut out = Outbox::new();

@@ -1,8 +1,9 @@
-//! Two or more parties on fake time: writers and readers joined by a [`Net`].
+//! Test support: two or more writers and readers on fake time, connected by a
+//! [`Net`].
 //!
 //! `run` jumps from one wake-up to the next, so a simulated second costs
-//! microseconds. A machine that asks to be woken again and again at one
-//! instant is caught.
+//! microseconds. It detects a state machine that requests a wake-up at the same
+//! instant again and again.
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod net;
@@ -34,8 +35,8 @@ pub struct WriterSide {
     pub node: usize,
     pub events: Vec<WriterEvent>,
     pub vendor: VendorId,
-    /// It sends when the test says so.
-    pub paced: bool,
+    /// It sends when the test calls for it.
+    pub flow_controlled: bool,
 }
 
 pub struct ReaderSide {
@@ -43,7 +44,7 @@ pub struct ReaderSide {
     pub node: usize,
     pub received: Vec<CacheChange>,
     pub events: Vec<ReaderEvent>,
-    /// Nobody takes samples while this is set.
+    /// No samples are polled while this is set.
     pub paused: bool,
 }
 
@@ -68,8 +69,8 @@ pub fn route(node: usize) -> Route {
     Route::by_socket(&[locator(node)], false)
 }
 
-/// The link to a node, the same for all.
-pub fn link(node: usize) -> Locator {
+/// The shared-memory locator of a node, the same for all.
+pub fn shared_memory_locator(node: usize) -> Locator {
     Locator::shared_memory(u32::try_from(node).unwrap(), prefix(node))
 }
 
@@ -106,7 +107,7 @@ impl Pair {
         let mut config = WriterConfig::new(guid, qos);
         change(&mut config);
         self.writers.push(WriterSide {
-            paced: config.paced,
+            flow_controlled: config.flow_controlled,
             machine: Writer::new(config),
             node,
             events: Vec::new(),
@@ -139,12 +140,15 @@ impl Pair {
         R(self.readers.len() - 1)
     }
 
-    /// Both sides reach each other by a link from now on, or by sockets.
-    pub fn reroute(&mut self, w: W, r: R, by_link: bool) {
+    /// Switches both sides to a shared-memory connection, or back to UDP.
+    pub fn reroute(&mut self, w: W, r: R, via_shared_memory: bool) {
         let (writer, reader) = (&mut self.writers[w.0], &mut self.readers[r.0]);
-        let to = |node| match by_link {
-            true => Route::by_link(link(node)),
-            false => route(node),
+        let to = |node| {
+            if via_shared_memory {
+                Route::by_shared_memory(shared_memory_locator(node))
+            } else {
+                route(node)
+            }
         };
         let (to_reader, to_writer) = (to(reader.node), to(writer.node));
         writer
@@ -158,15 +162,15 @@ impl Pair {
 
     /// Both sides learn of each other at once.
     pub fn join(&mut self, w: W, r: R) {
-        self.writer_learns(w, r);
-        self.reader_learns(r, w);
+        self.match_reader_only(w, r);
+        self.match_writer_only(r, w);
     }
 
-    pub fn writer_learns(&mut self, w: W, r: R) {
-        self.writer_learns_of(w, r, VendorId::PTEROS);
+    pub fn match_reader_only(&mut self, w: W, r: R) {
+        self.match_reader_with(w, r, VendorId::PTEROS);
     }
 
-    pub fn writer_learns_of(&mut self, w: W, r: R, vendor: VendorId) {
+    pub fn match_reader_with(&mut self, w: W, r: R, vendor: VendorId) {
         let reader = &self.readers[r.0];
         let config = ReaderProxyConfig {
             guid: reader.machine.guid(),
@@ -181,7 +185,7 @@ impl Pair {
         self.flush();
     }
 
-    pub fn reader_learns(&mut self, r: R, w: W) {
+    pub fn match_writer_only(&mut self, r: R, w: W) {
         let writer = &self.writers[w.0];
         let config = WriterProxyConfig {
             guid: writer.machine.guid(),
@@ -228,7 +232,7 @@ impl Pair {
     pub fn write_for(&mut self, w: W, r: R, payload: &[u8]) -> SequenceNumber {
         let change = NewChange {
             payload: Bytes::copy_from_slice(payload),
-            only_for: Some(self.guid(r)),
+            directed_to: Some(self.guid(r)),
             ..NewChange::default()
         };
         self.try_write(w, change).expect("room")
@@ -249,7 +253,7 @@ impl Pair {
         let end = self.now().after(span);
         let mut turns_at_instant = 0;
         loop {
-            self.turn();
+            self.poll_all();
             let Some(next) = self.next_wake().filter(|next| *next <= end) else {
                 break;
             };
@@ -274,7 +278,7 @@ impl Pair {
     }
 
     /// Delivers what has arrived and does what is due.
-    fn turn(&mut self) {
+    fn poll_all(&mut self) {
         while let Some((to, sent)) = self.net.receive() {
             self.deliver_sent(to, &sent);
             self.flush();
@@ -305,7 +309,7 @@ impl Pair {
 
     fn deliver_sent(&mut self, to: Locator, sent: &Sent) {
         let now = self.now();
-        let here = |node: &usize| locator(*node) == to || link(*node) == to;
+        let here = |node: &usize| locator(*node) == to || shared_memory_locator(*node) == to;
         let Some(node) = (0..32).find(here) else {
             return;
         };
@@ -321,7 +325,7 @@ impl Pair {
                 let machine = &mut reader.machine;
                 match &submessage {
                     Submessage::Data(d) if is_for(own, d.reader) => {
-                        machine.handle_shared_data(now, &source, d, Some(&sent.body));
+                        machine.handle_data_shared(now, &source, d, Some(&sent.body));
                     }
                     Submessage::DataFrag(d) if is_for(own, d.reader) => {
                         machine.handle_data_frag(now, &source, d);
@@ -353,12 +357,12 @@ impl Pair {
         }
     }
 
-    /// Polls everything until it has nothing more to say.
+    /// Polls everything until there is no output.
     pub fn flush(&mut self) {
         let now = self.now();
         for writer in &mut self.writers {
             let mut polls = 0;
-            while !writer.paced && writer.machine.poll_transmit(now, &mut self.out) {
+            while !writer.flow_controlled && writer.machine.poll_transmit(now, &mut self.out) {
                 self.net.send(&mut self.out);
                 polls += 1;
                 assert!(polls < 10_000, "a writer that never ends its bursts");
@@ -384,7 +388,7 @@ impl Pair {
         }
     }
 
-    /// Lets a paced writer send this many datagrams; whether it has more.
+    /// Lets a flow-controlled writer send this many datagrams; true if it has more.
     pub fn send(&mut self, w: W, datagrams: usize) -> bool {
         let now = self.now();
         let one = Burst {

@@ -1,5 +1,5 @@
-//! A network on fake time: datagrams between locators, with latency, an MTU,
-//! seeded faults, and rules for single named datagrams.
+//! A network on fake time: datagrams between locators, with latency, an MTU, seeded
+//! faults, and rules for single datagrams.
 
 use std::collections::BTreeMap;
 
@@ -37,9 +37,9 @@ impl Random {
     }
 }
 
-/// What a datagram says, by its submessages.
+/// One submessage of a datagram, summarised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Said {
+pub enum SubmessageSummary {
     /// DATA and its number.
     Data(i64),
     /// DATA_FRAG: sample and fragment.
@@ -47,16 +47,16 @@ pub enum Said {
     /// HEARTBEAT: first, last, final.
     Heartbeat(i64, i64, bool),
     HeartbeatFrag(i64, u32),
-    /// ACKNACK: base and how many numbers it asks for.
+    /// ACKNACK: base and the number of requested samples.
     AckNack(i64, usize),
-    /// NACK_FRAG: sample and how many fragments it asks for.
+    /// NACK_FRAG: sample and the number of requested fragments.
     NackFrag(i64, usize),
     /// GAP: start and base.
     Gap(i64, i64),
     Other,
 }
 
-/// One datagram under way, in its parts if it goes by a link.
+/// One datagram in transit, in its parts on shared memory.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub head: Vec<u8>,
@@ -82,25 +82,34 @@ impl Sent {
     }
 }
 
-pub fn said(datagram: &Sent) -> Vec<Said> {
-    // Read as whoever it is for.
+pub fn submessages_of(datagram: &Sent) -> Vec<SubmessageSummary> {
+    // Parse as the participant that the datagram addresses.
     let own = destination(&datagram.head).unwrap_or(GuidPrefix::UNKNOWN);
     let Some(reader) = datagram.read(own) else {
         return Vec::new();
     };
     reader
         .filter_map(|(_, submessage)| match submessage {
-            Submessage::Data(d) => Some(Said::Data(d.sequence.0)),
-            Submessage::DataFrag(d) => Some(Said::Frag(d.sequence.0, d.first_fragment.0)),
-            Submessage::Heartbeat(h) => Some(Said::Heartbeat(h.first.0, h.last.0, h.is_final)),
-            Submessage::HeartbeatFrag(h) => {
-                Some(Said::HeartbeatFrag(h.sequence.0, h.last_fragment.0))
+            Submessage::Data(d) => Some(SubmessageSummary::Data(d.sequence.0)),
+            Submessage::DataFrag(d) => {
+                Some(SubmessageSummary::Frag(d.sequence.0, d.first_fragment.0))
             }
-            Submessage::AckNack(a) => Some(Said::AckNack(a.state.base().0, a.state.len())),
-            Submessage::NackFrag(n) => Some(Said::NackFrag(n.sequence.0, n.state.len())),
-            Submessage::Gap(g) => Some(Said::Gap(g.start.0, g.list.base().0)),
+            Submessage::Heartbeat(h) => Some(SubmessageSummary::Heartbeat(
+                h.first.0, h.last.0, h.is_final,
+            )),
+            Submessage::HeartbeatFrag(h) => Some(SubmessageSummary::HeartbeatFrag(
+                h.sequence.0,
+                h.last_fragment.0,
+            )),
+            Submessage::AckNack(a) => {
+                Some(SubmessageSummary::AckNack(a.state.base().0, a.state.len()))
+            }
+            Submessage::NackFrag(n) => {
+                Some(SubmessageSummary::NackFrag(n.sequence.0, n.state.len()))
+            }
+            Submessage::Gap(g) => Some(SubmessageSummary::Gap(g.start.0, g.list.base().0)),
             Submessage::InfoTimestamp(_) | Submessage::InfoDestination(_) => None,
-            _ => Some(Said::Other),
+            _ => Some(SubmessageSummary::Other),
         })
         .collect()
 }
@@ -132,21 +141,21 @@ fn without(datagram: &[u8], id: u8) -> Vec<u8> {
     kept
 }
 
-/// What a rule does to the datagrams that it names.
+/// The effect of a rule on the datagrams it matches.
 #[derive(Clone, Copy, Debug)]
-pub enum Fate {
+pub enum DatagramFate {
     Drop,
     Duplicate,
     Delay(Duration),
 }
 
-/// Whether a rule is about a datagram that says all this.
-type Names = Box<dyn Fn(&[Said]) -> bool>;
+/// Whether a rule matches a datagram with these submessages.
+type DatagramPredicate = Box<dyn Fn(&[SubmessageSummary]) -> bool>;
 
 struct Rule {
-    names: Names,
+    names: DatagramPredicate,
     times: usize,
-    fate: Fate,
+    fate: DatagramFate,
 }
 
 /// Seeded faults on every datagram.
@@ -164,12 +173,12 @@ pub struct Net {
     pub mtu: usize,
     pub faults: Faults,
     /// All that was sent, in order, before any fault.
-    pub log: Vec<Vec<Said>>,
+    pub log: Vec<Vec<SubmessageSummary>>,
     pub bytes_sent: usize,
     /// The same by destination.
     pub bytes_to: BTreeMap<Locator, usize>,
     /// Datagrams that need not wake who sleeps.
-    pub unhurried: usize,
+    pub deferrable: usize,
     /// Heartbeats are cut out of datagrams before they fly.
     pub strip_heartbeats: bool,
     /// By arrival, then by departure.
@@ -189,7 +198,7 @@ impl Net {
             faults: Faults::default(),
             log: Vec::new(),
             bytes_sent: 0,
-            unhurried: 0,
+            deferrable: 0,
             bytes_to: BTreeMap::new(),
             strip_heartbeats: false,
             flights: BTreeMap::new(),
@@ -201,7 +210,12 @@ impl Net {
 
     /// The next `times` datagrams with a submessage that `names` accepts meet
     /// this fate.
-    pub fn rule(&mut self, times: usize, fate: Fate, names: impl Fn(&Said) -> bool + 'static) {
+    pub fn rule(
+        &mut self,
+        times: usize,
+        fate: DatagramFate,
+        names: impl Fn(&SubmessageSummary) -> bool + 'static,
+    ) {
         self.rules.push(Rule {
             names: Box::new(move |all| all.iter().any(&names)),
             times,
@@ -209,8 +223,12 @@ impl Net {
         });
     }
 
-    pub fn drop_next(&mut self, times: usize, names: impl Fn(&Said) -> bool + 'static) {
-        self.rule(times, Fate::Drop, names);
+    pub fn drop_next(
+        &mut self,
+        times: usize,
+        names: impl Fn(&SubmessageSummary) -> bool + 'static,
+    ) {
+        self.rule(times, DatagramFate::Drop, names);
     }
 
     /// Forgets all rules and faults.
@@ -224,13 +242,13 @@ impl Net {
     pub fn send(&mut self, out: &mut Outbox) {
         let mut datagrams = Vec::new();
         for datagram in out.iter() {
-            self.unhurried += usize::from(datagram.waits);
+            self.deferrable += usize::from(datagram.is_deferrable);
             for to in datagram.to {
-                let sent = match to.to_link() {
+                let sent = match to.to_connection() {
                     None => Sent::plain(datagram.to_vec()),
                     Some(_) => Sent {
                         head: datagram.parts[0].to_vec(),
-                        // What lies in shared memory is not copied.
+                        // A payload in shared memory is not copied.
                         body: datagram.body.clone(),
                         tail: datagram.parts[2].to_vec(),
                     },
@@ -252,7 +270,7 @@ impl Net {
         if self.strip_heartbeats {
             bytes.head = without(&bytes.head, 0x07);
         }
-        let all = said(&bytes);
+        let all = submessages_of(&bytes);
         self.bytes_sent += bytes.len();
         *self.bytes_to.entry(to).or_default() += bytes.len();
         let rule = self
@@ -264,17 +282,17 @@ impl Net {
             rule.fate
         });
         self.log.push(all);
-        let fits = to.to_link().is_some() || bytes.len() <= self.mtu;
-        if !fits || matches!(fate, Some(Fate::Drop)) {
+        let fits = to.to_connection().is_some() || bytes.len() <= self.mtu;
+        if !fits || matches!(fate, Some(DatagramFate::Drop)) {
             return;
         }
-        let copies = if matches!(fate, Some(Fate::Duplicate)) {
+        let copies = if matches!(fate, Some(DatagramFate::Duplicate)) {
             2
         } else {
             1
         };
         let extra = match fate {
-            Some(Fate::Delay(extra)) => extra,
+            Some(DatagramFate::Delay(extra)) => extra,
             _ => Duration::ZERO,
         };
         for _ in 0..copies {
@@ -309,8 +327,12 @@ impl Net {
         self.flights.pop_first().map(|(_, flight)| flight)
     }
 
-    /// How many datagrams said something like this so far.
-    pub fn count(&self, names: impl Fn(&Said) -> bool) -> usize {
-        self.log.iter().flatten().filter(|said| names(said)).count()
+    /// The number of matching submessages so far.
+    pub fn count(&self, names: impl Fn(&SubmessageSummary) -> bool) -> usize {
+        self.log
+            .iter()
+            .flatten()
+            .filter(|summary| names(summary))
+            .count()
     }
 }

@@ -1,22 +1,23 @@
-//! The fuzz targets (`fuzz/src`) without a fuzzer: on the inputs of
-//! `fuzz/seeds` and on changes of them, the same ones in every run. So every
-//! change is tried on every target, on any toolchain; `cargo xtask fuzz` looks
-//! for more.
+//! The fuzz targets (`fuzz/src`) without a fuzzer: on the inputs of `fuzz/seeds`
+//! and on deterministic mutations of them. So every change is tested on every
+//! target, with any toolchain. `cargo xtask fuzz` searches further.
 
 #[path = "../../../../fuzz/src/cdr.rs"]
 mod cdr;
 #[path = "../../../../fuzz/src/discovery.rs"]
 mod discovery;
+#[path = "../regressions/discovery_harness.rs"]
+mod discovery_harness;
 #[path = "../domain/mod.rs"]
 mod domain;
-#[path = "../museum/hall.rs"]
-mod hall;
+#[path = "../regressions/endpoint_harness.rs"]
+mod endpoint_harness;
 #[path = "../../../../fuzz/src/message.rs"]
 mod message;
 #[path = "../../../../fuzz/src/meter.rs"]
 mod meter;
 mod mutation;
-#[path = "../museum/packet.rs"]
+#[path = "../regressions/packet.rs"]
 mod packet;
 #[path = "../pair/mod.rs"]
 mod pair;
@@ -28,8 +29,6 @@ mod participant_attack;
 mod steps;
 #[path = "../../../../fuzz/src/text.rs"]
 mod text;
-#[path = "../museum/town.rs"]
-mod town;
 #[path = "../../../../fuzz/src/types.rs"]
 mod types;
 
@@ -37,10 +36,10 @@ use std::path::PathBuf;
 
 use pair::net::Random;
 
-/// No input grows beyond this, bytes.
+/// The size limit of an input, bytes.
 const BYTES_MAX: usize = 2_000;
 
-/// The inputs that are kept for a target.
+/// The stored inputs of a target.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
     let path = folder.join(format!("{target}.hex"));
@@ -57,7 +56,7 @@ fn bytes(line: &str, path: &std::path::Path) -> Vec<u8> {
         .collect()
 }
 
-/// Tells which input it was, to be put into `fuzz/seeds`, if the target panics.
+/// Prints the input, to be added to `fuzz/seeds`, if the target panics.
 struct Trial<'a>(&'a [u8]);
 
 impl Drop for Trial<'_> {
@@ -69,7 +68,7 @@ impl Drop for Trial<'_> {
     }
 }
 
-/// Runs a target on its inputs and on `changes` changes of them.
+/// Runs a target on its inputs and on `changes` mutations of them.
 fn try_all(name: &str, target: fn(&[u8]), changes: usize) {
     let seeds = seeds(name);
     assert!(seeds.len() >= 8, "{name} has {} inputs", seeds.len());
@@ -94,9 +93,9 @@ macro_rules! targets {
             }
         )*
 
-        /// No target is left out, and no inputs without target are kept.
+        /// No target is left out, and no inputs are stored without a target.
         #[test]
-        fn every_fuzz_target_is_tried() {
+        fn every_fuzz_target_runs_on_its_seeds() {
             let mut tried = vec![$(stringify!($name).to_string()),*];
             tried.sort();
             let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
@@ -106,7 +105,7 @@ macro_rules! targets {
                 let mut names: Vec<String> = paths
                     .filter(|path| path.extension().is_some_and(|e| e == ending))
                     .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
-                    // They have their own in crates/security/tests/targets.rs.
+                    // Their inputs are tested in crates/security/tests/targets.rs.
                     .filter(|name: &String| !name.starts_with("security_"))
                     .collect();
                 names.sort();

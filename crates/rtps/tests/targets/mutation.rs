@@ -1,9 +1,9 @@
-//! Changes of inputs, as fuzzers make them: bits and bytes, cuts, repeats,
-//! and the head of one input with the tail of another.
+//! Mutations of inputs, as fuzzers make them: bits and bytes, cuts, repeats, and
+//! the head of one input with the tail of another.
 
 use super::Random;
 
-/// Values at which sizes and counts go wrong.
+/// Values that typically break sizes and counts.
 const EXTREMES: [u32; 10] = [
     0,
     1,
@@ -17,8 +17,7 @@ const EXTREMES: [u32; 10] = [
     u32::MAX,
 ];
 
-/// One of the inputs, changed in one to eight places; no longer than
-/// `bytes_max`.
+/// One of the inputs with one to eight mutations, of at most `bytes_max` bytes.
 pub fn changed(seeds: &[Vec<u8>], random: &mut Random, bytes_max: usize) -> Vec<u8> {
     let mut input = one_of(seeds, random).clone();
     for _ in 0..1 + random.below(8) {
@@ -32,7 +31,7 @@ fn one_of<'a, T>(list: &'a [T], random: &mut Random) -> &'a T {
     &list[place(list.len(), random)]
 }
 
-/// A place below `end`, or 0.
+/// An offset below `end`, or 0.
 fn place(end: usize, random: &mut Random) -> usize {
     random.below(end as u64) as usize
 }

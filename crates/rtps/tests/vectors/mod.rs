@@ -1,4 +1,4 @@
-//! Datagrams of real ROS 2 graphs; format and provenance are in README.md.
+//! Captured datagrams of real ROS 2 graphs; README.md has format and provenance.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,6 @@
-//! Several readers of one process, and samples meant for one of them.
+//! Several readers of one process, and directed writes to one of them.
 
 use crate::*;
-
-// --- Destinations ------------------------------------------------------------
 
 #[test]
 fn readers_of_one_process_share_one_datagram() {
@@ -25,7 +23,7 @@ fn readers_of_one_process_share_one_datagram() {
 }
 
 #[test]
-fn a_directed_sample_reaches_one_reader_and_delays_no_other() {
+fn a_directed_write_reaches_one_reader_and_delays_no_other() {
     let mut pair = Pair::new();
     let w = pair.writer(0, keep_all(100));
     let clients: Vec<R> = (1..=3).map(|node| pair.reader(node, reliable())).collect();
@@ -45,17 +43,20 @@ fn a_directed_sample_reaches_one_reader_and_delays_no_other() {
         assert_eq!(pair.numbers(*r), expected);
         assert_eq!(lost(&pair, *r), 0);
     }
-    assert_eq!(pair.net.count(|s| matches!(s, Said::Data(_))), 30);
+    assert_eq!(
+        pair.net.count(|s| matches!(s, SubmessageSummary::Data(_))),
+        30
+    );
     pair.run_ms(500);
     assert!(pair.writers[w.0].machine.is_acked_by_all());
-    assert_eq!(pair.writers[w.0].machine.kept_count(), 0);
+    assert_eq!(pair.writers[w.0].machine.cached_samples(), 0);
     pair.net.log.clear();
     pair.run_ms(10_000);
     assert!(pair.net.log.is_empty());
 }
 
 #[test]
-fn directed_samples_are_repaired_like_others() {
+fn directed_writes_are_retransmitted_like_others() {
     let mut pair = Pair::with_seed(3);
     let w = pair.writer(0, keep_all(1_000));
     let clients: Vec<R> = (0..4).map(|n| pair.reader(1 + n / 2, reliable())).collect();
@@ -86,7 +87,7 @@ fn numbers_given_to_local_readers_only_are_declared_irrelevant() {
     let (mut pair, w, r) = joined(reliable(), reliable());
     for _ in 0..5 {
         let now = pair.now();
-        pair.writers[w.0].machine.skip(now);
+        pair.writers[w.0].machine.skip_sequence_number(now);
         pair.write_many(w, 1);
     }
     pair.run(Duration::from_micros(100));
@@ -95,11 +96,11 @@ fn numbers_given_to_local_readers_only_are_declared_irrelevant() {
 }
 
 #[test]
-fn a_destination_used_again_is_not_told_of_its_past() {
+fn a_reused_destination_gets_no_earlier_gap() {
     let mut pair = Pair::new();
-    let w = pair.writer(0, latched(20));
-    let elsewhere = pair.reader(2, latched(20));
-    let first = pair.reader(1, latched(20));
+    let w = pair.writer(0, transient_local(20));
+    let elsewhere = pair.reader(2, transient_local(20));
+    let first = pair.reader(1, transient_local(20));
     pair.join(w, first);
     pair.join(w, elsewhere);
     pair.write_for(w, elsewhere, &[0; 4]);
@@ -107,7 +108,7 @@ fn a_destination_used_again_is_not_told_of_its_past() {
     let guid = pair.guid(first);
     pair.writers[w.0].machine.unmatch_reader(guid);
     pair.write_many(w, 3);
-    let second = pair.reader(1, latched(20));
+    let second = pair.reader(1, transient_local(20));
     pair.join(w, second);
     pair.write_for(w, elsewhere, &[0; 4]);
     pair.write_many(w, 1);
@@ -115,16 +116,16 @@ fn a_destination_used_again_is_not_told_of_its_past() {
     assert_eq!(pair.numbers(second), [2, 3, 4, 6]);
 }
 
-/// In a crowd hardly anybody answers at once, and each answer of one would have all
-/// the others asked again.
+/// With many readers few answer at once. Each answer of one must not cause
+/// heartbeats to all the others.
 #[test]
-fn who_answers_has_nobody_else_asked() {
+fn an_acknack_of_one_reader_causes_no_heartbeat_to_others() {
     let mut pair = Pair::new();
     let w = pair.writer(0, keep_all(10_000));
     let (quick, hung) = (pair.reader(1, reliable()), pair.reader(2, reliable()));
     pair.join(w, quick);
     pair.run_ms(50);
-    pair.writer_learns(w, hung);
+    pair.match_reader_only(w, hung);
     pair.write_many(w, 1);
     pair.run_ms(5_000);
     let before = pair.net.bytes_to[&pair::locator(2)];
@@ -134,6 +135,6 @@ fn who_answers_has_nobody_else_asked() {
     }
     assert_eq!(pair.numbers(quick).len(), 251);
     let heartbeats = (pair.net.bytes_to[&pair::locator(2)] - before) / 68;
-    // As if the quick one were not there: every 200 ms, then more rarely.
+    // As if there were no quick reader: every 200 ms, then more rarely.
     assert!((10..=30).contains(&heartbeats), "{heartbeats} in 5 s");
 }

@@ -1,26 +1,32 @@
-//! Samples larger than a datagram.
+//! Fragmentation: samples larger than a datagram.
 
 use crate::*;
 
 #[test]
-fn a_large_sample_comes_in_fragments_and_single_ones_are_repaired() {
+fn a_large_sample_is_fragmented_and_single_fragments_are_retransmitted() {
     let (mut pair, w, r) = joined(reliable(), reliable());
     let picture = image(1_000_000);
-    pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 17)));
-    pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 400)));
+    pair.net
+        .drop_next(1, |s| matches!(s, SubmessageSummary::Frag(1, 17)));
+    pair.net
+        .drop_next(1, |s| matches!(s, SubmessageSummary::Frag(1, 400)));
     pair.write(w, &picture);
     pair.run_ms(5);
     assert_eq!(pair.readers[r.0].received[0].payload, picture);
     let stats = pair.writers[w.0].machine.stats();
     assert_eq!(stats.fragments_sent, 1_000_000_u64.div_ceil(1_344));
-    assert_eq!((stats.fragments_resent, stats.samples_resent), (2, 0));
+    assert_eq!(
+        (stats.fragments_retransmitted, stats.samples_retransmitted),
+        (2, 0)
+    );
 }
 
 #[test]
 fn the_last_fragment_with_its_heartbeat_may_be_lost_too() {
     let (mut pair, w, r) = joined(reliable(), reliable());
     let picture = image(10_000);
-    pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 8)));
+    pair.net
+        .drop_next(1, |s| matches!(s, SubmessageSummary::Frag(1, 8)));
     pair.write(w, &picture);
     pair.run_ms(15);
     assert_eq!(pair.readers[r.0].received[0].payload, picture);
@@ -29,12 +35,12 @@ fn the_last_fragment_with_its_heartbeat_may_be_lost_too() {
 #[test]
 fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
     let mut pair = Pair::new();
-    let w = pair.writer(0, latched(5));
-    let r = pair.reader(1, latched(5));
+    let w = pair.writer(0, transient_local(5));
+    let r = pair.reader(1, transient_local(5));
     let picture = image(4_000_000);
     let near = |pair: &Pair, r: R| ReaderProxyConfig {
         guid: pair.guid(r),
-        qos: latched(5).into(),
+        qos: transient_local(5).into(),
         route: Route {
             kind: RouteKind::SameHost,
             ..pair::route(pair.readers[r.0].node)
@@ -46,13 +52,13 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
     let now = pair.now();
     let config = near(&pair, r);
     pair.writers[w.0].machine.match_reader(now, config);
-    pair.reader_learns(r, w);
+    pair.match_writer_only(r, w);
     pair.write(w, &picture);
     pair.run_ms(5);
     assert_eq!(pair.readers[r.0].received[0].payload, picture);
     assert_eq!(pair.writers[w.0].machine.stats().fragments_sent, 64);
-    // A reader elsewhere that joins later gets the same fragments.
-    let far = pair.reader(2, latched(5));
+    // A later reader on another host gets the same fragments.
+    let far = pair.reader(2, transient_local(5));
     pair.join(w, far);
     pair.run_ms(100);
     assert_eq!(pair.readers[far.0].received[0].payload, picture);
@@ -61,19 +67,19 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
             .log
             .iter()
             .flatten()
-            .all(|s| !matches!(s, Said::Frag(_, 65..)))
+            .all(|s| !matches!(s, SubmessageSummary::Frag(_, 65..)))
     );
 }
 
-/// Bytes that a writer sends which spares destinations, or not, while `tell` lasts.
+/// Bytes sent while `send` runs, by a writer that omits INFO_DST, or not.
 fn bytes_of(
     spares: bool,
     (kind, vendor): (RouteKind, VendorId),
-    tell: impl Fn(&mut Pair, W, R),
+    send: impl Fn(&mut Pair, W, R),
 ) -> usize {
     let mut pair = Pair::new();
     let w = pair.writer_with(0, reliable(), |config| {
-        config.spares_destinations = spares;
+        config.omits_info_dst = spares;
     });
     let r = pair.reader(1, reliable());
     let config = ReaderProxyConfig {
@@ -89,24 +95,25 @@ fn bytes_of(
     };
     let now = pair.now();
     pair.writers[w.0].machine.match_reader(now, config);
-    pair.reader_learns(r, w);
+    pair.match_writer_only(r, w);
     pair.run_ms(50);
     let before = pair.net.bytes_sent;
-    tell(&mut pair, w, r);
+    send(&mut pair, w, r);
     pair.run_ms(50);
     assert_eq!(pair.readers[r.0].received[0].payload, image(10_000));
     pair.net.bytes_sent - before
 }
 
 #[test]
-fn fragments_for_all_name_no_participant_but_the_last_and_those_sent_again() {
+fn fragments_for_all_readers_omit_info_dst_except_the_last_and_retransmitted_ones() {
     let spared =
-        |to, tell: fn(&mut Pair, W, R)| bytes_of(false, to, tell) - bytes_of(true, to, tell);
+        |to, send: fn(&mut Pair, W, R)| bytes_of(false, to, send) - bytes_of(true, to, send);
     let plain = |pair: &mut Pair, w, _| {
         pair.write(w, &image(10_000));
     };
     let repaired = |pair: &mut Pair, w, _| {
-        pair.net.drop_next(2, |s| matches!(s, Said::Frag(1, 3 | 5)));
+        pair.net
+            .drop_next(2, |s| matches!(s, SubmessageSummary::Frag(1, 3 | 5)));
         pair.write(w, &image(10_000));
     };
     let directed = |pair: &mut Pair, w, r| {
@@ -122,7 +129,7 @@ fn fragments_for_all_name_no_participant_but_the_last_and_those_sent_again() {
 }
 
 #[test]
-fn a_peer_of_this_stack_hears_the_time_with_the_last_fragment_others_with_each() {
+fn a_pteros_peer_gets_the_timestamp_with_the_last_fragment_and_others_with_each() {
     const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_123_456_789);
     fn write(pair: &mut Pair, w: W) {
         let change = NewChange {
@@ -138,14 +145,15 @@ fn a_peer_of_this_stack_hears_the_time_with_the_last_fragment_others_with_each()
         assert_eq!(pair.readers[r.0].received[0].source_timestamp, Some(TIME));
     };
     let without_its_end = |pair: &mut Pair, w, r: R| {
-        pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 8)));
+        pair.net
+            .drop_next(1, |s| matches!(s, SubmessageSummary::Frag(1, 8)));
         write(pair, w);
         pair.run_ms(20);
         assert_eq!(pair.readers[r.0].received[0].source_timestamp, Some(TIME));
     };
-    let spared = |vendor, tell: fn(&mut Pair, W, R)| {
+    let spared = |vendor, send: fn(&mut Pair, W, R)| {
         let to = (RouteKind::Network, vendor);
-        bytes_of(false, to, tell) - bytes_of(true, to, tell)
+        bytes_of(false, to, send) - bytes_of(true, to, send)
     };
     let (info_dst_bytes, info_ts_bytes) = (16, 12);
     let both = 7 * (info_dst_bytes + info_ts_bytes);
@@ -155,7 +163,7 @@ fn a_peer_of_this_stack_hears_the_time_with_the_last_fragment_others_with_each()
 }
 
 #[test]
-fn the_payload_is_not_copied_on_its_way_out() {
+fn the_payload_is_not_copied_for_sending() {
     let (mut pair, w, _) = joined(reliable(), reliable());
     let payload = Bytes::from(image(5_000));
     let change = NewChange {
@@ -193,20 +201,25 @@ fn large_samples_arrive_under_loss_on_best_effort_too_or_are_counted() {
 }
 
 #[test]
-fn a_burst_whose_end_is_lost_is_asked_for_within_three_milliseconds() {
+fn the_lost_end_of_a_burst_is_requested_within_three_milliseconds() {
     let (mut pair, w, r) = joined(reliable(), reliable());
     let picture = image(1_000_000);
-    pair.net
-        .drop_next(300, |s| matches!(s, Said::Frag(1, number) if *number > 445));
+    pair.net.drop_next(
+        300,
+        |s| matches!(s, SubmessageSummary::Frag(1, number) if *number > 445),
+    );
     pair.write(w, &picture);
     pair.run_ms(4);
     assert_eq!(pair.readers[r.0].received[0].payload, picture);
-    assert_eq!(pair.writers[w.0].machine.stats().fragments_resent, 299 + 1);
+    assert_eq!(
+        pair.writers[w.0].machine.stats().fragments_retransmitted,
+        299 + 1
+    );
 }
 
 #[test]
 fn a_volatile_reader_that_lost_its_writer_for_a_while_gets_nothing_twice() {
-    let (mut pair, w, r) = joined(latched(100), reliable());
+    let (mut pair, w, r) = joined(transient_local(100), reliable());
     pair.write_many(w, 5);
     pair.run_ms(50);
     // Only one direction was cut: the writer never noticed.
@@ -214,7 +227,7 @@ fn a_volatile_reader_that_lost_its_writer_for_a_while_gets_nothing_twice() {
     pair.readers[r.0].machine.unmatch_writer(guid);
     pair.write_many(w, 2);
     pair.run_ms(50);
-    pair.reader_learns(r, w);
+    pair.match_writer_only(r, w);
     pair.write_many(w, 1);
     pair.run_ms(100);
     assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5, 6, 7, 8]);

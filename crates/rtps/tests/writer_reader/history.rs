@@ -1,11 +1,9 @@
-//! What a writer keeps, and when it takes no more.
+//! The writer's history cache: keep last, keep all, and refused writes.
 
 use crate::*;
 
-// --- History, limits, blocking ---------------------------------------------
-
 #[test]
-fn keep_last_overwrites_what_a_slow_reader_has_not_got_and_says_so() {
+fn keep_last_overwrites_unacknowledged_samples_and_counts_them() {
     let (mut pair, w, r) = joined(reliable(), reliable());
     pair.net.faults.loss_percent = 100;
     pair.write_many(w, 25);
@@ -48,7 +46,7 @@ fn keep_all_refuses_a_write_until_the_reader_has_caught_up() {
 }
 
 #[test]
-fn a_blocked_writer_asks_at_once() {
+fn a_blocked_writer_requests_acknowledgements_at_once() {
     let (mut pair, w, _) = joined(keep_all(4), reliable());
     pair.write_many(w, 4);
     assert!(pair.try_write(w, NewChange::default()).is_err());
@@ -57,7 +55,7 @@ fn a_blocked_writer_asks_at_once() {
 }
 
 #[test]
-fn a_blocked_application_that_tries_again_and_again_makes_no_traffic() {
+fn a_blocked_application_that_retries_causes_no_traffic() {
     let (mut pair, w, _) = joined(keep_all(4), reliable());
     pair.net.drop_next(10_000, is_acknack);
     pair.write_many(w, 4);
@@ -70,7 +68,7 @@ fn a_blocked_application_that_tries_again_and_again_makes_no_traffic() {
 }
 
 #[test]
-fn a_writer_whose_only_slow_reader_goes_away_can_write_again() {
+fn a_writer_whose_only_slow_reader_is_unmatched_can_write_again() {
     let (mut pair, w, r) = joined(keep_all(2), reliable());
     pair.net.faults.loss_percent = 100;
     pair.write_many(w, 2);
@@ -83,7 +81,7 @@ fn a_writer_whose_only_slow_reader_goes_away_can_write_again() {
 }
 
 #[test]
-fn a_keep_all_reader_that_is_not_emptied_holds_the_writer_up_and_loses_nothing() {
+fn a_keep_all_reader_that_is_not_polled_blocks_the_writer_and_loses_nothing() {
     let (mut pair, w, r) = joined(keep_all(4), keep_all(3));
     pair.readers[r.0].paused = true;
     let mut written = 0;
@@ -103,7 +101,7 @@ fn a_keep_all_reader_that_is_not_emptied_holds_the_writer_up_and_loses_nothing()
 }
 
 #[test]
-fn a_sample_over_the_limit_is_refused_by_name() {
+fn a_sample_over_the_size_limit_is_refused() {
     let mut pair = Pair::new();
     let w = pair.writer_with(0, reliable(), |c| c.limits.sample_bytes_max = 100);
     let change = NewChange {

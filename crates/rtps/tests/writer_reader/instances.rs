@@ -1,8 +1,6 @@
-//! Histories of keyed topics.
+//! The history cache of keyed topics.
 
 use crate::*;
-
-// --- Keyed instances --------------------------------------------------------------
 
 fn keyed(key: u8, kind: ChangeKind) -> NewChange {
     NewChange {
@@ -14,10 +12,10 @@ fn keyed(key: u8, kind: ChangeKind) -> NewChange {
 }
 
 #[test]
-fn of_each_instance_the_last_is_kept_and_one_that_was_left_not_at_all() {
+fn the_last_sample_of_each_instance_is_kept_but_not_an_unregistered_one() {
     let mut pair = Pair::new();
-    let w = pair.writer(0, latched(1));
-    let early = pair.reader(1, latched(100));
+    let w = pair.writer(0, transient_local(1));
+    let early = pair.reader(1, transient_local(100));
     pair.join(w, early);
     for key in [1, 2, 3, 1, 2, 1] {
         pair.try_write(w, keyed(key, ChangeKind::Alive))
@@ -31,7 +29,7 @@ fn of_each_instance_the_last_is_kept_and_one_that_was_left_not_at_all() {
         pair.try_write(w, keyed(key, kind)).expect("room");
     }
     pair.run_ms(100);
-    assert_eq!(pair.writers[w.0].machine.kept_count(), 2);
+    assert_eq!(pair.writers[w.0].machine.cached_samples(), 2);
     let received = &pair.readers[early.0].received;
     let heard = |at: usize| {
         (
@@ -44,7 +42,7 @@ fn of_each_instance_the_last_is_kept_and_one_that_was_left_not_at_all() {
     assert_eq!(heard(7), (ChangeKind::Unregistered, Some([2; 16]), true));
     let both = ChangeKind::DisposedUnregistered;
     assert_eq!(heard(8), (both, Some([4; 16]), true));
-    let late = pair.reader(2, latched(100));
+    let late = pair.reader(2, transient_local(100));
     pair.join(w, late);
     pair.run_ms(100);
     assert_eq!(pair.numbers(late), [6, 7]);
@@ -52,7 +50,7 @@ fn of_each_instance_the_last_is_kept_and_one_that_was_left_not_at_all() {
 }
 
 #[test]
-fn a_keep_all_writer_waits_for_room_in_the_one_instance_alone() {
+fn a_keep_all_writer_blocks_on_the_full_instance_only() {
     let mut qos = keep_all(100);
     qos.resource_limits.max_samples_per_instance = Some(2);
     let (mut pair, w, _) = joined(qos.clone(), qos);
@@ -60,7 +58,7 @@ fn a_keep_all_writer_waits_for_room_in_the_one_instance_alone() {
     for key in [1, 1, 2] {
         write(&mut pair, key).expect("room");
     }
-    // Nobody has had time to acknowledge anything.
+    // No reader has had time to acknowledge anything.
     match write(&mut pair, 1) {
         Err(WriteError::WouldBlock {
             samples,

@@ -1,22 +1,22 @@
-//! A writer and readers on fake time: one story per rule of RTPS 2.5 §8.4 and
-//! of the QoS policies, and one per failure known from other stacks.
+//! A writer and readers on fake time: one test per rule of RTPS 2.5 §8.4 and of the
+//! QoS policies, and one per known failure of other stacks.
 
 #[path = "../pair/mod.rs"]
 mod pair;
 
-mod cost;
+mod datagram_count;
 mod destinations;
 mod fragments;
 mod history;
 mod instances;
 mod late_joiners;
-mod links;
-mod repair;
-mod strangers;
+mod peer_restart;
+mod retransmission;
+mod shared_memory;
 mod time;
 
 use bytes::Bytes;
-use pair::net::{Fate, Said};
+use pair::net::{DatagramFate, SubmessageSummary};
 use pair::{Pair, R, W};
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::{EntityId, VendorId};
@@ -52,7 +52,7 @@ fn keep_all(max_samples: u32) -> EndpointQos {
     }
 }
 
-fn latched(depth: u32) -> EndpointQos {
+fn transient_local(depth: u32) -> EndpointQos {
     EndpointQos {
         durability: Durability::TransientLocal,
         history: History::KeepLast(depth),
@@ -71,18 +71,18 @@ fn joined(writer: EndpointQos, reader: EndpointQos) -> (Pair, W, R) {
     (pair, w, r)
 }
 
-fn is_data(number: i64) -> impl Fn(&Said) -> bool {
-    move |said| matches!(said, Said::Data(n) if *n == number)
+fn is_data(number: i64) -> impl Fn(&SubmessageSummary) -> bool {
+    move |summary| matches!(summary, SubmessageSummary::Data(n) if *n == number)
 }
 
-fn is_acknack(said: &Said) -> bool {
-    matches!(said, Said::AckNack(..))
+fn is_acknack(summary: &SubmessageSummary) -> bool {
+    matches!(summary, SubmessageSummary::AckNack(..))
 }
 
-// --- Help for the stories -----------------------------------------------------------
+// Test helpers.
 
-fn is_heartbeat(said: &Said) -> bool {
-    matches!(said, Said::Heartbeat(..))
+fn is_heartbeat(summary: &SubmessageSummary) -> bool {
+    matches!(summary, SubmessageSummary::Heartbeat(..))
 }
 
 fn number(n: i64) -> NewChange {
@@ -106,8 +106,8 @@ fn lost(pair: &Pair, r: R) -> u64 {
     stats
 }
 
-/// From now on no heartbeat arrives, though data does: as from a stack that
-/// sends them apart and whose heartbeats are lost.
+/// From now on data arrives, but no heartbeat: as from a stack that sends separate
+/// heartbeats, which are lost.
 fn strip_heartbeats(pair: &mut Pair) {
     pair.net.strip_heartbeats = true;
 }

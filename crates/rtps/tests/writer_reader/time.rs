@@ -1,14 +1,12 @@
-//! LIFESPAN, DEADLINE and LIVELINESS.
+//! LIFESPAN, DEADLINE and LIVELINESS on fake time.
 
 use crate::*;
 
-// --- Lifespan, deadline, liveliness --------------------------------------------
-
 #[test]
-fn an_expired_sample_is_not_sent_to_anybody() {
+fn an_expired_sample_is_not_sent() {
     let qos = EndpointQos {
         lifespan: Duration::from_millis(100),
-        ..latched(10)
+        ..transient_local(10)
     };
     let mut pair = Pair::new();
     let w = pair.writer(0, qos);
@@ -16,17 +14,17 @@ fn an_expired_sample_is_not_sent_to_anybody() {
     pair.run_ms(60);
     pair.write_many(w, 2);
     pair.run_ms(60);
-    let r = pair.reader(1, latched(10));
+    let r = pair.reader(1, transient_local(10));
     pair.join(w, r);
     pair.run_ms(30);
     assert_eq!(pair.numbers(r), [4, 5]);
     pair.run_ms(200);
-    assert_eq!(pair.writers[w.0].machine.kept_count(), 0);
+    assert_eq!(pair.writers[w.0].machine.cached_samples(), 0);
     assert_eq!(pair.writers[w.0].machine.stats().expired, 5);
 }
 
 #[test]
-fn a_lost_sample_that_expires_holds_up_nobody_for_ever() {
+fn a_lost_sample_that_expires_blocks_no_reader() {
     let qos = EndpointQos {
         lifespan: Duration::from_millis(30),
         ..reliable()
@@ -42,7 +40,7 @@ fn a_lost_sample_that_expires_holds_up_nobody_for_ever() {
 }
 
 #[test]
-fn a_sample_that_expires_while_half_its_fragments_are_lost_holds_up_nobody_for_ever() {
+fn a_sample_that_expires_with_half_its_fragments_lost_blocks_no_reader() {
     let qos = EndpointQos {
         lifespan: Duration::from_millis(30),
         ..reliable()
@@ -50,7 +48,7 @@ fn a_sample_that_expires_while_half_its_fragments_are_lost_holds_up_nobody_for_e
     let (mut pair, w, r) = joined(qos, reliable());
     pair.net.drop_next(
         100_000,
-        |s| matches!(s, Said::Frag(_, number) if *number > 5),
+        |s| matches!(s, SubmessageSummary::Frag(_, number) if *number > 5),
     );
     pair.write(w, &image(20_000));
     pair.run_ms(400);
@@ -62,7 +60,7 @@ fn a_sample_that_expires_while_half_its_fragments_are_lost_holds_up_nobody_for_e
 }
 
 #[test]
-fn a_sample_that_waits_in_the_reader_past_its_lifespan_is_not_delivered() {
+fn a_sample_that_expires_in_the_receive_queue_is_not_delivered() {
     let qos = EndpointQos {
         lifespan: Duration::from_millis(30),
         ..reliable()
@@ -135,7 +133,7 @@ fn alive(pair: &Pair, r: R) -> (u32, u32) {
 }
 
 #[test]
-fn a_writer_by_topic_lives_by_writing_and_by_asserting() {
+fn a_manual_by_topic_writer_is_alive_by_writing_and_by_asserting() {
     let qos = liveliness(Liveliness::ManualByTopic);
     let (mut pair, w, r) = joined(qos.clone(), qos);
     assert_eq!(alive(&pair, r), (1, 0));
@@ -171,7 +169,7 @@ fn a_writer_by_topic_lives_by_writing_and_by_asserting() {
 }
 
 #[test]
-fn an_automatic_writer_lives_by_what_its_participant_says() {
+fn an_automatic_writer_is_alive_by_the_assertions_of_its_participant() {
     let qos = liveliness(Liveliness::Automatic);
     let (mut pair, w, r) = joined(qos.clone(), qos);
     for _ in 0..5 {
@@ -185,7 +183,7 @@ fn an_automatic_writer_lives_by_what_its_participant_says() {
     assert_eq!(alive(&pair, r), (1, 0));
     pair.run_ms(101);
     assert_eq!(alive(&pair, r), (0, 1));
-    // Back again, and gone again.
+    // Alive again, and not alive again.
     pair.write_many(w, 1);
     pair.run_ms(1);
     assert_eq!(alive(&pair, r), (1, 0));

@@ -1,13 +1,13 @@
-//! The little CDR that tokens need: numbers, strings and octets in either byte
-//! order, aligned as XCDR1 has it from the beginning of the buffer.
+//! The subset of CDR that tokens need: numbers, strings and octets in either byte
+//! order, aligned as in XCDR1 from the beginning of the buffer.
 
-/// Writes.
-pub(super) struct Writer {
+/// Encoder.
+pub(super) struct CdrWriter {
     bytes: Vec<u8>,
     big: bool,
 }
 
-impl Writer {
+impl CdrWriter {
     pub fn new(big: bool) -> Self {
         Self {
             bytes: Vec::with_capacity(1024),
@@ -22,17 +22,19 @@ impl Writer {
     pub fn number(&mut self, number: usize) {
         self.align(4);
         let number = u32::try_from(number).unwrap_or(u32::MAX);
-        self.raw(&match self.big {
-            true => number.to_be_bytes(),
-            false => number.to_le_bytes(),
+        self.raw(&if self.big {
+            number.to_be_bytes()
+        } else {
+            number.to_le_bytes()
         });
     }
 
     pub fn long_number(&mut self, number: i64) {
         self.align(8);
-        self.raw(&match self.big {
-            true => number.to_be_bytes(),
-            false => number.to_le_bytes(),
+        self.raw(&if self.big {
+            number.to_be_bytes()
+        } else {
+            number.to_le_bytes()
         });
     }
 
@@ -57,14 +59,14 @@ impl Writer {
     }
 }
 
-/// Reads what somebody else wrote; nothing if it is cut short or too large.
-pub(super) struct Reader<'a> {
+/// Decoder; `None` if the input is too short or too large.
+pub(super) struct CdrReader<'a> {
     whole: &'a [u8],
     at: usize,
     big: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CdrReader<'a> {
     pub fn new(whole: &'a [u8], big: bool) -> Self {
         Self { whole, at: 0, big }
     }
@@ -83,9 +85,10 @@ impl<'a> Reader<'a> {
     pub fn number(&mut self) -> Option<usize> {
         self.at = self.at.checked_next_multiple_of(4)?;
         let bytes = self.array()?;
-        let number = match self.big {
-            true => u32::from_be_bytes(bytes),
-            false => u32::from_le_bytes(bytes),
+        let number = if self.big {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
         };
         usize::try_from(number).ok()
     }
@@ -93,13 +96,14 @@ impl<'a> Reader<'a> {
     pub fn long_number(&mut self) -> Option<i64> {
         self.at = self.at.checked_next_multiple_of(8)?;
         let bytes = self.array()?;
-        Some(match self.big {
-            true => i64::from_be_bytes(bytes),
-            false => i64::from_le_bytes(bytes),
+        Some(if self.big {
+            i64::from_be_bytes(bytes)
+        } else {
+            i64::from_le_bytes(bytes)
         })
     }
 
-    /// A count of things that take at least four bytes each.
+    /// A count of items that take at least four bytes each.
     pub fn count(&mut self, most: usize) -> Option<usize> {
         self.number().filter(|count| *count <= most)
     }

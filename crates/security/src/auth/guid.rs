@@ -1,13 +1,13 @@
-//! A participant's prefix says who it is: half of it is made from the subject
-//! of its certificate (DDS Security 1.1 §9.3.3), so nobody can take the prefix
-//! of somebody with another certificate.
+//! Adjusted participant GUID: half of the GUID prefix is derived from the subject
+//! of the participant's certificate (DDS Security 1.1 §9.3.3), so no participant
+//! can take the prefix of a participant with another certificate.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use pteros_rtps::id::GuidPrefix;
 
 use crate::certificate::Certificate;
 
-/// The prefix of the owner of `certificate` who would have had `candidate`.
+/// The adjusted prefix for the owner of `certificate`, from the prefix `candidate`.
 ///
 /// ```text
 ///  bit 0   bits 1 to 47                     bits 48 to 95
@@ -31,7 +31,7 @@ pub fn is_prefix_of(certificate: &Certificate, prefix: GuidPrefix) -> bool {
     prefix.0.starts_with(&of_subject(certificate))
 }
 
-/// A one, and 47 bits of the subject's hash.
+/// A one bit, and 47 bits of the subject's hash.
 fn of_subject(certificate: &Certificate) -> [u8; 6] {
     let hash = certificate.subject_hash();
     let mut bytes = [0; 6];

@@ -1,21 +1,21 @@
-//! One peer's handshake. What cannot be believed changes nothing: anybody can
-//! send in a peer's name, so a forged message must not end an honest
-//! handshake. It ends when it succeeds or when its time is over.
+//! Authentication handshake with one peer (DDS Security 1.1 §8.3.2). A rejected
+//! message changes nothing: an attacker can send in a peer's name, and a forged
+//! message must not end a valid handshake. It ends by success or by its timeout.
 
 use std::fmt;
 
-use super::agreement::{Agreement, NAME};
-use super::exchange::{
-    Contribution, Peer, Rejection, Side, credentials, credentials_hash, has_nul, judge, name_of,
-    named, sign, token, verify,
+use super::handshake_tokens::{
+    AuthenticatedPeer, Contribution, HandshakeRejection, HandshakeSide, credentials,
+    credentials_hash, has_name, has_nul, name_of, sign, token, validate_peer, verify,
 };
-use super::handshakes::Own;
+use super::handshakes::LocalIdentity;
+use super::key_agreement::{Agreement, NAME};
 use super::token::Token;
 use crate::crypto::{KeyMaterial, key_exchange_material};
 use crate::date::UnixTime;
 use pteros_rtps::id::GuidPrefix;
 
-/// What both ends of a handshake know, and nobody else.
+/// The shared secret of both sides of a handshake.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedSecret {
     secret: [u8; 32],
@@ -30,7 +30,7 @@ impl fmt::Debug for SharedSecret {
 }
 
 impl SharedSecret {
-    /// The keys with which all other keys are exchanged.
+    /// The key-exchange material, which protects the exchange of all other keys.
     pub fn key_exchange_material(&self) -> KeyMaterial {
         key_exchange_material(&self.secret, &self.challenge_1, &self.challenge_2)
     }
@@ -45,26 +45,28 @@ impl Drop for SharedSecret {
 /// A handshake with one peer.
 pub(super) struct Handshake {
     peer: GuidPrefix,
-    side: Side,
-    /// Drawn once, since it is announced before it is used.
+    side: HandshakeSide,
+    /// Generated once, because it is announced before it is used.
     challenge: [u8; 32],
-    /// One with a peer that is known: what it announced, or asked with, this time.
-    renews: Option<[u8; 32]>,
-    state: State,
+    /// For a renewal with a known peer: the challenge that it announced or
+    /// requested with.
+    renewal_challenge: Option<[u8; 32]>,
+    state: HandshakeState,
 }
 
-enum State {
-    /// The replier, until a request comes.
+enum HandshakeState {
+    /// The replier, before a request arrives.
     Waiting,
-    /// The initiator, until a reply comes.
+    /// The initiator, before a reply arrives.
     Requested {
         agreement: Box<Agreement>,
         ours: Contribution,
     },
-    /// The replier, until the final comes: to requests that differ, since anybody
-    /// could have sent another one in the peer's name. The latest last.
+    /// The replier, before the final arrives. It may have replied to several
+    /// requests, because an attacker could have sent one in the peer's name. Latest
+    /// last.
     Replied(Vec<Replied>),
-    /// Over. An initiator repeats its last word as long as it is asked to.
+    /// Completed. An initiator repeats its final message on request.
     Done {
         answered: Option<(Token, Token)>,
         challenges: [[u8; 32]; 2],
@@ -77,90 +79,105 @@ struct Replied {
     ours: Contribution,
     theirs: Contribution,
     secret: [u8; 32],
-    peer: Peer,
+    peer: AuthenticatedPeer,
 }
 
 impl Replied {
-    /// Whether the last word of the handshake is the peer's, to this reply.
-    fn is_closed_by(&self, last: &Token) -> Result<(), Rejection> {
-        self.theirs.is_in(last, Side::Initiator)?;
-        self.ours.is_in(last, Side::Replier)?;
-        verify(&self.peer, last, Side::Initiator, &self.theirs, &self.ours)
+    /// Checks that this final message of the peer belongs to this reply.
+    fn check_final(&self, last: &Token) -> Result<(), HandshakeRejection> {
+        self.theirs
+            .check_repeated_in(last, HandshakeSide::Initiator)?;
+        self.ours.check_repeated_in(last, HandshakeSide::Replier)?;
+        verify(
+            &self.peer,
+            last,
+            HandshakeSide::Initiator,
+            &self.theirs,
+            &self.ours,
+        )
     }
 }
 
-/// What to do after a message.
+/// The action after a message.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum HandshakeAction {
     /// Nothing.
     Nothing,
-    /// Send this until something comes.
+    /// Send this repeatedly until a reply arrives.
     Send(Token),
     /// Send this once.
-    Once(Token),
-    /// The peer is who it says; the initiator still has to send its last word.
+    SendOnce(Token),
+    /// The peer has authenticated. The initiator still has to send its final
+    /// message.
     Authenticated {
-        peer: Box<Peer>,
+        peer: Box<AuthenticatedPeer>,
         secret: SharedSecret,
         last: Option<Token>,
     },
 }
 
 impl Handshake {
-    /// The one with the smaller prefix begins (DDS Security 1.1 §8.3.2.9).
-    pub fn new(own: &Own, peer: GuidPrefix) -> Result<Self, Rejection> {
+    /// The participant with the smaller prefix is the initiator (DDS Security 1.1
+    /// §8.3.2.9).
+    pub fn new(own: &LocalIdentity, peer: GuidPrefix) -> Result<Self, HandshakeRejection> {
         let mut challenge = [0; 32];
         aws_lc_rs::rand::fill(&mut challenge).map_err(|_| crate::key::RandomnessFailed)?;
         Ok(Self {
             peer,
-            side: match own.prefix.0 < peer.0 {
-                true => Side::Initiator,
-                false => Side::Replier,
+            side: if own.prefix.0 < peer.0 {
+                HandshakeSide::Initiator
+            } else {
+                HandshakeSide::Replier
             },
             challenge,
-            renews: None,
-            state: State::Waiting,
+            renewal_challenge: None,
+            state: HandshakeState::Waiting,
         })
     }
 
-    /// One beside another that is done, since the peer begins anew: with this
-    /// challenge, see [`begins_anew`](Self::begins_anew).
-    pub fn renewing(own: &Own, peer: GuidPrefix, said: [u8; 32]) -> Result<Self, Rejection> {
+    /// A renewal beside a completed handshake, because the peer restarted it with
+    /// this challenge; see [`restart_challenge`](Self::restart_challenge).
+    pub fn for_renewal(
+        own: &LocalIdentity,
+        peer: GuidPrefix,
+        peer_challenge: [u8; 32],
+    ) -> Result<Self, HandshakeRejection> {
         let mut handshake = Self::new(own, peer)?;
-        handshake.renews = Some(said);
+        handshake.renewal_challenge = Some(peer_challenge);
         Ok(handshake)
     }
 
-    /// Where this one is done: the challenge by which the token shows that the
-    /// peer is at another one. Anybody could have said it.
-    pub fn begins_anew(&self, token: &Token) -> Option<[u8; 32]> {
-        let State::Done { challenges, .. } = &self.state else {
+    /// For a completed handshake: the challenge by which this token shows that the
+    /// peer has restarted. Not authenticated.
+    pub fn restart_challenge(&self, token: &Token) -> Option<[u8; 32]> {
+        let HandshakeState::Done { challenges, .. } = &self.state else {
             return None;
         };
-        let word = token.class.strip_prefix(super::exchange::CLASS)?;
+        let word = token.class.strip_prefix(super::handshake_tokens::CLASS)?;
         let name = match (word, self.side) {
-            ("+AuthReq", Side::Initiator) => FUTURE_CHALLENGE,
-            ("+Req", Side::Replier) => Side::Initiator.challenge(),
+            ("+AuthReq", HandshakeSide::Initiator) => FUTURE_CHALLENGE,
+            ("+Req", HandshakeSide::Replier) => HandshakeSide::Initiator.challenge(),
             _ => return None,
         };
-        let said = token.get(name)?.try_into().ok()?;
-        (!challenges.contains(&said)).then_some(said)
+        let peer_challenge = token.get(name)?.try_into().ok()?;
+        (!challenges.contains(&peer_challenge)).then_some(peer_challenge)
     }
 
-    /// The initiator of a renewal: the peer has announced another challenge since.
-    pub fn expect(&mut self, said: [u8; 32]) {
-        self.renews = Some(said);
+    /// For the initiator of a renewal: the peer has announced another challenge
+    /// since.
+    pub fn expect_challenge(&mut self, peer_challenge: [u8; 32]) {
+        self.renewal_challenge = Some(peer_challenge);
     }
 
     pub fn is_initiator(&self) -> bool {
-        self.side == Side::Initiator
+        self.side == HandshakeSide::Initiator
     }
 
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Done { .. })
+        matches!(self.state, HandshakeState::Done { .. })
     }
 
-    /// What is announced before: the challenge to come.
+    /// The announcement of the challenge (AuthReq).
     pub fn announcement(&self) -> Token {
         let mut announcement = token("+AuthReq", None, &[]);
         let challenge = self.challenge.to_vec();
@@ -170,9 +187,13 @@ impl Handshake {
         announcement
     }
 
-    /// The request, if it is ours to begin.
-    pub fn begin(&mut self, own: &Own, with_nul: bool) -> Result<Option<Token>, Rejection> {
-        if self.side == Side::Replier {
+    /// The request, if this side is the initiator.
+    pub fn begin(
+        &mut self,
+        own: &LocalIdentity,
+        with_nul: bool,
+    ) -> Result<Option<Token>, HandshakeRejection> {
+        if self.side == HandshakeSide::Replier {
             return Ok(None);
         }
         let credentials = credentials(own, NAME, with_nul);
@@ -182,67 +203,84 @@ impl Handshake {
             key: agreement.public().to_vec(),
             challenge: self.challenge,
         };
-        let request = token("+Req", Some(&credentials), &[(Side::Initiator, &ours)]);
-        self.state = State::Requested {
+        let request = token(
+            "+Req",
+            Some(&credentials),
+            &[(HandshakeSide::Initiator, &ours)],
+        );
+        self.state = HandshakeState::Requested {
             agreement: Box::new(agreement),
             ours,
         };
         Ok(Some(request))
     }
 
-    /// Takes a token of the peer. Its announcement of a challenge is not looked
-    /// at: anybody can announce in its name, and signatures cover the challenge.
-    pub fn handle(&mut self, own: &Own, got: &Token, now: UnixTime) -> Result<Outcome, Rejection> {
-        let word = got.class.strip_prefix(super::exchange::CLASS).unwrap_or("");
+    /// Handles a token of the peer. Its announced challenge is ignored: an attacker
+    /// can announce in its name, and signatures cover the challenge.
+    pub fn handle(
+        &mut self,
+        own: &LocalIdentity,
+        got: &Token,
+        now: UnixTime,
+    ) -> Result<HandshakeAction, HandshakeRejection> {
+        let word = got
+            .class
+            .strip_prefix(super::handshake_tokens::CLASS)
+            .unwrap_or("");
         match (word, self.side) {
-            ("+Req", Side::Replier) => self.handle_request(own, got, now),
-            ("+Reply", Side::Initiator) => self.handle_reply(own, got, now),
-            ("+Final", Side::Replier) => self.handle_final(got),
-            _ => Ok(Outcome::Nothing),
+            ("+Req", HandshakeSide::Replier) => self.handle_request(own, got, now),
+            ("+Reply", HandshakeSide::Initiator) => self.handle_reply(own, got, now),
+            ("+Final", HandshakeSide::Replier) => self.handle_final(got),
+            _ => Ok(HandshakeAction::Nothing),
         }
     }
 
     fn handle_request(
         &mut self,
-        own: &Own,
+        own: &LocalIdentity,
         got: &Token,
         now: UnixTime,
-    ) -> Result<Outcome, Rejection> {
+    ) -> Result<HandshakeAction, HandshakeRejection> {
         let before = match &self.state {
-            State::Waiting => &[][..],
-            State::Replied(before) => before,
-            State::Requested { .. } | State::Done { .. } => return Ok(Outcome::Nothing),
+            HandshakeState::Waiting => &[][..],
+            HandshakeState::Replied(before) => before,
+            HandshakeState::Requested { .. } | HandshakeState::Done { .. } => {
+                return Ok(HandshakeAction::Nothing);
+            }
         };
         if let Some(same) = before.iter().find(|replied| replied.request == *got) {
-            return Ok(Outcome::Send(same.reply.clone()));
+            return Ok(HandshakeAction::Send(same.reply.clone()));
         }
-        // Another request has a handshake, and a challenge, of its own then.
-        if self.renews.is_some() && !before.is_empty() {
-            return Ok(Outcome::Nothing);
+        // A different request needs a handshake, and a challenge, of its own.
+        if self.renewal_challenge.is_some() && !before.is_empty() {
+            return Ok(HandshakeAction::Nothing);
         }
-        let peer = judge(own, got, self.peer, now)?;
-        let theirs = Contribution::read(got, Side::Initiator, credentials_hash(got)?)?;
-        // What differs is nothing that is signed, so either is answered by either reply;
-        // but the peer believes one alone.
+        let peer = validate_peer(own, got, self.peer, now)?;
+        let theirs = Contribution::read(got, HandshakeSide::Initiator, credentials_hash(got)?)?;
+        // The difference is in unsigned data, so either request is answered by
+        // either reply. The peer accepts only one.
         if let Some(same) = before.iter().find(|replied| replied.theirs == theirs) {
-            return Ok(Outcome::Send(same.reply.clone()));
+            return Ok(HandshakeAction::Send(same.reply.clone()));
         }
         let is_first = before.is_empty();
         let name = name_of(got, "c.kagree_algo")?;
         let agreement = Agreement::answering(&name, &theirs.key)?
-            .ok_or_else(|| Rejection::Algorithm(name.clone()))?;
+            .ok_or_else(|| HandshakeRejection::Algorithm(name.clone()))?;
         let credentials = credentials(own, &name, has_nul(got));
         let secret = agreement
             .secret(&theirs.key)
-            .ok_or(Rejection::Malformed("dh1"))?;
+            .ok_or(HandshakeRejection::Malformed("dh1"))?;
         let ours = Contribution {
             hash: credentials_hash(&credentials)?,
             key: agreement.public().to_vec(),
             challenge: self.challenge,
         };
-        let parts = [(Side::Replier, &ours), (Side::Initiator, &theirs)];
+        let parts = [
+            (HandshakeSide::Replier, &ours),
+            (HandshakeSide::Initiator, &theirs),
+        ];
         let mut reply = token("+Reply", Some(&credentials), &parts);
-        let signature = sign(own, Side::Replier, &ours, &theirs)?;
+        let signature = sign(own, HandshakeSide::Replier, &ours, &theirs)?;
         reply.binary.push(("signature".into(), signature));
         let replied = Replied {
             request: got.clone(),
@@ -253,79 +291,87 @@ impl Handshake {
             peer,
         };
         match &mut self.state {
-            State::Replied(all) => {
+            HandshakeState::Replied(all) => {
                 if all.len() >= REPLIES {
                     all.remove(0);
                 }
                 all.push(replied);
             }
-            state => *state = State::Replied(vec![replied]),
+            state => *state = HandshakeState::Replied(vec![replied]),
         }
-        Ok(match is_first {
-            true => Outcome::Send(reply),
-            false => Outcome::Once(reply),
+        Ok(if is_first {
+            HandshakeAction::Send(reply)
+        } else {
+            HandshakeAction::SendOnce(reply)
         })
     }
 
     fn handle_reply(
         &mut self,
-        own: &Own,
+        own: &LocalIdentity,
         got: &Token,
         now: UnixTime,
-    ) -> Result<Outcome, Rejection> {
+    ) -> Result<HandshakeAction, HandshakeRejection> {
         let (agreement, ours) = match &self.state {
-            State::Requested { agreement, ours } => (agreement, ours),
-            State::Done {
+            HandshakeState::Requested { agreement, ours } => (agreement, ours),
+            HandshakeState::Done {
                 answered: Some((reply, last)),
                 ..
-            } if reply == got => return Ok(Outcome::Once(last.clone())),
-            _ => return Ok(Outcome::Nothing),
+            } if reply == got => return Ok(HandshakeAction::SendOnce(last.clone())),
+            _ => return Ok(HandshakeAction::Nothing),
         };
-        ours.is_in(got, Side::Initiator)?;
-        let theirs = Contribution::read(got, Side::Replier, credentials_hash(got)?)?;
-        if self.renews.is_some_and(|said| said != theirs.challenge) {
-            // It knows us still, and answers what somebody made us ask.
-            return Err(Rejection::Mismatch("challenge2"));
+        ours.check_repeated_in(got, HandshakeSide::Initiator)?;
+        let theirs = Contribution::read(got, HandshakeSide::Replier, credentials_hash(got)?)?;
+        if self
+            .renewal_challenge
+            .is_some_and(|peer_challenge| peer_challenge != theirs.challenge)
+        {
+            // The peer has not lost its state, and replies to a request that an
+            // attacker caused.
+            return Err(HandshakeRejection::Mismatch("challenge2"));
         }
-        named(got, "c.kagree_algo", NAME)?;
-        let peer = judge(own, got, self.peer, now)?;
-        verify(&peer, got, Side::Replier, &theirs, ours)?;
+        has_name(got, "c.kagree_algo", NAME)?;
+        let peer = validate_peer(own, got, self.peer, now)?;
+        verify(&peer, got, HandshakeSide::Replier, &theirs, ours)?;
         let secret = agreement
             .secret(&theirs.key)
-            .ok_or(Rejection::Malformed("dh2"))?;
-        let parts = [(Side::Initiator, ours), (Side::Replier, &theirs)];
+            .ok_or(HandshakeRejection::Malformed("dh2"))?;
+        let parts = [
+            (HandshakeSide::Initiator, ours),
+            (HandshakeSide::Replier, &theirs),
+        ];
         let mut last = token("+Final", None, &parts);
-        let signature = sign(own, Side::Initiator, ours, &theirs)?;
+        let signature = sign(own, HandshakeSide::Initiator, ours, &theirs)?;
         last.binary.push(("signature".into(), signature));
         let secret = SharedSecret {
             secret,
             challenge_1: ours.challenge,
             challenge_2: theirs.challenge,
         };
-        self.state = State::Done {
+        self.state = HandshakeState::Done {
             answered: Some((got.clone(), last.clone())),
             challenges: [ours.challenge, theirs.challenge],
         };
-        Ok(Outcome::Authenticated {
+        Ok(HandshakeAction::Authenticated {
             peer: Box::new(peer),
             secret,
             last: Some(last),
         })
     }
 
-    fn handle_final(&mut self, got: &Token) -> Result<Outcome, Rejection> {
-        let State::Replied(all) = &mut self.state else {
-            return Ok(Outcome::Nothing);
+    fn handle_final(&mut self, got: &Token) -> Result<HandshakeAction, HandshakeRejection> {
+        let HandshakeState::Replied(all) = &mut self.state else {
+            return Ok(HandshakeAction::Nothing);
         };
         let mut rejection = None;
         let place = all.iter().position(|replied| {
-            let believed = replied.is_closed_by(got);
+            let believed = replied.check_final(got);
             believed.map_err(|why| rejection = Some(why)).is_ok()
         });
         let Some(replied) = place.map(|place| all.swap_remove(place)) else {
-            return rejection.map_or(Ok(Outcome::Nothing), Err);
+            return rejection.map_or(Ok(HandshakeAction::Nothing), Err);
         };
-        self.state = State::Done {
+        self.state = HandshakeState::Done {
             answered: None,
             challenges: [replied.theirs.challenge, replied.ours.challenge],
         };
@@ -334,7 +380,7 @@ impl Handshake {
             challenge_1: replied.theirs.challenge,
             challenge_2: replied.ours.challenge,
         };
-        Ok(Outcome::Authenticated {
+        Ok(HandshakeAction::Authenticated {
             peer: Box::new(replied.peer),
             secret,
             last: None,
@@ -342,10 +388,10 @@ impl Handshake {
     }
 }
 
-/// Requests in one peer's name that are replied to at once; beyond that the oldest is
-/// given up.
+/// Requests in one peer's name with a pending reply. Beyond that the oldest is
+/// dropped.
 const REPLIES: usize = 4;
-/// What announces a challenge to come (DDS Security 1.1 §9.3.2.5.1).
+/// Property that announces a challenge (DDS Security 1.1 §9.3.2.5.1).
 const FUTURE_CHALLENGE: &str = "future_challenge";
 
 #[cfg(test)]
@@ -359,7 +405,7 @@ mod tests {
 
     const NOW: UnixTime = UnixTime(1_893_456_000);
 
-    fn own(candidate: u8) -> Own {
+    fn own(candidate: u8) -> LocalIdentity {
         let folder = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/tests/fixtures/sros2/enclaves/talker"
@@ -368,7 +414,7 @@ mod tests {
         let certificate = &enclave.identity.chain[0];
         let prefix = adjusted_prefix(certificate, GuidPrefix([candidate; 12]));
         let guid = prefix.with(EntityId::PARTICIPANT).to_bytes();
-        Own {
+        LocalIdentity {
             participant_data: [&[0x00, 0x50, 0, 16], &guid[..], &[0, 1, 0, 0]].concat(),
             enclave,
             prefix,
@@ -376,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_in_the_2048_bit_group_is_answered_in_the_same_words_and_form() {
+    fn a_request_in_the_2048_bit_group_is_replied_to_in_the_same_encoding() {
         let mut both = [own(1), own(2)];
         both.sort_by_key(|own| own.prefix);
         let [initiator, replier] = both;
@@ -389,21 +435,29 @@ mod tests {
                 key: key.public(encoding),
                 challenge: [3; 32],
             };
-            let request = token("+Req", Some(&credentials), &[(Side::Initiator, &first)]);
+            let request = token(
+                "+Req",
+                Some(&credentials),
+                &[(HandshakeSide::Initiator, &first)],
+            );
             let reply = match handshake.handle(&replier, &request, NOW).unwrap() {
-                Outcome::Send(reply) => reply,
+                HandshakeAction::Send(reply) => reply,
                 other => panic!("{other:?}"),
             };
             assert_eq!(reply.get("c.kagree_algo"), Some(&b"DH+MODP-2048-256"[..]));
             let hash = credentials_hash(&reply).unwrap();
-            let second = Contribution::read(&reply, Side::Replier, hash).unwrap();
+            let second = Contribution::read(&reply, HandshakeSide::Replier, hash).unwrap();
             assert_eq!(Encoding::of(&second.key), encoding);
 
-            let parts = [(Side::Initiator, &first), (Side::Replier, &second)];
+            let parts = [
+                (HandshakeSide::Initiator, &first),
+                (HandshakeSide::Replier, &second),
+            ];
             let mut last = token("+Final", None, &parts);
-            let signature = sign(&initiator, Side::Initiator, &first, &second).unwrap();
+            let signature = sign(&initiator, HandshakeSide::Initiator, &first, &second).unwrap();
             last.binary.push(("signature".into(), signature));
-            let Ok(Outcome::Authenticated { secret, .. }) = handshake.handle(&replier, &last, NOW)
+            let Ok(HandshakeAction::Authenticated { secret, .. }) =
+                handshake.handle(&replier, &last, NOW)
             else {
                 panic!("not authenticated");
             };
@@ -415,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_way_to_agree_is_named() {
+    fn an_unknown_key_agreement_algorithm_is_named() {
         let mut both = [own(1), own(2)];
         both.sort_by_key(|own| own.prefix);
         let [initiator, replier] = both;
@@ -426,9 +480,13 @@ mod tests {
             key: vec![4; 65],
             challenge: [3; 32],
         };
-        let request = token("+Req", Some(&credentials), &[(Side::Initiator, &ours)]);
+        let request = token(
+            "+Req",
+            Some(&credentials),
+            &[(HandshakeSide::Initiator, &ours)],
+        );
         let refused = handshake.handle(&replier, &request, NOW).unwrap_err();
-        assert_eq!(refused, Rejection::Algorithm("X25519".into()));
+        assert_eq!(refused, HandshakeRejection::Algorithm("X25519".into()));
         assert!(!handshake.is_done());
     }
 }

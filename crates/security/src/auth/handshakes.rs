@@ -1,10 +1,11 @@
-//! The handshakes with all peers: who is begun with, what is sent again when,
-//! who is given up. At most 64 are under way; more strangers have to wait until
-//! they announce themselves anew.
+//! Authentication handshakes with all peers: starts, repeats and times them out. At
+//! most 64 are in progress. Further unauthenticated participants wait until their
+//! next announcement.
 //!
-//! A peer that is known may have lost us. It shows that by beginning anew, and so
-//! could anybody in its name: that handshake is made beside the one that is done,
-//! which holds until the peer has proved that it is at the new one.
+//! A known peer may have lost its state of us. It then restarts the handshake,
+//! which an attacker could do in its name, too. The renewal runs beside the
+//! completed handshake, which stays valid until the peer has authenticated in the
+//! new one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -12,52 +13,55 @@ use std::fmt;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::time::{Duration, Instant};
 
-use super::exchange::{Peer, Rejection};
 use super::guid::adjusted_prefix;
-use super::handshake::{Handshake, Outcome, SharedSecret};
-use super::token::{GenericMessage, Token};
+use super::handshake::{Handshake, HandshakeAction, SharedSecret};
+use super::handshake_tokens::{AuthenticatedPeer, HandshakeRejection};
+use super::token::{GenericMessage, MessageIdentity, Token};
 use crate::certificate::Certificate;
 use crate::date::UnixTime;
-use crate::enclave::{Enclave, Renewal};
-use crate::fault::Fault;
-use crate::identity::Refusal;
+use crate::diagnostic::Diagnostic;
+use crate::enclave::{Enclave, ReloadOutcome};
+use crate::identity::CertificateRejection;
 
-/// Our side of every handshake.
+/// The local identity for every handshake.
 #[derive(Debug)]
-pub struct Own {
-    /// What proves who we are.
+pub struct LocalIdentity {
+    /// Certificate, private key and permissions.
     pub enclave: Enclave,
-    /// The prefix that belongs to its certificate.
+    /// The GUID prefix that belongs to the certificate.
     pub prefix: GuidPrefix,
-    /// What the participant announces: a parameter list, big-endian, without
-    /// encapsulation, with its GUID.
+    /// The data that the participant announces: a parameter list, big-endian,
+    /// without encapsulation, with its GUID.
     pub participant_data: Vec<u8>,
 }
 
-impl Own {
-    /// The prefix that a participant of this enclave has who would have had
+impl LocalIdentity {
+    /// The adjusted prefix of a participant of this enclave, from the prefix
     /// `candidate`.
-    pub fn prefix_for(enclave: &Enclave, candidate: GuidPrefix) -> Result<GuidPrefix, Refusal> {
+    pub fn prefix_for(
+        enclave: &Enclave,
+        candidate: GuidPrefix,
+    ) -> Result<GuidPrefix, CertificateRejection> {
         let chain: &[Certificate] = &enclave.identity.chain;
-        let certificate = chain.first().ok_or(Refusal::Empty)?;
+        let certificate = chain.first().ok_or(CertificateRejection::Empty)?;
         Ok(adjusted_prefix(certificate, candidate))
     }
 }
 
 /// The handshakes of one participant.
 pub struct Handshakes {
-    own: Own,
+    own: LocalIdentity,
     peers: BTreeMap<GuidPrefix, Entry>,
     transmits: VecDeque<(GuidPrefix, GenericMessage)>,
-    events: VecDeque<Event>,
+    events: VecDeque<HandshakeEvent>,
     messages: i64,
 }
 
 struct Entry {
     attempt: Attempt,
-    /// Of a peer that is known: those that may take its place.
+    /// Renewals with a known peer, which may replace its handshake.
     renewals: Vec<Attempt>,
-    /// How its vendor ends names.
+    /// Whether its vendor ends names with a zero.
     with_nul: bool,
 }
 
@@ -65,12 +69,12 @@ struct Entry {
 struct Attempt {
     handshake: Handshake,
     began: Instant,
-    /// What is sent until an answer comes.
+    /// The message repeated until a reply arrives.
     repeated: Option<GenericMessage>,
     next: Instant,
     pause: Duration,
-    /// Why the last message was not believed.
-    rejection: Option<Rejection>,
+    /// Why the last message was rejected.
+    rejection: Option<HandshakeRejection>,
 }
 
 impl Attempt {
@@ -79,40 +83,40 @@ impl Attempt {
             handshake,
             began: now,
             repeated: None,
-            next: now + FIRST_PAUSE,
-            pause: FIRST_PAUSE,
+            next: now + RETRY_PAUSE_MIN,
+            pause: RETRY_PAUSE_MIN,
             rejection: None,
         }
     }
 
     fn repeat(&mut self, message: GenericMessage, now: Instant) {
         self.repeated = Some(message);
-        self.pause = FIRST_PAUSE;
-        self.next = now + FIRST_PAUSE;
+        self.pause = RETRY_PAUSE_MIN;
+        self.next = now + RETRY_PAUSE_MIN;
     }
 
-    fn is_over(&self, now: Instant) -> bool {
-        !self.handshake.is_done() && now >= self.began + PATIENCE
+    fn has_timed_out(&self, now: Instant) -> bool {
+        !self.handshake.is_done() && now >= self.began + TIMEOUT
     }
 
-    /// What is to be sent again now.
-    fn due(&mut self, now: Instant) -> Option<GenericMessage> {
+    /// The message to repeat now, if one is due.
+    fn take_due(&mut self, now: Instant) -> Option<GenericMessage> {
         if self.handshake.is_done() || now < self.next {
             return None;
         }
-        self.pause = self.pause.times(2).min(LONGEST_PAUSE);
+        self.pause = self.pause.times(2).min(RETRY_PAUSE_MAX);
         self.next = now + self.pause;
         self.repeated.clone()
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let soonest = self.next.min(self.began + PATIENCE);
+        let soonest = self.next.min(self.began + TIMEOUT);
         (!self.handshake.is_done()).then_some(soonest)
     }
 }
 
 impl Entry {
-    /// All of them, the first first.
+    /// All attempts, the first one first.
     fn attempts(&self) -> impl Iterator<Item = &Attempt> {
         std::iter::once(&self.attempt).chain(&self.renewals)
     }
@@ -122,42 +126,47 @@ impl Entry {
     }
 }
 
-/// What came of a handshake.
+/// Outcome of a handshake.
 #[derive(Debug)]
-pub enum Event {
-    /// The peer is who its certificate says. Said again of one that is known: it
-    /// had lost us, and all that was agreed on before is over.
+pub enum HandshakeEvent {
+    /// The peer has authenticated. For a known peer this means that it had lost its
+    /// state: everything agreed on before is void.
     Authenticated {
         /// Its prefix.
         prefix: GuidPrefix,
-        /// Who it is and what it may do.
-        peer: Box<Peer>,
-        /// For the exchange of keys.
+        /// Its identity and permissions.
+        peer: Box<AuthenticatedPeer>,
+        /// For the key exchange.
         secret: SharedSecret,
     },
-    /// The peer did not prove it in time.
+    /// The peer did not authenticate in time.
     Failed {
         /// Its prefix.
         prefix: GuidPrefix,
-        /// Why the last thing that it said was not believed.
-        why: Rejection,
+        /// Why its last message was rejected.
+        rejection: HandshakeRejection,
     },
 }
 
-/// As many handshakes are under way as are allowed at once.
+/// The limit of concurrent handshakes is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{PENDING} handshakes are under way already; this one has to wait")]
-pub struct Full;
+#[error("{HANDSHAKES_MAX} handshakes are under way already; this one has to wait")]
+pub struct TooManyHandshakes;
 
 impl fmt::Debug for Handshakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Handshakes({} peers)", self.peers.len())
+        write!(
+            f,
+            "Handshakes({} peers)
+#7d1a",
+            self.peers.len()
+        )
     }
 }
 
 impl Handshakes {
     /// For a participant.
-    pub fn new(own: Own) -> Self {
+    pub fn new(own: LocalIdentity) -> Self {
         Self {
             own,
             peers: BTreeMap::new(),
@@ -167,48 +176,51 @@ impl Handshakes {
         }
     }
 
-    /// Our side.
-    pub fn own(&self) -> &Own {
+    /// The local identity.
+    pub fn local_identity(&self) -> &LocalIdentity {
         &self.own
     }
 
     /// Reads our enclave's revocation list again, see
-    /// [`Enclave::renew_revocations`].
-    pub fn renew_revocations(&mut self) -> Result<(), Fault> {
-        self.own.enclave.renew_revocations()
+    /// [`Enclave::reload_revocations`].
+    pub fn reload_revocations(&mut self) -> Result<(), Diagnostic> {
+        self.own.enclave.reload_revocations()
     }
 
-    /// Reads our enclave's files again, see [`Enclave::renew`]. Whoever is to know
-    /// us by them is to be [forgotten](Self::forget).
+    /// Reloads our enclave's files, see [`Enclave::reload`]. Peers that must
+    /// authenticate the new certificate are to be [removed](Self::remove_peer).
     ///
     /// # Errors
-    /// What is wrong with them; all stays as it was.
-    pub fn renew(&mut self, now: UnixTime) -> Result<Renewal, Vec<Fault>> {
-        self.own.enclave.renew(now)
+    /// The problems in the files. Nothing is changed then.
+    pub fn reload(&mut self, now: UnixTime) -> Result<ReloadOutcome, Vec<Diagnostic>> {
+        self.own.enclave.reload(now)
     }
 
-    /// Begins with a peer that announced itself with an identity token; one
-    /// that is known already stays as it is. `with_nul` is how the peer's
-    /// vendor ends names of algorithms (Cyclone DDS does, Fast DDS 3 must not).
+    /// Starts a handshake with a peer that announced an identity token. A known
+    /// peer is left unchanged. `with_nul`: whether the peer's vendor ends names of
+    /// algorithms with a zero (Cyclone DDS does, Fast DDS 3 must not).
     pub fn handle_discovered(
         &mut self,
         peer: GuidPrefix,
         with_nul: bool,
         now: Instant,
-    ) -> Result<(), Full> {
+    ) -> Result<(), TooManyHandshakes> {
         if self.peers.contains_key(&peer) || peer == self.own.prefix {
             return Ok(());
         }
         let under_way = |entry: &&Entry| !entry.attempt.handshake.is_done();
-        if self.peers.values().filter(under_way).count() >= PENDING {
-            return Err(Full);
+        if self.peers.values().filter(under_way).count() >= HANDSHAKES_MAX {
+            return Err(TooManyHandshakes);
         }
         let begun = Handshake::new(&self.own, peer)
             .and_then(|mut handshake| Ok((handshake.begin(&self.own, with_nul)?, handshake)));
         let (request, handshake) = match begun {
             Ok(begun) => begun,
             Err(why) => {
-                self.events.push_back(Event::Failed { prefix: peer, why });
+                self.events.push_back(HandshakeEvent::Failed {
+                    prefix: peer,
+                    rejection: why,
+                });
                 return Ok(());
             }
         };
@@ -219,12 +231,12 @@ impl Handshakes {
             with_nul,
         };
         self.peers.insert(peer, entry);
-        let unrelated = (Guid::UNKNOWN, 0);
+        let unrelated = MessageIdentity::UNKNOWN;
         let announcement = self.message(peer, ANNOUNCEMENT, unrelated, announcement);
         push_or_drop(&mut self.transmits, peer, announcement.clone());
         match request {
-            Some(request) => self.repeat((peer, 0), unrelated, request, now),
-            // One that knows us still hears by this that we do not know it.
+            Some(request) => self.repeat(peer, 0, unrelated, request, now),
+            // This shows a peer with old state that ours is lost.
             None => {
                 if let Some(entry) = self.peers.get_mut(&peer) {
                     entry.attempt.repeat(announcement, now);
@@ -234,10 +246,10 @@ impl Handshakes {
         Ok(())
     }
 
-    /// Takes a message of the stateless topic. What is not for us, or from
-    /// somebody who is not known, is dropped.
+    /// Handles a message of the stateless topic. Messages for others, or from
+    /// unknown peers, are dropped.
     pub fn handle_message(&mut self, message: GenericMessage, now: Instant, wall: UnixTime) {
-        let peer = message.identity.0.prefix;
+        let peer = message.identity.source_guid.prefix;
         let to = message.destination_participant;
         let for_us = to == Guid::UNKNOWN || to.prefix == self.own.prefix;
         let class = [ANNOUNCEMENT, HANDSHAKE].contains(&message.class.as_str());
@@ -247,10 +259,10 @@ impl Handshakes {
         };
         let related = message.identity;
         let mut attempts = entry.attempts_mut().enumerate();
-        let heeded = attempts.find_map(|(place, attempt)| {
+        let handled = attempts.find_map(|(attempt_index, attempt)| {
             match attempt.handshake.handle(&self.own, &token, wall) {
-                Ok(Outcome::Nothing) => None,
-                Ok(outcome) => Some((place, outcome)),
+                Ok(HandshakeAction::Nothing) => None,
+                Ok(action) => Some((attempt_index, action)),
                 Err(rejection) => {
                     attempt.rejection = Some(rejection);
                     None
@@ -258,32 +270,33 @@ impl Handshakes {
             }
         });
         drop(attempts);
-        match heeded {
-            Some((place, outcome)) => self.carry_out((peer, place), related, outcome, now),
-            None => self.begin_anew(peer, &token, related, (now, wall)),
+        match handled {
+            Some((attempt_index, action)) => self.apply(peer, attempt_index, related, action, now),
+            None => self.begin_renewal(peer, &token, related, now, wall),
         }
     }
 
-    /// Does what a message to one attempt asks for.
-    fn carry_out(
+    /// Performs the action that a message to one attempt requires.
+    fn apply(
         &mut self,
-        (peer, place): (GuidPrefix, usize),
-        related: (Guid, i64),
-        outcome: Outcome,
+        peer: GuidPrefix,
+        attempt_index: usize,
+        related: MessageIdentity,
+        action: HandshakeAction,
         now: Instant,
     ) {
-        match outcome {
-            Outcome::Nothing => {}
-            Outcome::Send(token) => self.repeat((peer, place), related, token, now),
-            Outcome::Once(token) => self.send(peer, related, token),
-            Outcome::Authenticated {
+        match action {
+            HandshakeAction::Nothing => {}
+            HandshakeAction::Send(token) => self.repeat(peer, attempt_index, related, token, now),
+            HandshakeAction::SendOnce(token) => self.send(peer, related, token),
+            HandshakeAction::Authenticated {
                 peer: who,
                 secret,
                 last,
             } => {
                 if let Some(entry) = self.peers.get_mut(&peer) {
                     let renewals = std::mem::take(&mut entry.renewals);
-                    if let Some(renewal) = renewals.into_iter().nth(place.wrapping_sub(1)) {
+                    if let Some(renewal) = renewals.into_iter().nth(attempt_index.wrapping_sub(1)) {
                         entry.attempt = renewal;
                     }
                     entry.attempt.repeated = None;
@@ -292,7 +305,7 @@ impl Handshakes {
                 if let Some(last) = last {
                     self.send(peer, related, last);
                 }
-                self.events.push_back(Event::Authenticated {
+                self.events.push_back(HandshakeEvent::Authenticated {
                     prefix: peer,
                     peer: who,
                     secret,
@@ -301,66 +314,75 @@ impl Handshakes {
         }
     }
 
-    /// Makes a handshake beside one that is done, if the peer seems to begin anew.
-    fn begin_anew(
+    /// Starts a renewal beside a completed handshake, if the peer seems to have
+    /// restarted.
+    fn begin_renewal(
         &mut self,
         peer: GuidPrefix,
         token: &Token,
-        related: (Guid, i64),
-        (now, wall): (Instant, UnixTime),
+        related: MessageIdentity,
+        now: Instant,
+        wall: UnixTime,
     ) {
         let renewals = self.peers.values().flat_map(|entry| &entry.renewals);
-        let has_room = renewals.count() < PENDING;
+        let has_room = renewals.count() < HANDSHAKES_MAX;
         let Some(entry) = self.peers.get_mut(&peer) else {
             return;
         };
-        let Some(said) = entry.attempt.handshake.begins_anew(token) else {
+        let Some(peer_challenge) = entry.attempt.handshake.restart_challenge(token) else {
             return;
         };
         if let Some(asked) = entry.renewals.first_mut()
             && asked.handshake.is_initiator()
         {
-            asked.handshake.expect(said);
+            asked.handshake.expect_challenge(peer_challenge);
             return;
         }
-        if entry.renewals.len() >= RENEWALS_OF_ONE {
+        if entry.renewals.len() >= RENEWALS_PER_PEER_MAX {
             entry.renewals.remove(0);
         } else if !has_room {
             return;
         }
-        let made = Handshake::renewing(&self.own, peer, said).and_then(|mut handshake| {
-            let request = handshake.begin(&self.own, entry.with_nul)?;
-            let answer = match request {
-                Some(request) => Outcome::Send(request),
-                None => handshake.handle(&self.own, token, wall)?,
-            };
-            Ok((handshake, answer))
-        });
+        let made =
+            Handshake::for_renewal(&self.own, peer, peer_challenge).and_then(|mut handshake| {
+                let request = handshake.begin(&self.own, entry.with_nul)?;
+                let answer = match request {
+                    Some(request) => HandshakeAction::Send(request),
+                    None => handshake.handle(&self.own, token, wall)?,
+                };
+                Ok((handshake, answer))
+            });
         if let Ok((handshake, answer)) = made {
             entry.renewals.push(Attempt::new(handshake, now));
-            let place = entry.renewals.len();
-            self.carry_out((peer, place), related, answer, now);
+            let attempt_index = entry.renewals.len();
+            self.apply(peer, attempt_index, related, answer, now);
         }
     }
 
-    /// Sends again what was not answered, and gives up whose time is over.
+    /// Repeats unanswered messages, and ends handshakes that have timed out.
     pub fn handle_timeout(&mut self, now: Instant) {
         let mut over = Vec::new();
         for (prefix, entry) in &mut self.peers {
-            if entry.attempt.is_over(now) {
-                let silent = Rejection::Silent(PATIENCE_SECONDS);
+            if entry.attempt.has_timed_out(now) {
+                let silent = HandshakeRejection::TimedOut(TIMEOUT_SECONDS);
                 over.push((*prefix, entry.attempt.rejection.take().unwrap_or(silent)));
                 continue;
             }
-            // Whoever asked for them is known, or has been silent since.
-            entry.renewals.retain(|renewal| !renewal.is_over(now));
-            for message in entry.attempts_mut().filter_map(|attempt| attempt.due(now)) {
+            // The peer is known and keeps its handshake, or has been silent since.
+            entry.renewals.retain(|renewal| !renewal.has_timed_out(now));
+            for message in entry
+                .attempts_mut()
+                .filter_map(|attempt| attempt.take_due(now))
+            {
                 push_or_drop(&mut self.transmits, *prefix, message);
             }
         }
         for (prefix, why) in over {
             self.peers.remove(&prefix);
-            self.events.push_back(Event::Failed { prefix, why });
+            self.events.push_back(HandshakeEvent::Failed {
+                prefix,
+                rejection: why,
+            });
         }
     }
 
@@ -370,38 +392,39 @@ impl Handshakes {
         attempts.filter_map(Attempt::deadline).min()
     }
 
-    /// The next message to send, and to whom.
+    /// The next message to send, and its destination.
     pub fn poll_transmit(&mut self) -> Option<(GuidPrefix, GenericMessage)> {
         self.transmits.pop_front()
     }
 
-    /// What happened next.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<HandshakeEvent> {
         self.events.pop_front()
     }
 
-    /// Forgets a peer that is gone.
-    pub fn forget(&mut self, peer: GuidPrefix) {
+    /// Removes a peer that is gone.
+    pub fn remove_peer(&mut self, peer: GuidPrefix) {
         self.peers.remove(&peer);
         self.transmits.retain(|(to, _)| *to != peer);
     }
 
     fn repeat(
         &mut self,
-        (peer, place): (GuidPrefix, usize),
-        related: (Guid, i64),
+        peer: GuidPrefix,
+        attempt_index: usize,
+        related: MessageIdentity,
         token: Token,
         now: Instant,
     ) {
         let message = self.message(peer, HANDSHAKE, related, token);
         let entry = self.peers.get_mut(&peer);
-        if let Some(attempt) = entry.and_then(|entry| entry.attempts_mut().nth(place)) {
+        if let Some(attempt) = entry.and_then(|entry| entry.attempts_mut().nth(attempt_index)) {
             attempt.repeat(message.clone(), now);
         }
         push_or_drop(&mut self.transmits, peer, message);
     }
 
-    fn send(&mut self, peer: GuidPrefix, related: (Guid, i64), token: Token) {
+    fn send(&mut self, peer: GuidPrefix, related: MessageIdentity, token: Token) {
         let message = self.message(peer, HANDSHAKE, related, token);
         push_or_drop(&mut self.transmits, peer, message);
     }
@@ -410,12 +433,15 @@ impl Handshakes {
         &mut self,
         peer: GuidPrefix,
         class: &str,
-        related: (Guid, i64),
+        related: MessageIdentity,
         token: Token,
     ) -> GenericMessage {
         self.messages = self.messages.saturating_add(1);
         GenericMessage {
-            identity: (self.own.prefix.with(STATELESS_WRITER), self.messages),
+            identity: MessageIdentity {
+                source_guid: self.own.prefix.with(STATELESS_WRITER),
+                sequence_number: self.messages,
+            },
             related,
             destination_participant: peer.with(EntityId::PARTICIPANT),
             destination_endpoint: Guid::UNKNOWN,
@@ -426,30 +452,31 @@ impl Handshakes {
     }
 }
 
-/// What finds the queue full is lost as on the network, and sent again.
+/// A message that finds the queue full is dropped, as on the network, and repeated
+/// later.
 fn push_or_drop(
     transmits: &mut VecDeque<(GuidPrefix, GenericMessage)>,
     peer: GuidPrefix,
     message: GenericMessage,
 ) {
-    if transmits.len() < TRANSMITS {
+    if transmits.len() < TRANSMITS_MAX {
         transmits.push_back((peer, message));
     }
 }
 
-/// Messages that wait to be sent: four for each handshake under way.
-const TRANSMITS: usize = 4 * PENDING;
-/// Handshakes under way at once; and beside them, with peers that are known.
-const PENDING: usize = 64;
-/// Those with one peer that is known. Its own is not lost if somebody asks in its
-/// name meanwhile.
-const RENEWALS_OF_ONE: usize = 4;
-/// As Fast DDS; long enough for a reply over Wi-Fi.
-const FIRST_PAUSE: Duration = Duration::from_millis(125);
-/// Pauses double up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-const PATIENCE_SECONDS: u64 = 10;
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Queue limit: four messages for each handshake in progress.
+const TRANSMITS_MAX: usize = 4 * HANDSHAKES_MAX;
+/// Limit of handshakes in progress, and separately of renewals.
+const HANDSHAKES_MAX: usize = 64;
+/// Limit of renewals with one known peer. An attacker's requests in its name do not
+/// displace the peer's own.
+const RENEWALS_PER_PEER_MAX: usize = 4;
+/// First retransmission pause, as in Fast DDS; long enough for a reply over Wi-Fi.
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(125);
+/// The pause doubles up to this.
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
+const TIMEOUT_SECONDS: u64 = 10;
+const TIMEOUT: Duration = Duration::from_secs(10);
 const ANNOUNCEMENT: &str = "dds.sec.auth_request";
 const HANDSHAKE: &str = "dds.sec.auth";
 /// The writer of the stateless topic (DDS Security 1.1 §7.4.5).

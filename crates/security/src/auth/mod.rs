@@ -1,6 +1,7 @@
-//! `DDS:Auth:PKI-DH:1.0`: two participants prove to each other who they are and
-//! agree on a secret (DDS Security 1.1 §9.3). Machines without IO: messages and
-//! time in, messages, events and a deadline out.
+//! Authentication plug-in `DDS:Auth:PKI-DH:1.0`: authentication handshake between
+//! two participants, which also agrees on a shared secret (DDS Security 1.1 §9.3).
+//! Sans-IO state machines: messages and time in; messages, events and a deadline
+//! out.
 //!
 //! ```text
 //!  smaller prefix                               larger prefix
@@ -9,20 +10,20 @@
 //!     | -- Final: challenges, keys, signature -----------------> |
 //! ```
 
-mod agreement;
-mod announced;
 mod cdr;
-mod exchange;
 mod guid;
 mod handshake;
+mod handshake_tokens;
 mod handshakes;
+mod identity_token;
+mod key_agreement;
 mod modp;
 #[cfg(test)]
-mod recorded;
+mod recorded_handshakes;
 mod token;
 
-pub use exchange::{Peer, Rejection};
 pub use guid::{adjusted_prefix, is_prefix_of};
 pub use handshake::SharedSecret;
-pub use handshakes::{Event, Full, Handshakes, Own};
-pub use token::{GenericMessage, Token};
+pub use handshake_tokens::{AuthenticatedPeer, HandshakeRejection};
+pub use handshakes::{HandshakeEvent, Handshakes, LocalIdentity, TooManyHandshakes};
+pub use token::{GenericMessage, MessageIdentity, Token};

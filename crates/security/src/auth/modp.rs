@@ -1,7 +1,7 @@
-//! The 2048-bit group of RFC 5114 §2.3, whose exponents have 256 bits, in
-//! constant time. Its numbers are sent as ASN.1 INTEGER by Cyclone DDS and as
-//! bare big-endian octets by Fast DDS and DDS Security 1.2: both are read, and
-//! answered as they came.
+//! MODP key agreement: the 2048-bit group of RFC 5114 §2.3, whose exponents have
+//! 256 bits, in constant time. Cyclone DDS sends its numbers as ASN.1 INTEGER, Fast
+//! DDS and DDS Security 1.2 as big-endian octets. Both are read, and replies use
+//! the form of the request.
 
 use crypto_bigint::modular::{FixedMontyForm, FixedMontyParams};
 use crypto_bigint::{Odd, U256, U2048};
@@ -13,7 +13,7 @@ use crate::key::RandomnessFailed;
 /// A private key of the group.
 pub(super) struct Modp(U256);
 
-/// How numbers are sent.
+/// Encoding of numbers on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     /// ASN.1 INTEGER in DER.
@@ -23,7 +23,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// How this number was sent.
+    /// The encoding of this number.
     pub fn of(number: &[u8]) -> Self {
         match UintRef::from_der(number) {
             Ok(_) => Self::Integer,
@@ -34,7 +34,7 @@ impl Encoding {
 
 impl Modp {
     pub fn generate() -> Result<Self, RandomnessFailed> {
-        // Every second draw or so is below the order.
+        // About every second draw is below the order.
         for _ in 0..DRAWS {
             let mut bytes = [0; 32];
             aws_lc_rs::rand::fill(&mut bytes).map_err(|_| RandomnessFailed)?;
@@ -46,7 +46,7 @@ impl Modp {
         Err(RandomnessFailed)
     }
 
-    /// For the peer.
+    /// The public key.
     pub fn public(&self, encoding: Encoding) -> Vec<u8> {
         let public = power(&U2048::from_be_hex(GENERATOR), &self.0);
         let octets = octets(&public);
@@ -58,9 +58,9 @@ impl Modp {
         }
     }
 
-    /// What both know, as OpenSSL gives it: without zeros before it. Nothing if
-    /// the peer's number is not of the group's prime-order part, where small
-    /// orders would betray the key.
+    /// The shared value, as OpenSSL gives it: without leading zeros. `None` if the
+    /// peer's number is not in the group's prime-order part, where small orders
+    /// would reveal the key.
     pub fn agree(&self, peer: &[u8]) -> Option<Vec<u8>> {
         let octets_of = match UintRef::from_der(peer) {
             Ok(number) => number.as_bytes(),
@@ -104,7 +104,7 @@ fn octets(number: &U2048) -> Vec<u8> {
     number.to_be_bytes().as_ref().to_vec()
 }
 
-/// So many draws above the order do not happen.
+/// Limit of draws; this many draws above the order do not happen.
 const DRAWS: usize = 256;
 
 const PRIME: &str = "\
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_agree_however_their_numbers_are_sent() {
+    fn key_agreement_works_with_both_encodings() {
         let (ours, theirs) = (Modp::generate().unwrap(), Modp::generate().unwrap());
         for encoding in [Encoding::Integer, Encoding::Octets] {
             assert_eq!(Encoding::of(&ours.public(encoding)), encoding);
@@ -143,7 +143,7 @@ mod tests {
 
     /// Computed with Python's pow.
     #[test]
-    fn powers_are_those_of_arithmetic() {
+    fn modular_powers_equal_those_of_python() {
         let key = Modp(U256::from_u64(81985529216486895));
         let public = key.public(Encoding::Octets);
         assert_eq!(public[..8], [63, 253, 96, 30, 194, 66, 25, 20]);

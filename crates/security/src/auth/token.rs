@@ -3,29 +3,29 @@
 
 use pteros_rtps::id::Guid;
 
-use super::cdr::{Reader, Writer};
+use super::cdr::{CdrReader, CdrWriter};
 
-/// A class and its properties.
+/// A token: a class and its properties.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Token {
-    /// What it is for.
+    /// Its class.
     pub class: String,
-    /// Properties that are text.
+    /// Text properties.
     pub properties: Vec<(String, String)>,
-    /// Properties that are octets.
+    /// Binary properties.
     pub binary: Vec<(String, Vec<u8>)>,
 }
 
 impl Token {
-    /// The octets of this name.
+    /// The value of this binary property.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let mut found = self.binary.iter().filter(|(known, _)| known == name);
         found.next().map(|(_, value)| value.as_slice())
     }
 
-    /// The octets that these names have, as they are hashed and signed.
+    /// Serialises these properties, for hashes and signatures.
     pub(super) fn serialized(named: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut writer = Writer::new(true);
+        let mut writer = CdrWriter::new(true);
         writer.number(named.len());
         for (name, value) in named {
             writer.string(name);
@@ -34,7 +34,7 @@ impl Token {
         writer.into_bytes()
     }
 
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut CdrWriter) {
         writer.string(&self.class);
         writer.number(self.properties.len());
         for (name, value) in &self.properties {
@@ -48,7 +48,7 @@ impl Token {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(super) fn read(reader: &mut CdrReader<'_>) -> Option<Self> {
         let mut token = Self {
             class: reader.string()?,
             ..Self::default()
@@ -63,35 +63,61 @@ impl Token {
     }
 }
 
-/// A message between participants, of the stateless or the volatile topic.
+/// The identity of a [`GenericMessage`] (`MessageIdentity`; DDS Security 1.1
+/// §7.2.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageIdentity {
+    /// The sender's writer.
+    pub source_guid: Guid,
+    /// The number of the message at this writer.
+    pub sequence_number: i64,
+}
+
+impl MessageIdentity {
+    /// No message.
+    pub const UNKNOWN: Self = Self {
+        source_guid: Guid::UNKNOWN,
+        sequence_number: 0,
+    };
+
+    fn write(self, writer: &mut CdrWriter) {
+        writer.raw(&self.source_guid.to_bytes());
+        writer.long_number(self.sequence_number);
+    }
+
+    fn read(reader: &mut CdrReader<'_>) -> Option<Self> {
+        Some(Self {
+            source_guid: Guid::from_bytes(reader.array()?),
+            sequence_number: reader.long_number()?,
+        })
+    }
+}
+
+/// A message between participants on the stateless or the volatile topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GenericMessage {
-    /// Who sends it: its writer, and the how-many-eth of its messages it is.
-    pub identity: (Guid, i64),
-    /// Which message it answers; unknown and zero if none.
-    pub related: (Guid, i64),
-    /// For which participant; unknown for all.
+    /// The sender's writer and the sequence number.
+    pub identity: MessageIdentity,
+    /// The message that it replies to; [`MessageIdentity::UNKNOWN`] if none.
+    pub related: MessageIdentity,
+    /// The destination participant; unknown for all.
     pub destination_participant: Guid,
-    /// For which of its endpoints, if for one.
+    /// The destination endpoint, if any.
     pub destination_endpoint: Guid,
-    /// About which endpoint of the sender, if about one.
+    /// The sender's endpoint that the message is about, if any.
     pub source_endpoint: Guid,
-    /// What kind of message.
+    /// Kind of message.
     pub class: String,
-    /// What it says.
+    /// The tokens it carries.
     pub data: Vec<Token>,
 }
 
 impl GenericMessage {
-    /// As a payload with its encapsulation, little-endian.
+    /// Encodes a payload with its encapsulation, little-endian.
     pub fn to_payload(&self) -> Vec<u8> {
-        let mut writer = Writer::new(false);
-        let identity = |writer: &mut Writer, (guid, number): (Guid, i64)| {
-            writer.raw(&guid.to_bytes());
-            writer.long_number(number);
-        };
-        identity(&mut writer, self.identity);
-        identity(&mut writer, self.related);
+        let mut writer = CdrWriter::new(false);
+        self.identity.write(&mut writer);
+        self.related.write(&mut writer);
         writer.raw(&self.destination_participant.to_bytes());
         writer.raw(&self.destination_endpoint.to_bytes());
         writer.raw(&self.source_endpoint.to_bytes());
@@ -103,7 +129,7 @@ impl GenericMessage {
         [&[0, 1, 0, 0], &writer.into_bytes()[..]].concat()
     }
 
-    /// Reads a payload; nothing if it is none, or larger than is accepted.
+    /// Decodes a payload; `None` if it is malformed or too large.
     pub fn from_payload(payload: &[u8]) -> Option<Self> {
         if payload.len() > PAYLOAD_BYTES {
             return None;
@@ -114,12 +140,9 @@ impl GenericMessage {
             1 => false,
             _ => return None,
         };
-        let mut reader = Reader::new(body, big);
-        let identity = |reader: &mut Reader<'_>| {
-            let guid = Guid::from_bytes(reader.array()?);
-            Some((guid, reader.long_number()?))
-        };
-        let identities = (identity(&mut reader)?, identity(&mut reader)?);
+        let mut reader = CdrReader::new(body, big);
+        let identity = MessageIdentity::read(&mut reader)?;
+        let related = MessageIdentity::read(&mut reader)?;
         let mut guid = || Some(Guid::from_bytes(reader.array()?));
         let (participant, endpoint, source) = (guid()?, guid()?, guid()?);
         let class = reader.string()?;
@@ -128,8 +151,8 @@ impl GenericMessage {
             data.push(Token::read(&mut reader)?);
         }
         Some(Self {
-            identity: identities.0,
-            related: identities.1,
+            identity,
+            related,
             destination_participant: participant,
             destination_endpoint: endpoint,
             source_endpoint: source,
@@ -139,9 +162,9 @@ impl GenericMessage {
     }
 }
 
-/// Properties of one token; a reply has twelve.
+/// Limit of properties in a token; a reply has twelve.
 const PROPERTIES: usize = 32;
-/// Tokens of one message; key exchange sends a few.
+/// Limit of tokens in a message; a key exchange sends a few.
 const TOKENS: usize = 8;
-/// The largest message: permissions for thousands of topics fit.
+/// Limit of a message, bytes: permissions for thousands of topics fit.
 const PAYLOAD_BYTES: usize = 1 << 20;

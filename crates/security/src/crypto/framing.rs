@@ -1,56 +1,56 @@
-//! Where the parts of something protected lie: in a payload, around a
-//! submessage (SEC_PREFIX, SEC_BODY, SEC_POSTFIX), around a message
-//! (SRTPS_PREFIX, SRTPS_POSTFIX). A view over received bytes; nothing is
-//! copied, nothing is believed.
+//! Framing of protected data (DDS Security 1.1 §9.5.2): finds the parts of a
+//! protected payload, submessage (SEC_PREFIX, SEC_BODY, SEC_POSTFIX) or message
+//! (SRTPS_PREFIX, SRTPS_POSTFIX). A view over received bytes: nothing is copied,
+//! nothing is verified.
 
 use super::{KeyId, Mac, SessionId, TransformKind};
 
-/// Something protected, divided.
+/// Protected data, divided into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What was done to it.
+    /// The transformation.
     pub kind: TransformKind,
-    /// With which key.
+    /// The sender's key id.
     pub key: KeyId,
-    /// In which session.
+    /// The session id.
     pub session: SessionId,
     /// The sender's initialisation vector.
     pub vector: [u8; 8],
-    /// Ciphertext, or what is only signed.
+    /// Ciphertext, or plaintext that is only signed.
     pub content: &'a [u8],
-    /// The code for all receivers.
+    /// The common MAC, for all receivers.
     pub(crate) mac: Mac,
-    /// Key ids and codes of single receivers, 20 bytes each.
+    /// Receiver-specific MACs with their key ids, 20 bytes each.
     pub(crate) receiver_macs: &'a [u8],
 }
 
-/// Why bytes are nothing protected.
+/// Why bytes are not a protected frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Cut short.
-    #[error("cut short")]
+    /// Too short.
+    #[error("too short")]
     Short,
-    /// Another submessage than expected.
-    #[error("submessage {0:#04x} stands in the wrong place")]
+    /// An unexpected submessage.
+    #[error("submessage {0:#04x} is in the wrong place")]
     Order(u8),
-    /// A transformation that is unknown.
-    #[error("a transformation that is not known")]
+    /// Unknown transformation.
+    #[error("unknown transformation")]
     Kind,
-    /// Codes for more receivers than are accepted.
-    #[error("codes for more receivers than are accepted")]
+    /// More receiver-specific MACs than are accepted.
+    #[error("more receiver-specific MACs than are accepted")]
     TooMany,
 }
 
 impl<'a> Frame<'a> {
     /// A protected payload.
     pub fn of_payload(bytes: &'a [u8]) -> Result<Self, FrameError> {
-        let (header, rest) = Header::take(bytes)?;
+        let (header, rest) = CryptoHeader::take(bytes)?;
         let (content, footer) = if header.kind.encrypts() {
             let (length, rest) = word(rest)?;
             let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
             rest.split_at_checked(length).ok_or(FrameError::Short)?
         } else {
-            // A signed payload has no codes for single receivers (§9.5.3.3.4.4).
+            // A signed payload has no receiver-specific MACs (§9.5.3.3.4.4).
             let end = rest.len().checked_sub(FOOTER_BYTES);
             rest.split_at_checked(end.ok_or(FrameError::Short)?)
                 .ok_or(FrameError::Short)?
@@ -58,38 +58,39 @@ impl<'a> Frame<'a> {
         header.with(content, footer)
     }
 
-    /// A protected submessage, and what follows its postfix.
+    /// A protected submessage, and the bytes after its postfix.
+    /// #1f7c
     pub fn of_submessage(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), FrameError> {
-        let (prefix, rest) = Submessage::take(bytes)?;
+        let (prefix, rest) = SecSubmessage::take(bytes)?;
         prefix.expect(SEC_PREFIX)?;
-        let (header, _) = Header::take(prefix.body)?;
-        let (body, rest) = Submessage::take(rest)?;
+        let (header, _) = CryptoHeader::take(prefix.body)?;
+        let (body, rest) = SecSubmessage::take(rest)?;
         let content = match (header.kind.encrypts(), body.id) {
             (true, SEC_BODY) => content_of(body.body)?,
             (true, other) => return Err(FrameError::Order(other)),
             (false, _) => body.whole,
         };
-        let (postfix, rest) = Submessage::take(rest)?;
+        let (postfix, rest) = SecSubmessage::take(rest)?;
         postfix.expect(SEC_POSTFIX)?;
         Ok((header.with(content, postfix.body)?, rest))
     }
 
-    /// A protected message without its RTPS header: it begins with
-    /// SRTPS_PREFIX. What follows the postfix is not looked at.
+    /// A protected message without its RTPS header: it begins with SRTPS_PREFIX.
+    /// Bytes after the postfix are ignored.
     pub fn of_message(bytes: &'a [u8]) -> Result<Self, FrameError> {
-        let (prefix, rest) = Submessage::take(bytes)?;
+        let (prefix, rest) = SecSubmessage::take(bytes)?;
         prefix.expect(SRTPS_PREFIX)?;
-        let (header, _) = Header::take(prefix.body)?;
+        let (header, _) = CryptoHeader::take(prefix.body)?;
         if header.kind.encrypts() {
-            let (body, rest) = Submessage::take(rest)?;
+            let (body, rest) = SecSubmessage::take(rest)?;
             body.expect(SEC_BODY)?;
-            let (postfix, _) = Submessage::take(rest)?;
+            let (postfix, _) = SecSubmessage::take(rest)?;
             postfix.expect(SRTPS_POSTFIX)?;
             return header.with(content_of(body.body)?, postfix.body);
         }
         let mut after = rest;
         for _ in 0..SUBMESSAGES {
-            let (submessage, next) = Submessage::take(after)?;
+            let (submessage, next) = SecSubmessage::take(after)?;
             if submessage.id == SRTPS_POSTFIX {
                 let length = rest.len().saturating_sub(after.len());
                 let content = rest.get(..length).ok_or(FrameError::Short)?;
@@ -100,7 +101,7 @@ impl<'a> Frame<'a> {
         Err(FrameError::Short)
     }
 
-    /// The code for the receiver with this key.
+    /// The MAC for the receiver with this key.
     pub(crate) fn receiver_mac(&self, key: KeyId) -> Option<Mac> {
         let mut entries = self.receiver_macs.chunks_exact(RECEIVER_BYTES);
         let entry = entries.find(|entry| entry.starts_with(&key.0))?;
@@ -112,15 +113,15 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The parts of a CryptoHeader.
-struct Header {
+/// Fields of a CryptoHeader.
+struct CryptoHeader {
     kind: TransformKind,
     key: KeyId,
     session: SessionId,
     vector: [u8; 8],
 }
 
-impl Header {
+impl CryptoHeader {
     fn take(bytes: &[u8]) -> Result<(Self, &[u8]), FrameError> {
         let (kind, rest) = word(bytes)?;
         let (key, rest) = word(rest)?;
@@ -156,21 +157,21 @@ impl Header {
     }
 }
 
-struct Submessage<'a> {
+struct SecSubmessage<'a> {
     id: u8,
     body: &'a [u8],
     whole: &'a [u8],
 }
 
-impl<'a> Submessage<'a> {
+impl<'a> SecSubmessage<'a> {
     fn take(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), FrameError> {
         let ([id, flags, a, b], rest) = bytes.split_first_chunk::<4>().ok_or(FrameError::Short)?;
         let length = match flags & 1 {
             1 => u16::from_le_bytes([*a, *b]),
             _ => u16::from_be_bytes([*a, *b]),
         };
-        // Zero is the rest of the message (RTPS 2.5 §9.4.5.1.3), which nothing
-        // that is followed by a postfix can be.
+        // Zero means the rest of the message (RTPS 2.5 §9.4.5.1.3), which is
+        // impossible before a postfix.
         let length = usize::from(length);
         let (body, after) = rest.split_at_checked(length).ok_or(FrameError::Short)?;
         let whole = bytes
@@ -185,9 +186,10 @@ impl<'a> Submessage<'a> {
     }
 
     fn expect(&self, id: u8) -> Result<(), FrameError> {
-        match self.id == id {
-            true => Ok(()),
-            false => Err(FrameError::Order(self.id)),
+        if self.id == id {
+            Ok(())
+        } else {
+            Err(FrameError::Order(self.id))
         }
     }
 }
@@ -213,11 +215,11 @@ pub(crate) const SEC_PREFIX: u8 = 0x31;
 pub(crate) const SEC_POSTFIX: u8 = 0x32;
 pub(crate) const SRTPS_PREFIX: u8 = 0x33;
 pub(crate) const SRTPS_POSTFIX: u8 = 0x34;
-/// A code and a count of zero.
+/// A common MAC and a count of zero.
 const FOOTER_BYTES: usize = 20;
-/// A key id and a code.
+/// A key id and a MAC.
 pub(crate) const RECEIVER_BYTES: usize = 20;
-/// As many receivers as fit a datagram with something left to say.
+/// Limit of receivers: as many as fit a datagram with some content.
 pub(crate) const RECEIVERS: usize = 2048;
-/// Submessages of one message; a datagram of 64 KiB of the shortest ones.
+/// Limit of submessages in a message: a datagram of 64 KiB of the shortest ones.
 const SUBMESSAGES: usize = 16_384;

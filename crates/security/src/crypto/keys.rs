@@ -1,5 +1,5 @@
-//! Key material: master keys as tokens carry them, and the session keys that
-//! are derived from them.
+//! Key material (DDS Security 1.1 §9.5.2.1): master keys as tokens carry them, and
+//! the session keys derived from them.
 
 use std::fmt;
 
@@ -10,21 +10,21 @@ use aws_lc_rs::hmac;
 use super::{KeyId, Mac, SessionId};
 use crate::key::RandomnessFailed;
 
-/// What is done, and with how long a key.
+/// Crypto transformation and its key length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TransformKind {
-    /// Signed with AES-128.
+    /// Signed with AES-128 (GMAC).
     Aes128Gmac,
-    /// Encrypted and signed with AES-128.
+    /// Encrypted and signed with AES-128 (GCM).
     Aes128Gcm,
-    /// Signed with AES-256.
+    /// Signed with AES-256 (GMAC).
     Aes256Gmac,
-    /// Encrypted and signed with AES-256.
+    /// Encrypted and signed with AES-256 (GCM).
     Aes256Gcm,
 }
 
 impl TransformKind {
-    /// The one with these four octets.
+    /// The transformation with this identifier.
     pub const fn of(octets: [u8; 4]) -> Option<Self> {
         Some(match octets {
             [0, 0, 0, 1] => Self::Aes128Gmac,
@@ -35,7 +35,7 @@ impl TransformKind {
         })
     }
 
-    /// As it stands in a CryptoHeader.
+    /// The identifier in a CryptoHeader.
     pub const fn octets(self) -> [u8; 4] {
         let last = match self {
             Self::Aes128Gmac => 1,
@@ -46,7 +46,7 @@ impl TransformKind {
         [0, 0, 0, last]
     }
 
-    /// Whether it encrypts, not only signs.
+    /// Whether it encrypts, besides signing.
     pub const fn encrypts(self) -> bool {
         matches!(self, Self::Aes128Gcm | Self::Aes256Gcm)
     }
@@ -60,21 +60,21 @@ impl TransformKind {
     }
 }
 
-/// Master keys of one sender for one purpose (§9.5.2.1.1). Never shown.
+/// Master keys of one sender for one purpose (§9.5.2.1.1). Debug output hides them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyMaterial {
-    /// What is done with them.
+    /// The transformation.
     pub kind: TransformKind,
     salt: Secret,
-    /// Which key it is.
+    /// Id of the sender's key.
     pub sender_key_id: KeyId,
     sender_key: Secret,
-    /// Which key the receiver checks its own code with, if there is one.
+    /// Id of the receiver-specific key, if there is one.
     pub receiver_key_id: Option<KeyId>,
     receiver_key: Secret,
 }
 
-/// Up to 32 bytes that are overwritten when they go.
+/// Up to 32 secret bytes, overwritten when dropped.
 #[derive(Clone, PartialEq, Eq)]
 struct Secret {
     bytes: [u8; 32],
@@ -119,29 +119,31 @@ impl fmt::Debug for KeyMaterial {
     }
 }
 
-/// Why bytes are no key material.
+/// Why bytes are not key material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyMaterialError {
-    /// Cut short, or with something behind.
-    #[error("the token is cut short, or has something behind its end")]
+    /// Too short, or followed by more bytes.
+    #[error("the token is too short, or has bytes after its end")]
     Length,
-    /// A transformation that is unknown.
-    #[error("the token names a transformation that is not known")]
+    /// Unknown transformation.
+    #[error("the token names an unknown transformation")]
     Kind,
-    /// Salt or key of another length than the transformation's, or all zero.
+    /// A salt or key whose length does not fit the transformation, or that is all
+    /// zero.
     #[error("the token has a salt or key of the wrong length, or all zero")]
     Key,
 }
 
 impl KeyMaterial {
-    /// Fresh keys. `for_receiver` adds one with which a single receiver can
-    /// tell the sender from others who have the common key.
+    /// Generates keys. `for_receiver` adds a receiver-specific key, with which one
+    /// receiver can tell the sender from other holders of the common key.
     pub fn generate(kind: TransformKind, for_receiver: bool) -> Result<Self, RandomnessFailed> {
         let length = kind.key_bytes();
         let receiver_key_id = for_receiver.then(random_id).transpose()?;
-        let receiver_key = match for_receiver {
-            true => Secret::random(length)?,
-            false => Secret::EMPTY,
+        let receiver_key = if for_receiver {
+            Secret::random(length)?
+        } else {
+            Secret::EMPTY
         };
         Ok(Self {
             kind,
@@ -153,7 +155,7 @@ impl KeyMaterial {
         })
     }
 
-    /// Whether both are of the same sender for the same purpose, for whichever
+    /// Whether both are of the same sender for the same purpose, regardless of the
     /// receiver.
     pub fn is_same_sender(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -162,7 +164,7 @@ impl KeyMaterial {
             && self.sender_key == other.sender_key
     }
 
-    /// The same sender's keys with another receiver's key of its own.
+    /// The same sender's keys with a new receiver-specific key.
     pub fn for_another_receiver(&self) -> Result<Self, RandomnessFailed> {
         Ok(Self {
             receiver_key_id: Some(random_id()?),
@@ -171,8 +173,8 @@ impl KeyMaterial {
         })
     }
 
-    /// As the property `dds.cryp.keymat` of a token has it: CDR, big-endian,
-    /// without encapsulation.
+    /// Encodes the property `dds.cryp.keymat` of a token: CDR, big-endian, without
+    /// encapsulation.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(120);
         let mut put = |secret: &Secret, id: [u8; 4]| {
@@ -183,12 +185,12 @@ impl KeyMaterial {
         };
         put(&self.salt, self.kind.octets());
         put(&self.sender_key, self.sender_key_id.0);
-        let receiver = self.receiver_key_id.map_or([0; 4], |id| id.0);
-        put(&self.receiver_key, receiver);
+        let receiver_key = self.receiver_key_id.map_or([0; 4], |id| id.0);
+        put(&self.receiver_key, receiver_key);
         bytes
     }
 
-    /// Reads what a token has.
+    /// Decodes the property of a token.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeyMaterialError> {
         let mut rest = bytes;
         let (kind, salt) = take(&mut rest)?;
@@ -216,27 +218,27 @@ impl KeyMaterial {
         })
     }
 
-    /// The key that everybody has who may receive, for one session (§9.5.3.3.3).
+    /// The common session key, which all receivers have (§9.5.3.3.3).
     pub(crate) fn session_key(&self, session: SessionId) -> SessionKey {
         self.derive(self.sender_key.get(), b"SessionKey", session)
     }
 
-    /// The key that one receiver has, for one session.
+    /// The receiver-specific session key.
     pub(crate) fn receiver_session_key(&self, session: SessionId) -> Option<SessionKey> {
         self.receiver_key_id?;
         Some(self.derive(self.receiver_key.get(), b"SessionReceiverKey", session))
     }
 
-    /// A code of something else than messages that only those can make who have
-    /// these keys; `label` keeps it apart from whatever else is derived.
-    pub(crate) fn code(&self, label: &[u8], statement: &[u8]) -> [u8; 16] {
+    /// A MAC of data other than messages, which only holders of these keys can
+    /// compute. `label` separates it from everything else that is derived.
+    pub(crate) fn mac(&self, label: &[u8], statement: &[u8]) -> [u8; 16] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.sender_key.get());
         let mut context = hmac::Context::with_key(&key);
         context.update(label);
         context.update(self.salt.get());
         context.update(statement);
-        let code = context.sign();
-        code.as_ref().first_chunk().copied().unwrap_or_default()
+        let mac = context.sign();
+        mac.as_ref().first_chunk().copied().unwrap_or_default()
     }
 
     fn derive(&self, master: &[u8], label: &[u8], session: SessionId) -> SessionKey {
@@ -248,8 +250,8 @@ impl KeyMaterial {
     }
 }
 
-/// The material for keys' own exchange, from the handshake's shared secret and
-/// challenges (§9.5.2.1.2): used by the volatile secure endpoints alone.
+/// The key-exchange material, from the handshake's shared secret and challenges
+/// (§9.5.2.1.2). Only the volatile secure endpoints use it.
 pub fn key_exchange_material(
     shared_secret: &[u8],
     challenge_1: &[u8; 32],
@@ -280,8 +282,8 @@ impl SessionKey {
             _ => &AES_256_GCM,
         };
         let key = hash.get(..kind.key_bytes());
-        // Only a key of the wrong length is refused, which this is not; without
-        // a key everything fails to be sealed and opened.
+        // Only a key of the wrong length fails, which this is not. Without a key,
+        // sealing and opening always fail.
         let key = key.and_then(|key| UnboundKey::new(algorithm, key).ok());
         Self(key.map(LessSafeKey::new))
     }
@@ -304,7 +306,7 @@ impl SessionKey {
         Some(mac)
     }
 
-    /// Decrypts into a buffer of the same length; nothing if it was changed.
+    /// Decrypts into a buffer of the same length; `None` if the MAC is wrong.
     pub fn open(&self, nonce: [u8; 12], content: &[u8], mac: &Mac, plain: &mut [u8]) -> Option<()> {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let key = self.0.as_ref()?;
@@ -312,7 +314,7 @@ impl SessionKey {
             .ok()
     }
 
-    /// The code of what is not encrypted.
+    /// The MAC of data that is not encrypted.
     pub fn sign(&self, nonce: [u8; 12], content: &[u8]) -> Option<Mac> {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let key = self.0.as_ref()?;
@@ -320,14 +322,14 @@ impl SessionKey {
         tag.ok()?.as_ref().try_into().ok()
     }
 
-    /// Whether this is the code of that; takes as long either way.
+    /// Whether this is the MAC of the data, in constant time.
     pub fn verifies(&self, nonce: [u8; 12], content: &[u8], mac: &Mac) -> bool {
         let own = self.sign(nonce, content);
         own.is_some_and(|own| aws_lc_rs::constant_time::verify_slices_are_equal(&own, mac).is_ok())
     }
 }
 
-/// Not zero, which stands for none.
+/// Never zero, which means no key.
 fn random_id() -> Result<KeyId, RandomnessFailed> {
     let mut id = [0; 4];
     while id == [0; 4] {
@@ -336,8 +338,8 @@ fn random_id() -> Result<KeyId, RandomnessFailed> {
     Ok(KeyId(id))
 }
 
-/// Four octets, then a sequence of octets. Lengths are multiples of four, so
-/// CDR pads nothing.
+/// Reads four octets, then a sequence of octets. Lengths are multiples of four, so
+/// CDR adds no padding.
 fn take(rest: &mut &[u8]) -> Result<([u8; 4], Secret), KeyMaterialError> {
     let mut word = || {
         let (word, after) = rest.split_first_chunk::<4>()?;
@@ -361,10 +363,10 @@ fn take(rest: &mut &[u8]) -> Result<([u8; 4], Secret), KeyMaterialError> {
 mod tests {
     use super::*;
 
-    /// NIST's and McGrew's test cases of AES-GCM: ciphertext and code of sixteen
-    /// zeros under a key of zeros, and a code alone.
+    /// NIST's and McGrew's test cases of AES-GCM: ciphertext and MAC of sixteen
+    /// zeros under a key of zeros, and a MAC alone.
     #[test]
-    fn the_cipher_is_the_standards() {
+    fn aes_gcm_matches_the_standard_test_vectors() {
         let zero_128 = SessionKey::new(TransformKind::Aes128Gcm, &[0; 32]);
         let zero_256 = SessionKey::new(TransformKind::Aes256Gcm, &[0; 32]);
         for (key, first, mac) in [

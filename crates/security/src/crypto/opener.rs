@@ -1,55 +1,55 @@
-//! Opens what one sender protected. The last sessions' keys are remembered:
-//! Fast DDS begins a session every 32 messages, and messages overtake one
-//! another.
+//! Opener: verifies and decrypts the data of one sender. It caches the keys of the
+//! last sessions, because Fast DDS begins a session every 32 messages, and messages
+//! overtake one another.
 
 use super::keys::SessionKey;
 use super::{Frame, KeyMaterial, SessionId, TransformKind};
 
-/// One sender's keys on our side.
+/// One sender's keys on the receiving side.
 pub struct Opener {
     material: KeyMaterial,
-    /// The most recently used first.
+    /// Most recently used first.
     sessions: [Option<Session>; SESSIONS],
-    must_prove_origin: bool,
+    requires_origin_authentication: bool,
 }
 
 struct Session {
     id: SessionId,
     common: SessionKey,
-    receiver: Option<SessionKey>,
+    receiver_key: Option<SessionKey>,
 }
 
-/// Why something is not believed.
+/// Why a frame is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// Another key, or another kind of protection than this key is for.
-    #[error("it is protected with another key or in another way")]
+    /// Another key, or another transformation than this key is for.
+    #[error("it is protected with another key or transformation")]
     Key,
-    /// Changed, or made by somebody without the key.
-    #[error("its code is wrong")]
+    /// Changed, or made without the key.
+    #[error("its MAC is wrong")]
     Mac,
-    /// Made by somebody with the common key, but perhaps not the sender.
-    #[error("it has no code for this receiver, or a wrong one")]
+    /// Made with the common key, but not proven to be from the sender.
+    #[error("its receiver-specific MAC is missing or wrong")]
     Origin,
-    /// The buffer is too small for it.
-    #[error("it is longer than the buffer that is to take it")]
+    /// The buffer is too small.
+    #[error("it is longer than the output buffer")]
     Room,
 }
 
-/// What was opened.
+/// An opened frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened<'a> {
-    /// It was signed only: the content itself.
-    Plain(&'a [u8]),
-    /// It was encrypted: the buffer has it.
+    /// Signed only: the content in place.
+    Plaintext(&'a [u8]),
+    /// Encrypted: the plaintext in the buffer.
     Decrypted(&'a [u8]),
 }
 
 impl<'a> Opened<'a> {
-    /// What was protected.
+    /// The plaintext.
     pub fn bytes(self) -> &'a [u8] {
         match self {
-            Self::Plain(bytes) | Self::Decrypted(bytes) => bytes,
+            Self::Plaintext(bytes) | Self::Decrypted(bytes) => bytes,
         }
     }
 }
@@ -61,13 +61,13 @@ impl std::fmt::Debug for Opener {
 }
 
 impl Opener {
-    /// With the keys that the sender gave. If `must_prove_origin`, what has no
-    /// code for this receiver is refused.
-    pub fn new(material: KeyMaterial, must_prove_origin: bool) -> Self {
+    /// With the keys that the sender sent. With `requires_origin_authentication`,
+    /// frames without a MAC for this receiver are rejected.
+    pub fn new(material: KeyMaterial, requires_origin_authentication: bool) -> Self {
         Self {
             material,
             sessions: [const { None }; SESSIONS],
-            must_prove_origin,
+            requires_origin_authentication,
         }
     }
 
@@ -76,8 +76,8 @@ impl Opener {
         &self.material
     }
 
-    /// Opens a frame. What was encrypted is written to `buffer`, which is as
-    /// long as it; its former content is lost also if an error is returned.
+    /// Opens a frame. Plaintext of an encrypted frame is written to `buffer`, which
+    /// gets its length. The former content is lost, also on an error.
     pub fn open<'a>(
         &mut self,
         frame: &Frame<'a>,
@@ -88,19 +88,19 @@ impl Opener {
             buffer.resize(frame.content.len(), 0);
         }
         match self.open_into(frame, buffer) {
-            Ok(None) => Ok(Opened::Plain(frame.content)),
+            Ok(None) => Ok(Opened::Plaintext(frame.content)),
             Ok(Some(_)) => Ok(Opened::Decrypted(buffer)),
             Err(error) => {
-                // Nothing that was not authentic is left to be seen.
+                // No unauthenticated plaintext is left.
                 buffer.clear();
                 Err(error)
             }
         }
     }
 
-    /// Opens a frame. What was encrypted is written to the beginning of
-    /// `buffer`, whose former content is lost there also after an error; how
-    /// many bytes that are. What was only signed stays where it is: nothing.
+    /// Opens a frame. Plaintext of an encrypted frame is written to the beginning
+    /// of `buffer`, and its length returned; the former content there is lost, also
+    /// on an error. A frame that is only signed stays in place: `None`.
     pub fn open_into(
         &mut self,
         frame: &Frame<'_>,
@@ -110,13 +110,13 @@ impl Opener {
         if frame.key != self.material.sender_key_id || !same_key(frame.kind, kind) {
             return Err(OpenError::Key);
         }
-        let must_prove_origin = self.must_prove_origin;
+        let requires_origin_authentication = self.requires_origin_authentication;
         let receiver_key_id = self.material.receiver_key_id;
         let session = self.session(frame.session).ok_or(OpenError::Key)?;
         let nonce = frame.nonce();
-        if must_prove_origin {
+        if requires_origin_authentication {
             let mac = receiver_key_id.and_then(|id| frame.receiver_mac(id));
-            let key = session.receiver.as_ref();
+            let key = session.receiver_key.as_ref();
             let (Some(mac), Some(key)) = (mac, key) else {
                 return Err(OpenError::Origin);
             };
@@ -126,10 +126,7 @@ impl Opener {
         }
         if !frame.kind.encrypts() {
             let good = session.common.verifies(nonce, frame.content, &frame.mac);
-            return match good {
-                true => Ok(None),
-                false => Err(OpenError::Mac),
-            };
+            return if good { Ok(None) } else { Err(OpenError::Mac) };
         }
         let length = frame.content.len();
         let plain = buffer.get_mut(..length).ok_or(OpenError::Room)?;
@@ -141,8 +138,8 @@ impl Opener {
         Ok(Some(length))
     }
 
-    /// The keys of a session: remembered, or derived in place of those that
-    /// were not used for longest.
+    /// The keys of a session: cached, or derived in place of the least recently
+    /// used ones.
     fn session(&mut self, id: SessionId) -> Option<&Session> {
         let is_known = |session: &Option<Session>| {
             let session = session.as_ref();
@@ -158,18 +155,18 @@ impl Opener {
             *first = Some(Session {
                 id,
                 common: self.material.session_key(id),
-                receiver: self.material.receiver_session_key(id),
+                receiver_key: self.material.receiver_session_key(id),
             });
         }
         first.as_ref()
     }
 }
 
-/// Whether a key of `own` kind may be used for `stated`: what is to be
-/// encrypted is not believed when it is only signed, nor the other way round.
+/// Whether a key of `own` kind may be used for `stated`. Data that must be
+/// encrypted is rejected when it is only signed, and the other way round.
 fn same_key(stated: TransformKind, own: TransformKind) -> bool {
     stated == own
 }
 
-/// Sessions of one key that are remembered: more than overtake one another.
+/// Cached sessions of one key: more than overtake one another.
 const SESSIONS: usize = 4;

@@ -1,7 +1,7 @@
-//! Protects what one sender sends: a counter as vector, a new session before
-//! it or the key wears out. Appends to a buffer of the caller's; once its
-//! capacity is there nothing is allocated. Threads that protect at the same time
-//! share nothing but the counter.
+//! Sealer: encrypts and signs the data of one sender. A counter is the
+//! initialisation vector, and a new session begins before the vector or the key is
+//! exhausted. It appends to the caller's buffer and does not allocate once the
+//! capacity is there. Threads that seal at the same time share only the counter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,13 +10,13 @@ use super::framing::{
     nonce,
 };
 use super::keys::SessionKey;
-use super::page::Page;
-use super::{KeyMaterial, Mac, Receiver, SessionId};
+use super::output_buffer::OutputBuffer;
+use super::{KeyMaterial, Mac, ReceiverKey, SessionId};
 use crate::key::RandomnessFailed;
 
-/// What is protected.
+/// The protection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Layer {
+pub enum ProtectionLayer {
     /// The payload of a sample.
     Payload,
     /// A submessage.
@@ -25,34 +25,34 @@ pub enum Layer {
     Message,
 }
 
-/// Why something was not protected.
+/// Why data was not sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// Too long for a submessage's length.
+    /// Too long for the length field of a submessage.
     #[error("{0} bytes are too many for one protected submessage; fragment the sample")]
     TooLong(usize),
-    /// Codes for more receivers than are accepted.
-    #[error("{0} receivers; a protected submessage has codes for at most 2048")]
+    /// More receiver-specific MACs than are accepted.
+    #[error("{0} receivers; a protected submessage has MACs for at most 2048")]
     TooManyReceivers(usize),
     /// No randomness for a new session.
     #[error(transparent)]
     Randomness(#[from] RandomnessFailed),
-    /// The session has protected all that its key is good for: a new one is due.
-    #[error("the session's key is worn out")]
-    WornOut,
-    /// The cipher refused.
-    #[error("the cipher refused to work")]
+    /// The session has protected as much as its key allows: a new one is due.
+    #[error("the session's key is exhausted")]
+    SessionExhausted,
+    /// The cipher failed.
+    #[error("the cipher failed")]
     Cipher,
 }
 
-/// One sender's keys at work. Shared by threads.
+/// One sender's keys in use. Thread-safe.
 pub struct Sealer {
     material: KeyMaterial,
     session: SessionId,
-    /// Kind, key and session, as they stand in every header.
+    /// Kind, key id and session id, as in every header.
     identity: [u8; 12],
     key: SessionKey,
-    /// The last one that was used.
+    /// The last one used.
     vector: AtomicU64,
 }
 
@@ -64,9 +64,10 @@ impl std::fmt::Debug for Sealer {
 }
 
 impl Sealer {
-    /// Begins a session of this material.
+    /// Begins a session with this material.
     pub fn new(material: KeyMaterial) -> Result<Self, RandomnessFailed> {
-        // Not a guess of the last run's sessions: keys may outlive a process.
+        // Random, so that it differs from the last run's sessions: keys may outlive
+        // a process.
         let mut session = [0; 4];
         aws_lc_rs::rand::fill(&mut session).map_err(|_| RandomnessFailed)?;
         Ok(Self::in_session(material, SessionId(session)))
@@ -90,63 +91,63 @@ impl Sealer {
         &self.material
     }
 
-    /// Bytes that protection adds at most, receivers' codes included.
-    pub fn overhead_bytes(layer: Layer, receivers: usize) -> usize {
+    /// Bytes that protection adds at most, including receiver-specific MACs.
+    pub fn overhead_bytes(layer: ProtectionLayer, receivers: usize) -> usize {
         let framing = match layer {
-            Layer::Payload => 0,
+            ProtectionLayer::Payload => 0,
             // Three submessage headers, and padding.
-            Layer::Submessage | Layer::Message => 15,
+            ProtectionLayer::Submessage | ProtectionLayer::Message => 15,
         };
         let codes = receivers.saturating_mul(RECEIVER_BYTES);
         44_usize.saturating_add(framing).saturating_add(codes)
     }
 
-    /// Appends the protected form of `plain` to `out`. `receivers` are those
-    /// whose codes are added; a payload has none. After an error `out` is as it
-    /// was.
+    /// Appends the protected form of `plain` to `out`, with MACs for `receivers`; a
+    /// payload has none. On an error `out` is unchanged.
     pub fn seal<'r>(
         &mut self,
-        layer: Layer,
+        layer: ProtectionLayer,
         plain: &[u8],
-        receivers: impl IntoIterator<Item = &'r Receiver, IntoIter: Clone>,
+        receivers: impl IntoIterator<Item = &'r ReceiverKey, IntoIter: Clone>,
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
-        self.renew();
+        self.renew_session();
         let start = out.len();
-        let mut page = Page::behind(std::mem::take(out));
-        let begun = self.begin(layer, plain.len(), &mut page);
-        let sealed =
-            begun.and_then(|begun| begun.end(Plain::Elsewhere(plain), receivers, &mut page));
+        let mut output_buffer = OutputBuffer::appending_to(std::mem::take(out));
+        let begun = self.begin(layer, plain.len(), &mut output_buffer);
+        let sealed = begun.and_then(|begun| {
+            begun.end(Plaintext::Elsewhere(plain), receivers, &mut output_buffer)
+        });
         if sealed.is_err() {
-            page.truncate(start);
+            output_buffer.truncate(start);
         }
-        *out = page.into_bytes();
+        *out = output_buffer.into_bytes();
         sealed
     }
 
-    /// Appends what stands before something of at most `bytes_max` bytes that is
-    /// to be protected: [`Begun::end`] does that.
+    /// Appends the header for at most `bytes_max` bytes of plaintext;
+    /// [`SealInProgress::end`] protects them.
     ///
     /// # Errors
-    /// [`SealError::WornOut`] until [`Sealer::renew`]; nothing is appended then.
+    /// [`SealError::SessionExhausted`] until [`Sealer::renew_session`]; nothing is appended then.
     pub(crate) fn begin(
         &self,
-        layer: Layer,
+        layer: ProtectionLayer,
         bytes_max: usize,
-        out: &mut Page,
-    ) -> Result<Begun<'_>, SealError> {
-        let share = u64::try_from(bytes_max / SHARE_BYTES).unwrap_or(u64::MAX);
+        out: &mut OutputBuffer,
+    ) -> Result<SealInProgress<'_>, SealError> {
+        let share = u64::try_from(bytes_max / BYTES_PER_VECTOR).unwrap_or(u64::MAX);
         let share = share.saturating_add(1);
         let before = self.vector.fetch_add(share, Ordering::Relaxed);
         let vector = before.saturating_add(share);
-        if vector > SESSION_SHARES {
-            return Err(SealError::WornOut);
+        if vector > VECTORS_PER_SESSION {
+            return Err(SealError::SessionExhausted);
         }
         let vector = vector.to_be_bytes();
         let (prefix, postfix) = match layer {
-            Layer::Payload => (None, None),
-            Layer::Submessage => (Some(SEC_PREFIX), Some(SEC_POSTFIX)),
-            Layer::Message => (Some(SRTPS_PREFIX), Some(SRTPS_POSTFIX)),
+            ProtectionLayer::Payload => (None, None),
+            ProtectionLayer::Submessage => (Some(SEC_PREFIX), Some(SEC_POSTFIX)),
+            ProtectionLayer::Message => (Some(SRTPS_PREFIX), Some(SRTPS_POSTFIX)),
         };
         if let Some(id) = prefix {
             out.put_array([id, 1, HEADER_BYTES, 0]);
@@ -158,10 +159,10 @@ impl Sealer {
             if prefix.is_some() {
                 out.put_array([SEC_BODY, 1, 0, 0]);
             }
-            // Its length, once that is known.
+            // The length, filled in later.
             out.put_array([0; 4]);
         }
-        Ok(Begun {
+        Ok(SealInProgress {
             key: &self.key,
             session: self.session,
             nonce: nonce(self.session, vector),
@@ -171,59 +172,59 @@ impl Sealer {
         })
     }
 
-    /// As if it had protected all that a session may.
+    /// For tests: exhausts the session.
     #[cfg(test)]
-    pub(crate) fn wear_out(&mut self) {
-        *self.vector.get_mut() = SESSION_SHARES;
+    pub(crate) fn exhaust_session(&mut self) {
+        *self.vector.get_mut() = VECTORS_PER_SESSION;
     }
 
-    /// Begins a new session if this one's key is worn out (NIST SP 800-38D §8.3).
-    pub(crate) fn renew(&mut self) {
-        if *self.vector.get_mut() < SESSION_SHARES {
+    /// Begins a new session if this one's key is exhausted (NIST SP 800-38D §8.3).
+    pub(crate) fn renew_session(&mut self) {
+        if *self.vector.get_mut() < VECTORS_PER_SESSION {
             return;
         }
-        // The next number: no session comes twice, nor before an earlier one.
+        // The next number: no session is repeated or precedes an earlier one.
         let session = u32::from_be_bytes(self.session.0).wrapping_add(1);
         let session = SessionId(session.to_be_bytes());
         *self = Self::in_session(self.material.clone(), session);
     }
 }
 
-/// Where that is which is to be protected.
+/// Where the plaintext is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Plain<'a> {
-    /// It was appended to the page since its protection was begun.
+pub(crate) enum Plaintext<'a> {
+    /// Appended to the output buffer since sealing began.
     Written,
-    /// It lies there, whole, and is written as it is protected.
+    /// Elsewhere, contiguous; written while it is protected.
     Elsewhere(&'a [u8]),
 }
 
-/// Something that is being protected, at the end of a page.
-#[must_use = "nothing is protected before the end"]
-pub(crate) struct Begun<'s> {
+/// Data that is being sealed, at the end of an output buffer.
+#[must_use = "nothing is sealed before `end`"]
+pub(crate) struct SealInProgress<'s> {
     key: &'s SessionKey,
     session: SessionId,
     nonce: [u8; 12],
     encrypts: bool,
-    /// The submessage that follows; a payload has none.
+    /// The postfix submessage; a payload has none.
     postfix: Option<u8>,
-    /// Where it begins.
+    /// Offset where it begins.
     at: usize,
 }
 
-impl Begun<'_> {
-    /// Protects it, and appends what stands behind it. `receivers` are those
-    /// whose codes are added; a payload has none. After an error `out` is good
-    /// for nothing behind where this was begun.
+impl SealInProgress<'_> {
+    /// Protects the plaintext, and appends the footer with MACs for `receivers`; a
+    /// payload has none. On an error, the content of `out` from the beginning of
+    /// this frame on is invalid.
     pub fn end<'r>(
         self,
-        plain: Plain<'_>,
-        receivers: impl IntoIterator<Item = &'r Receiver, IntoIter: Clone>,
-        out: &mut Page,
+        plain: Plaintext<'_>,
+        receivers: impl IntoIterator<Item = &'r ReceiverKey, IntoIter: Clone>,
+        out: &mut OutputBuffer,
     ) -> Result<(), SealError> {
         let has_codes = self.postfix.is_some();
         let receivers = receivers.into_iter();
-        let receivers = receivers.filter(|receiver| has_codes && receiver.has_key());
+        let receivers = receivers.filter(|receiver_key| has_codes && receiver_key.has_key());
         let count = receivers.clone().count();
         if count > RECEIVERS {
             return Err(SealError::TooManyReceivers(count));
@@ -241,32 +242,32 @@ impl Begun<'_> {
         out.put_array(mac);
         let count = u32::try_from(count).unwrap_or_default();
         out.put_array(count.to_be_bytes());
-        for receiver in receivers {
-            let code = receiver.code(self.session, self.nonce, &mac);
-            let (id, code) = code.ok_or(SealError::Cipher)?;
+        for receiver_key in receivers {
+            let mac = receiver_key.mac(self.session, self.nonce, &mac);
+            let (id, mac) = mac.ok_or(SealError::Cipher)?;
             out.put_array(id.0);
-            out.put_array(code);
+            out.put_array(mac);
         }
         Ok(())
     }
 
-    fn protect(&self, plain: Plain<'_>, out: &mut Page) -> Option<Mac> {
+    fn protect(&self, plain: Plaintext<'_>, out: &mut OutputBuffer) -> Option<Mac> {
         match (plain, self.encrypts) {
-            (Plain::Written, true) => self.key.seal(self.nonce, out.written_from(self.at)),
-            (Plain::Written, false) => self.key.sign(self.nonce, out.written_from(self.at)),
-            (Plain::Elsewhere(plain), true) => {
-                let room = out.room(plain.len());
+            (Plaintext::Written, true) => self.key.seal(self.nonce, out.written_from(self.at)),
+            (Plaintext::Written, false) => self.key.sign(self.nonce, out.written_from(self.at)),
+            (Plaintext::Elsewhere(plain), true) => {
+                let room = out.reserve(plain.len());
                 self.key.seal_from(self.nonce, plain, room)
             }
-            (Plain::Elsewhere(plain), false) => {
+            (Plaintext::Elsewhere(plain), false) => {
                 out.put(plain);
                 self.key.sign(self.nonce, plain)
             }
         }
     }
 
-    /// Pads ciphertext within a submessage and says how long it is.
-    fn fill_in_lengths(&self, out: &mut Page) -> Result<(), SealError> {
+    /// Pads the ciphertext within a submessage and fills in its length.
+    fn fill_in_lengths(&self, out: &mut OutputBuffer) -> Result<(), SealError> {
         let length = out.len().saturating_sub(self.at);
         let too_long = || SealError::TooLong(length);
         let content = u32::try_from(length).map_err(|_| too_long())?;
@@ -290,11 +291,11 @@ impl Begun<'_> {
 
 /// Of a CryptoHeader.
 const HEADER_BYTES: u8 = 20;
-/// What one vector is for at most; who protects more takes several.
-const SHARE_BYTES: usize = 1 << 16;
-/// Of one session: 2^36 blocks of 16 bytes, so 2^24 times as many bytes as one
-/// vector is for. Of messages it could be 2^32.
-const SESSION_SHARES: u64 = 1 << 24;
+/// Bytes that one vector counts for at most. Longer data takes several.
+const BYTES_PER_VECTOR: usize = 1 << 16;
+/// Vectors of one session: 2^36 blocks of 16 bytes, so 2^24 times as many bytes as
+/// one vector counts for. The limit for messages would be 2^32.
+const VECTORS_PER_SESSION: u64 = 1 << 24;
 
 #[cfg(test)]
 mod tests {
@@ -302,16 +303,21 @@ mod tests {
     use crate::crypto::{Frame, Opener, TransformKind};
 
     #[test]
-    fn a_session_that_is_worn_out_is_followed_by_the_next_and_all_are_opened() {
+    fn an_exhausted_session_is_followed_by_the_next_and_all_are_opened() {
         let material = KeyMaterial::generate(TransformKind::Aes256Gcm, true).unwrap();
-        let receiver = Receiver::new(material.clone());
+        let receiver_key = ReceiverKey::new(material.clone());
         let mut sealer = Sealer::new(material.clone()).unwrap();
         let mut opener = Opener::new(material, true);
         let mut seal = |sealer: &mut Sealer| {
             let (mut sealed, mut plain) = (Vec::new(), Vec::new());
             let heartbeat = [0x07, 1, 0, 0];
             sealer
-                .seal(Layer::Submessage, &heartbeat, [&receiver], &mut sealed)
+                .seal(
+                    ProtectionLayer::Submessage,
+                    &heartbeat,
+                    [&receiver_key],
+                    &mut sealed,
+                )
                 .unwrap();
             let (frame, _) = Frame::of_submessage(&sealed).unwrap();
             let opened = opener.open(&frame, &mut plain).unwrap();
@@ -321,22 +327,26 @@ mod tests {
         let (first, _) = seal(&mut sealer);
         let (one, two) = (1_u64.to_be_bytes(), 2_u64.to_be_bytes());
         assert_eq!(seal(&mut sealer), (first, two));
-        *sealer.vector.get_mut() = SESSION_SHARES - 1;
-        let last = SESSION_SHARES.to_be_bytes();
+        *sealer.vector.get_mut() = VECTORS_PER_SESSION - 1;
+        let last = VECTORS_PER_SESSION.to_be_bytes();
         assert_eq!(seal(&mut sealer), (first, last));
         assert_eq!(seal(&mut sealer), (first.wrapping_add(1), one));
         assert_eq!(seal(&mut sealer), (first.wrapping_add(1), two));
     }
 
     #[test]
-    fn who_protects_much_at_once_wears_its_key_out_sooner() {
+    fn large_payloads_exhaust_a_session_sooner() {
         let material = KeyMaterial::generate(TransformKind::Aes128Gcm, false).unwrap();
         let sealer = Sealer::new(material).unwrap();
-        let mut page = Page::default();
-        let mut begin = |bytes| sealer.begin(Layer::Payload, bytes, &mut page).map(drop);
-        let half = SHARE_BYTES * usize::try_from(SESSION_SHARES / 2).unwrap();
+        let mut output_buffer = OutputBuffer::default();
+        let mut begin = |bytes| {
+            sealer
+                .begin(ProtectionLayer::Payload, bytes, &mut output_buffer)
+                .map(drop)
+        };
+        let half = BYTES_PER_VECTOR * usize::try_from(VECTORS_PER_SESSION / 2).unwrap();
         assert_eq!(begin(half), Ok(()));
-        assert_eq!(begin(half), Err(SealError::WornOut));
-        assert_eq!(page.len(), 24);
+        assert_eq!(begin(half), Err(SealError::SessionExhausted));
+        assert_eq!(output_buffer.len(), 24);
     }
 }

@@ -1,5 +1,5 @@
-//! What is wrong with a keystore, and what is weak in it: everything that
-//! keeps an enclave from being loaded, and habits that undo its protection.
+//! Keystore check: problems that prevent an enclave from being loaded, and
+//! weaknesses in its protection.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use super::Keystore;
 use crate::date::UnixTime;
-use crate::document::Domains;
-use crate::enclave::{Enclave, shown};
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
+use crate::document::DomainSet;
+use crate::enclave::{Enclave, display_path};
 use crate::governance::{DomainRule, Governance, PayloadProtection, Protection};
 use crate::permissions::{Effect, Grant};
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// It works, but protects less than it seems to.
@@ -22,28 +22,28 @@ pub enum Severity {
     Broken,
 }
 
-/// One thing that was found.
+/// A finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad.
+    /// Its severity.
     pub severity: Severity,
-    /// What, where, and what to do.
-    pub fault: Fault,
+    /// The problem and its remedy.
+    pub fault: Diagnostic,
 }
 
-/// Looks at a keystore, or at the part of one that a robot has: its private
-/// folder may be missing, and should be there.
-pub fn check(root: &Path, now: UnixTime) -> Result<Vec<Finding>, Fault> {
+/// Checks a keystore, or the part of one on a robot, where the private folder
+/// should be missing.
+pub fn check(root: &Path, now: UnixTime) -> Result<Vec<Finding>, Diagnostic> {
     let mut findings = Vec::new();
     let keystore = Keystore { root: root.into() };
     let names = keystore.enclaves()?;
     if names.is_empty() {
-        return Err(Fault::new(
-            shown(&root.join("enclaves")),
+        return Err(Diagnostic::new(
+            display_path(&root.join("enclaves")),
             "keystore",
             "",
             "has no enclaves",
-            "make one with `pteros security create_enclave`",
+            "create one with `pteros security create_enclave`",
         ));
     }
     private_keys(root, &mut findings);
@@ -63,7 +63,7 @@ pub fn check(root: &Path, now: UnixTime) -> Result<Vec<Finding>, Fault> {
             })),
         }
     }
-    // The governance is every enclave's, by links of different names.
+    // All enclaves link to one governance file, under different names.
     let mut told: Vec<Finding> = Vec::new();
     for finding in findings {
         let same = |known: &Finding| {
@@ -79,7 +79,7 @@ pub fn check(root: &Path, now: UnixTime) -> Result<Vec<Finding>, Fault> {
     Ok(told)
 }
 
-fn weak(findings: &mut Vec<Finding>, faults: impl IntoIterator<Item = Fault>) {
+fn weak(findings: &mut Vec<Finding>, faults: impl IntoIterator<Item = Diagnostic>) {
     findings.extend(faults.into_iter().map(|fault| Finding {
         severity: Severity::Weak,
         fault,
@@ -94,7 +94,7 @@ fn same_file(one: &str, other: &str) -> bool {
         }
 }
 
-/// Who holds an authority's key holds everything.
+/// The key of an authority gives all rights.
 fn private_keys(root: &Path, findings: &mut Vec<Finding>) {
     let folder = root.join("private");
     let Ok(entries) = fs::read_dir(&folder) else {
@@ -102,11 +102,11 @@ fn private_keys(root: &Path, findings: &mut Vec<Finding>) {
     };
     weak(
         findings,
-        [Fault::new(
-            shown(&folder),
+        [Diagnostic::new(
+            display_path(&folder),
             "authorities",
             "",
-            "their private keys lie beside the enclaves",
+            "their private keys are in the same keystore as the enclaves",
             "copy only the folder of its enclave to a robot, never this one",
         )],
     );
@@ -117,40 +117,40 @@ fn private_keys(root: &Path, findings: &mut Vec<Finding>) {
         let mode = about.permissions().mode() & 0o777;
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         if about.is_file() && !is_link && mode & 0o077 != 0 {
-            let reason = format!("{mode:04o}: others than its owner may read or change it");
-            let file = shown(&entry.path());
+            let reason = format!("{mode:04o}: other users may read or change it");
+            let file = display_path(&entry.path());
             weak(
                 findings,
-                [Fault::new(file, "mode", "", reason, "chmod 600")],
+                [Diagnostic::new(file, "mode", "", reason, "chmod 600")],
             );
         }
     }
 }
 
-/// Cyclone DDS (0.10 to 11) reads no document that names a higher domain, and its
-/// nodes do not start then. Others, and the standard's ports, have 232.
+/// Cyclone DDS (0.10 to 11) rejects a document with a higher domain, and its nodes
+/// then do not start. Other stacks, and the standard's ports, allow 232.
 const CYCLONE_DOMAIN_MAX: u64 = 230;
 
-fn domains(file: &str, line: u32, domains: &Domains) -> Option<Fault> {
-    let named = domains.named_beyond(CYCLONE_DOMAIN_MAX)?;
+fn domains(file: &str, line: u32, domains: &DomainSet) -> Option<Diagnostic> {
+    let named = domains.has_id_beyond(CYCLONE_DOMAIN_MAX)?;
     let reason = format!(
-        "Cyclone DDS refuses the whole file: it knows no domain beyond {CYCLONE_DOMAIN_MAX}"
+        "Cyclone DDS rejects the whole file: it supports domains up to {CYCLONE_DOMAIN_MAX}"
     );
-    let remedy = "use a lower domain where nodes on Cyclone DDS take part";
-    let fault = Fault::new(file, "<domains>", named.to_string(), reason, remedy);
+    let remedy = "use a lower domain for nodes on Cyclone DDS";
+    let fault = Diagnostic::new(file, "<domains>", named.to_string(), reason, remedy);
     Some(fault.at_line(line))
 }
 
-fn governance(governance: &Governance) -> Vec<Fault> {
+fn governance(governance: &Governance) -> Vec<Diagnostic> {
     let of_domains = |rule: &DomainRule| domains(&governance.file, rule.line, &rule.domains);
-    let mut faults: Vec<Fault> = governance.rules.iter().filter_map(of_domains).collect();
+    let mut faults: Vec<Diagnostic> = governance.rules.iter().filter_map(of_domains).collect();
     let mut add = |line: u32, field: &str, value: &str, reason: &str, remedy: &str| {
-        let fault = Fault::new(&*governance.file, field, value, reason, remedy);
+        let fault = Diagnostic::new(&*governance.file, field, value, reason, remedy);
         faults.push(fault.at_line(line));
     };
     for rule in &governance.rules {
         if rule.allow_unauthenticated_participants {
-            let reason = "strangers are let in where a topic is not protected";
+            let reason = "unauthenticated participants may use unprotected topics";
             add(
                 rule.line,
                 "<allow_unauthenticated_participants>",
@@ -160,7 +160,7 @@ fn governance(governance: &Governance) -> Vec<Fault> {
             );
         }
         if !rule.join_access_control {
-            let reason = "whoever has a certificate may join, whatever the permissions say";
+            let reason = "every owner of a certificate may join, regardless of the permissions";
             add(
                 rule.line,
                 "<enable_join_access_control>",
@@ -178,7 +178,7 @@ fn governance(governance: &Governance) -> Vec<Fault> {
             (
                 "<liveliness_protection_kind>",
                 rule.liveliness,
-                "signs of life can be forged",
+                "liveliness assertions can be forged",
             ),
         ] {
             if kind == Protection::None {
@@ -190,7 +190,7 @@ fn governance(governance: &Governance) -> Vec<Fault> {
                 rule.line,
                 "<rtps_protection_kind>",
                 "NONE",
-                "submessages that are not protected themselves can be forged",
+                "submessages without their own protection can be forged",
                 "write ENCRYPT",
             ),
             Protection::Sign | Protection::SignWithOriginAuthentication => add(
@@ -205,7 +205,7 @@ fn governance(governance: &Governance) -> Vec<Fault> {
         for topic in &rule.topics {
             let expression = topic.topic.as_str();
             if !topic.read_access_control || !topic.write_access_control {
-                let reason = "everybody with a certificate may read or write it, or join by it";
+                let reason = "every owner of a certificate may read or write it, or join by it";
                 add(
                     topic.line,
                     "<topic_rule>",
@@ -240,11 +240,11 @@ fn governance(governance: &Governance) -> Vec<Fault> {
     faults
 }
 
-fn permissions(file: &str, grant: &Grant) -> Vec<Fault> {
+fn permissions(file: &str, grant: &Grant) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     if grant.default == Effect::Allow {
-        let reason = "what no rule names is allowed";
-        let fault = Fault::new(file, "<default>", "ALLOW", reason, "write DENY");
+        let reason = "everything without a rule is allowed";
+        let fault = Diagnostic::new(file, "<default>", "ALLOW", reason, "write DENY");
         faults.push(fault.at_line(grant.default_line));
     }
     let of_domains = grant.rules.iter();
@@ -258,7 +258,7 @@ fn permissions(file: &str, grant: &Grant) -> Vec<Fault> {
         let mut topics = criteria.flat_map(|criteria| &criteria.topics);
         let everything = ["*", "rt/*", "rt*", "?*"];
         if let Some(wide) = topics.find(|topic| everything.contains(&topic.as_str())) {
-            let fault = Fault::new(
+            let fault = Diagnostic::new(
                 file,
                 "<topic>",
                 wide.as_str(),

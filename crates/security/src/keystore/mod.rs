@@ -1,4 +1,4 @@
-//! Keystores made here, in SROS 2's layout, for nodes of any stack:
+//! Keystores in SROS 2's layout, for nodes of any stack:
 //!
 //! ```text
 //! public/       identity_ca.cert.pem  permissions_ca.cert.pem  [crl.pem]
@@ -7,9 +7,9 @@
 //! enclaves/a/b/ cert.pem  key.pem  permissions.xml  permissions.p7s, and links to what is common
 //! ```
 //!
-//! Unlike SROS 2's there are two authorities, private keys are readable by
-//! their owner alone, messages are encrypted as a whole, and validity is an
-//! option. Nothing that is there already is lost: files are replaced whole.
+//! Differences from SROS 2's: there are two authorities, only the owner can read
+//! private keys, whole messages are encrypted, and the validity is an option.
+//! Existing files are replaced atomically, or kept.
 
 mod check;
 mod write;
@@ -20,9 +20,9 @@ pub use check::{Finding, Severity, check};
 
 use crate::certificate::{Certificate, RevocationList};
 use crate::date::{UnixTime, Validity};
-use crate::document::Source;
-use crate::enclave::{read_file, shown};
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
+use crate::document::DocumentSource;
+use crate::enclave::{display_path, read_file};
 use crate::governance::{Governance, Protection};
 use crate::issue;
 use crate::key::PrivateKey;
@@ -38,15 +38,15 @@ pub struct Keystore {
     root: PathBuf,
 }
 
-/// What new things of a keystore are like.
+/// Options for new keystores, enclaves and documents.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// For how many days they hold, but not longer than what issues them.
+    /// Validity in days, limited by the issuer's validity.
     pub days: u32,
     /// The domain that governance and permissions are for.
     pub domain: u32,
-    /// How whole messages are protected: without encryption everybody on the
-    /// network can read the names of nodes and topics' traffic patterns.
+    /// Protection of whole messages. Without encryption, everyone on the network
+    /// can read the names of nodes and traffic patterns of topics.
     pub rtps: Protection,
 }
 
@@ -68,13 +68,13 @@ struct Issuer {
 }
 
 impl Keystore {
-    /// Makes one in a folder that has none: two authorities and the signed
+    /// Creates a keystore in a folder without one: two authorities and the signed
     /// governance.
-    pub fn create(root: &Path, options: &Options, now: UnixTime) -> Result<Self, Fault> {
+    pub fn create(root: &Path, options: &Options, now: UnixTime) -> Result<Self, Diagnostic> {
         let keystore = Self { root: root.into() };
         if keystore.is_complete() {
-            return Err(Fault::new(
-                shown(root),
+            return Err(Diagnostic::new(
+                display_path(root),
                 "keystore",
                 "",
                 "there is one already",
@@ -105,23 +105,23 @@ impl Keystore {
         Ok(keystore)
     }
 
-    /// One that is there, ours or SROS 2's.
-    pub fn open(root: &Path) -> Result<Self, Fault> {
+    /// Opens an existing keystore, ours or SROS 2's.
+    pub fn open(root: &Path) -> Result<Self, Diagnostic> {
         let keystore = Self { root: root.into() };
         if keystore.is_complete() {
             return Ok(keystore);
         }
-        Err(Fault::new(
-            shown(root),
+        Err(Diagnostic::new(
+            display_path(root),
             "keystore",
             "",
             "there is none, or its authorities' certificates, keys or governance are missing",
-            "make one with `pteros security create_keystore`",
+            "create one with `pteros security create_keystore`",
         ))
     }
 
     /// Names of its enclaves, sorted.
-    pub fn enclaves(&self) -> Result<Vec<String>, Fault> {
+    pub fn enclaves(&self) -> Result<Vec<String>, Diagnostic> {
         let mut names = Vec::new();
         let folder = self.root.join("enclaves");
         list(&folder, &mut String::new(), 0, &mut names)?;
@@ -129,17 +129,17 @@ impl Keystore {
         Ok(names)
     }
 
-    /// Makes what an enclave lacks: key, certificate, permissions, links. A
-    /// certificate that was revoked, or ends within a month, is replaced. A
-    /// permissions.xml that is there is signed as it stands; else it allows
-    /// what `policy` says, everything without one.
+    /// Creates the missing files of an enclave: key, certificate, permissions,
+    /// links. A revoked certificate, or one that expires within a month, is
+    /// replaced. An existing permissions.xml is signed unchanged. A new one allows
+    /// the rules of `policy`, or everything without one.
     pub fn create_enclave(
         &self,
         name: &str,
         policy: Option<&PolicyEnclave>,
         options: &Options,
         now: UnixTime,
-    ) -> Result<PathBuf, Fault> {
+    ) -> Result<PathBuf, Diagnostic> {
         let folder = self.folder(name)?;
         make_folder(&folder, 0o755)?;
         for role in ["identity_ca", "permissions_ca"] {
@@ -170,21 +170,21 @@ impl Keystore {
         Ok(folder)
     }
 
-    /// Replaces the permissions of an enclave that is there.
+    /// Replaces the permissions of an existing enclave.
     pub fn create_permission(
         &self,
         name: &str,
         policy: &PolicyEnclave,
         options: &Options,
         now: UnixTime,
-    ) -> Result<PathBuf, Fault> {
+    ) -> Result<PathBuf, Diagnostic> {
         self.known(name)?;
         self.create_enclave(name, Some(policy), options, now)
     }
 
-    /// Checks and signs governance.xml and every permissions.xml as they stand,
-    /// for those who have edited them. Returns the enclaves.
-    pub fn sign(&self, now: UnixTime) -> Result<Vec<String>, Fault> {
+    /// Checks and signs the existing governance.xml and every permissions.xml,
+    /// after they were edited. Returns the enclaves.
+    pub fn sign(&self, now: UnixTime) -> Result<Vec<String>, Diagnostic> {
         self.sign_governance(now)?;
         let names = self.enclaves()?;
         for name in &names {
@@ -196,20 +196,20 @@ impl Keystore {
         Ok(names)
     }
 
-    /// Takes an enclave's certificate back, and gives every enclave the list.
+    /// Revokes an enclave's certificate, and links the list into every enclave.
     pub fn revoke(
         &self,
         name: &str,
         options: &Options,
         now: UnixTime,
-    ) -> Result<Certificate, Fault> {
+    ) -> Result<Certificate, Diagnostic> {
         let file = self.known(name)?.join("cert.pem");
         let revoked = certificate(&file)?;
         let issuer = self.issuer("identity_ca")?;
         if let Err(reason) = revoked.is_signed_by(&issuer.certificate) {
-            let remedy = "whoever issued it can revoke it";
-            return Err(Fault::new(
-                shown(&file),
+            let remedy = "revoke it with the keystore that issued it";
+            return Err(Diagnostic::new(
+                display_path(&file),
                 "certificate",
                 name,
                 reason,
@@ -237,16 +237,16 @@ impl Keystore {
         Ok(revoked)
     }
 
-    /// The folder of an enclave that is there.
-    fn known(&self, name: &str) -> Result<PathBuf, Fault> {
+    /// The folder of an existing enclave.
+    fn known(&self, name: &str) -> Result<PathBuf, Diagnostic> {
         let folder = self.folder(name)?;
         if folder.join("cert.pem").exists() {
             return Ok(folder);
         }
-        let reason = "the keystore has none of this name";
-        let remedy = "make it with `pteros security create_enclave`";
-        Err(Fault::new(
-            shown(&self.root),
+        let reason = "the keystore has no enclave with this name";
+        let remedy = "create it with `pteros security create_enclave`";
+        Err(Diagnostic::new(
+            display_path(&self.root),
             "enclave",
             name,
             reason,
@@ -261,7 +261,7 @@ impl Keystore {
         folder: &Path,
         options: &Options,
         now: UnixTime,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Diagnostic> {
         let (key_file, file) = (folder.join("key.pem"), folder.join("cert.pem"));
         let issuer = self.issuer("identity_ca")?;
         let revocations = self.revocations(&issuer.certificate)?;
@@ -274,10 +274,10 @@ impl Keystore {
             if belongs && !revoked && !soon {
                 return Ok(());
             }
-            // A revoked certificate's key may be in others' hands.
+            // The key of a revoked certificate may be compromised.
             if !revoked {
                 let text = read_file(&key_file)?;
-                key = Some(PrivateKey::from_pem(&shown(&key_file), &text)?);
+                key = Some(PrivateKey::from_pem(&display_path(&key_file), &text)?);
             }
         }
         let key = match key {
@@ -302,14 +302,14 @@ impl Keystore {
         write_public(&file, &certificate.to_pem())
     }
 
-    fn sign_governance(&self, now: UnixTime) -> Result<(), Fault> {
+    fn sign_governance(&self, now: UnixTime) -> Result<(), Diagnostic> {
         let folder = self.root.join("enclaves");
         self.sign_document(&folder, "governance", now, |source| {
             Governance::read(source).map(drop)
         })
     }
 
-    fn sign_permissions(&self, folder: &Path, now: UnixTime) -> Result<(), Fault> {
+    fn sign_permissions(&self, folder: &Path, now: UnixTime) -> Result<(), Diagnostic> {
         self.sign_document(folder, "permissions", now, |source| {
             Permissions::read(source).map(drop)
         })
@@ -320,15 +320,15 @@ impl Keystore {
         folder: &Path,
         name: &str,
         now: UnixTime,
-        read: impl FnOnce(Source<'_>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        read: impl FnOnce(DocumentSource<'_>) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
         let path = folder.join(format!("{name}.xml"));
         let content = read_file(&path)?;
-        let file = shown(&path);
+        let file = display_path(&path);
         let text = String::from_utf8(content).map_err(|_| {
-            Fault::new(&*file, "document", "", "it is no UTF-8", "save it as UTF-8")
+            Diagnostic::new(&*file, "document", "", "it is no UTF-8", "save it as UTF-8")
         })?;
-        read(Source {
+        read(DocumentSource {
             file: &file,
             first_line: 1,
             text: &text,
@@ -339,13 +339,13 @@ impl Keystore {
         write_public(&folder.join(format!("{name}.p7s")), &signed)
     }
 
-    fn issuer(&self, role: &str) -> Result<Issuer, Fault> {
+    fn issuer(&self, role: &str) -> Result<Issuer, Diagnostic> {
         let path = self.private(role);
-        let key = PrivateKey::from_pem(&shown(&path), &read_file(&path)?)?;
+        let key = PrivateKey::from_pem(&display_path(&path), &read_file(&path)?)?;
         let certificate = certificate(&self.public(role))?;
         if *certificate.key() != key.public_key() {
-            return Err(Fault::new(
-                shown(&path),
+            return Err(Diagnostic::new(
+                display_path(&path),
                 "private key",
                 "",
                 format!("does not belong to public/{role}.cert.pem"),
@@ -355,15 +355,15 @@ impl Keystore {
         Ok(Issuer { certificate, key })
     }
 
-    fn revocations(&self, authority: &Certificate) -> Result<Option<RevocationList>, Fault> {
+    fn revocations(&self, authority: &Certificate) -> Result<Option<RevocationList>, Diagnostic> {
         let path = self.root.join("public/crl.pem");
         if !path.exists() {
             return Ok(None);
         }
-        RevocationList::from_pem(&shown(&path), &read_file(&path)?, authority).map(Some)
+        RevocationList::from_pem(&display_path(&path), &read_file(&path)?, authority).map(Some)
     }
 
-    fn folder(&self, name: &str) -> Result<PathBuf, Fault> {
+    fn folder(&self, name: &str) -> Result<PathBuf, Diagnostic> {
         Ok(self.root.join("enclaves").join(relative(name)?))
     }
 
@@ -382,24 +382,30 @@ impl Keystore {
             && roles.iter().all(|role| self.private(role).is_file())
     }
 
-    fn write_key(&self, path: &Path, key: &PrivateKey) -> Result<(), Fault> {
+    fn write_key(&self, path: &Path, key: &PrivateKey) -> Result<(), Diagnostic> {
         let pem = key
             .to_pem()
-            .map_err(|error| self.failed(&shown(path), &error))?;
+            .map_err(|error| self.failed(&display_path(path), &error))?;
         write_private(path, &pem)
     }
 
-    fn failed(&self, what: &str, error: &dyn std::error::Error) -> Fault {
+    fn failed(&self, what: &str, error: &dyn std::error::Error) -> Diagnostic {
         let remedy = "try again; nothing was replaced";
-        Fault::new(shown(&self.root), what, "", error.to_string(), remedy)
+        Diagnostic::new(
+            display_path(&self.root),
+            what,
+            "",
+            error.to_string(),
+            remedy,
+        )
     }
 }
 
-fn certificate(path: &Path) -> Result<Certificate, Fault> {
-    let file = shown(path);
+fn certificate(path: &Path) -> Result<Certificate, Diagnostic> {
+    let file = display_path(path);
     let mut all = Certificate::from_pem(&file, &read_file(path)?)?.into_iter();
     all.next().ok_or_else(|| {
-        Fault::new(
+        Diagnostic::new(
             file,
             "certificate",
             "",
@@ -409,8 +415,8 @@ fn certificate(path: &Path) -> Result<Certificate, Fault> {
     })
 }
 
-/// From a day ago, since clocks of robots differ, for so many days, but not
-/// longer than the issuer's.
+/// From a day ago, since clocks of robots differ, for `days` days, limited by the
+/// issuer's validity.
 fn validity(days: u32, now: UnixTime, end: Option<UnixTime>) -> Validity {
     let not_after = now.after_days(days);
     Validity {
@@ -419,13 +425,13 @@ fn validity(days: u32, now: UnixTime, end: Option<UnixTime>) -> Validity {
     }
 }
 
-/// Enclaves below a folder: wherever a private key lies.
+/// Enclaves below a folder: every folder with a private key.
 fn list(
     folder: &Path,
     name: &mut String,
     depth: usize,
     names: &mut Vec<String>,
-) -> Result<(), Fault> {
+) -> Result<(), Diagnostic> {
     if folder.join("key.pem").exists() {
         names.push(if name.is_empty() {
             "/".into()
@@ -439,15 +445,15 @@ fn list(
     let entries = std::fs::read_dir(folder).map_err(|error| {
         let remedy = match error.kind() {
             std::io::ErrorKind::NotFound => {
-                "name the folder of a keystore, or make one with `pteros security create_keystore`"
+                "name the folder of a keystore, or create one with `pteros security create_keystore`"
             }
-            _ => "run as the user whose keystore it is",
+            _ => "run as the user who owns the keystore",
         };
         let reason = format!("cannot be listed: {error}");
-        Fault::new(shown(folder), "folder", "", reason, remedy)
+        Diagnostic::new(display_path(folder), "folder", "", reason, remedy)
     })?;
     for entry in entries.flatten() {
-        // A link to a folder may lead in a circle.
+        // Links to folders may be circular.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             let length = name.len();
             name.push('/');
@@ -459,7 +465,7 @@ fn list(
     Ok(())
 }
 
-/// SROS 2's default, but for whole messages.
+/// SROS 2's default, except for whole messages.
 fn governance_document(options: &Options) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
@@ -494,7 +500,7 @@ fn governance_document(options: &Options) -> String {
     )
 }
 
-/// What ends sooner is made anew.
+/// A certificate that expires sooner is replaced.
 const RENEWAL_DAYS: u32 = 30;
-/// Words of an enclave's name that are looked for.
+/// Limit of nested enclave names.
 const DEPTH: usize = 32;

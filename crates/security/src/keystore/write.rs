@@ -1,26 +1,26 @@
-//! Files of a keystore, written whole or not at all: beside their place first,
-//! with their final mode from the beginning, then moved there.
+//! Atomic file writes in a keystore: a file is written under a temporary name, with
+//! its final mode from the beginning, then renamed.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use crate::enclave::shown;
-use crate::fault::Fault;
+use crate::diagnostic::Diagnostic;
+use crate::enclave::display_path;
 
-/// For everybody to read.
-pub(super) fn write_public(path: &Path, text: &str) -> Result<(), Fault> {
+/// Writes a file that everyone may read.
+pub(super) fn write_public(path: &Path, text: &str) -> Result<(), Diagnostic> {
     write(path, text, 0o644)
 }
 
-/// For its owner alone.
-pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Fault> {
+/// Writes a file that only its owner may read.
+pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Diagnostic> {
     write(path, text, 0o600)
 }
 
-/// A folder and those above it.
-pub(super) fn make_folder(path: &Path, mode: u32) -> Result<(), Fault> {
+/// Creates a folder and its parents.
+pub(super) fn make_folder(path: &Path, mode: u32) -> Result<(), Diagnostic> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(mode)
@@ -28,9 +28,9 @@ pub(super) fn make_folder(path: &Path, mode: u32) -> Result<(), Fault> {
         .map_err(|error| failed(path, "cannot be made", &error))
 }
 
-/// A relative link at `link`, so that the keystore can be moved and copied. A
-/// link or file of this name that is something else is replaced.
-pub(super) fn link(target: &Path, link: &Path) -> Result<(), Fault> {
+/// Creates a relative link at `link`, so that the keystore can be moved and copied.
+/// A different link or file with this name is replaced.
+pub(super) fn link(target: &Path, link: &Path) -> Result<(), Diagnostic> {
     let same = fs::canonicalize(link).and_then(|own| Ok(own == fs::canonicalize(target)?));
     if same.unwrap_or(false) {
         return Ok(());
@@ -43,7 +43,7 @@ pub(super) fn link(target: &Path, link: &Path) -> Result<(), Fault> {
         .map_err(|error| failed(link, "cannot be linked", &error))
 }
 
-/// The way from a folder to a file, both below the same keystore.
+/// The relative path from a folder to a file, both below the same keystore.
 fn relative(target: &Path, folder: &Path) -> PathBuf {
     let parts = |path: &Path| -> Vec<_> {
         path.components()
@@ -61,7 +61,7 @@ fn relative(target: &Path, folder: &Path) -> PathBuf {
     up.chain(target.into_iter().skip(common)).collect()
 }
 
-fn write(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), Diagnostic> {
     let fresh = fresh_name(path);
     let _ = fs::remove_file(&fresh);
     OpenOptions::new()
@@ -82,9 +82,9 @@ fn fresh_name(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.new"))
 }
 
-fn failed(path: &Path, what: &str, error: &std::io::Error) -> Fault {
-    Fault::new(
-        shown(path),
+fn failed(path: &Path, what: &str, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::new(
+        display_path(path),
         "file",
         "",
         format!("{what}: {error}"),

@@ -1,46 +1,46 @@
-//! The permissions document: who may publish, subscribe and relay what
-//! (DDS Security 1.1 §9.4.1.3). Reading is here, deciding in [`access`].
+//! Permissions document: which topics a subject may publish, subscribe and relay
+//! (DDS Security 1.1 §9.4.1.3). This module parses; [`access_control`] decides.
 
-pub mod access;
+pub mod access_control;
 
 use std::sync::Arc;
 
 use crate::date::{UnixTime, Validity};
-use crate::document::{Domains, Element, Source};
+use crate::diagnostic::Diagnostic;
+use crate::document::{DocumentSource, DomainSet, Element};
 use crate::expression::Expression;
-use crate::fault::Fault;
 use crate::governance::expression;
 use crate::subject::SubjectName;
 
 /// A permissions document.
 #[derive(Debug, Clone)]
 pub struct Permissions {
-    /// The file, or which peer sent it.
+    /// The file; for a peer's document, the peer.
     pub file: Arc<str>,
-    /// What is granted to whom.
+    /// The grants of all subjects.
     pub grants: Vec<Grant>,
 }
 
-/// What one subject is granted.
+/// The rules of one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// Line in the file.
     pub line: u32,
-    /// Its name, for people.
+    /// Name for messages.
     pub name: String,
-    /// Whose it is.
+    /// The subject.
     pub subject: SubjectName,
-    /// From when to when.
+    /// Its validity period.
     pub validity: Validity,
     /// The first rule that applies decides.
     pub rules: Vec<Rule>,
-    /// What happens where no rule applies.
+    /// The effect where no rule applies.
     pub default: Effect,
-    /// Where that stands.
+    /// Line of the default.
     pub default_line: u32,
 }
 
-/// What a rule does.
+/// Effect of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// `allow_rule`, `ALLOW`
@@ -54,36 +54,36 @@ pub enum Effect {
 pub struct Rule {
     /// Line in the file.
     pub line: u32,
-    /// What it does where it applies.
+    /// Its effect.
     pub effect: Effect,
-    /// Where it applies.
-    pub domains: Domains,
-    /// To which publishers.
+    /// Its domains.
+    pub domains: DomainSet,
+    /// Criteria for publishers.
     pub publish: Vec<Criteria>,
-    /// To which subscribers.
+    /// Criteria for subscribers.
     pub subscribe: Vec<Criteria>,
-    /// To which relays.
+    /// Criteria for relays.
     pub relay: Vec<Criteria>,
 }
 
-/// Which endpoints a rule is about.
+/// The endpoints that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Criteria {
     /// Line in the file.
     pub line: u32,
-    /// Their topics, by their DDS names.
+    /// Expressions for their topics' DDS names.
     pub topics: Vec<Expression>,
-    /// Their partitions; see [`access`] for what none means.
+    /// Expressions for their partitions; see [`access_control`] for an empty list.
     pub partitions: Vec<Expression>,
     /// Their data tags, name and value.
     pub tags: Vec<(String, String)>,
 }
 
 impl Permissions {
-    /// Reads a document. Every element that is unknown, missing or malformed
-    /// is a fault; one that was signed is read by
-    /// [`SignedDocument`](crate::smime::SignedDocument) first.
-    pub fn read(source: Source<'_>) -> Result<Self, Fault> {
+    /// Parses a document. Every unknown, missing or malformed element is an error.
+    /// A signed file is read by [`SignedDocument`](crate::smime::SignedDocument)
+    /// first.
+    pub fn read(source: DocumentSource<'_>) -> Result<Self, Diagnostic> {
         source.read("dds", |root| {
             let permissions = root.fields(&["permissions"])?.one("permissions")?;
             let grants = permissions
@@ -102,15 +102,15 @@ impl Permissions {
         })
     }
 
-    /// What is granted to the subject of a certificate.
+    /// The grant of a certificate's subject.
     pub fn grant(&self, subject: &SubjectName) -> Option<&Grant> {
         self.grants
             .iter()
-            .find(|grant| grant.subject.names(subject))
+            .find(|grant| grant.subject.is_same_subject(subject))
     }
 }
 
-fn grant(element: &Element<'_, '_>) -> Result<Grant, Fault> {
+fn grant(element: &Element<'_, '_>) -> Result<Grant, Diagnostic> {
     const KNOWN: &[&str] = &[
         "subject_name",
         "validity",
@@ -128,7 +128,7 @@ fn grant(element: &Element<'_, '_>) -> Result<Grant, Fault> {
         subject.fault(subject.text().unwrap_or_default(), reason, remedy)
     })?;
     let mut rules = Vec::new();
-    // Not by name: their order counts.
+    // Not by name, because the order matters.
     for inner in element.elements()? {
         match inner.name() {
             "allow_rule" => rules.push(rule(inner, Effect::Allow)?),
@@ -155,7 +155,7 @@ fn grant(element: &Element<'_, '_>) -> Result<Grant, Fault> {
     })
 }
 
-fn validity(element: Element<'_, '_>) -> Result<Validity, Fault> {
+fn validity(element: Element<'_, '_>) -> Result<Validity, Diagnostic> {
     let fields = element.fields(&["not_before", "not_after"])?;
     let date = |name: &str| {
         fields
@@ -176,7 +176,7 @@ fn validity(element: Element<'_, '_>) -> Result<Validity, Fault> {
     Ok(validity)
 }
 
-fn rule(element: Element<'_, '_>, effect: Effect) -> Result<Rule, Fault> {
+fn rule(element: Element<'_, '_>, effect: Effect) -> Result<Rule, Diagnostic> {
     let fields = element.fields(&["domains", "publish", "subscribe", "relay"])?;
     let all = |name: &str| {
         let found = fields.all(name).iter();
@@ -185,14 +185,14 @@ fn rule(element: Element<'_, '_>, effect: Effect) -> Result<Rule, Fault> {
     Ok(Rule {
         line: element.line(),
         effect,
-        domains: Domains::read(fields.one("domains")?)?,
+        domains: DomainSet::read(fields.one("domains")?)?,
         publish: all("publish")?,
         subscribe: all("subscribe")?,
         relay: all("relay")?,
     })
 }
 
-fn criteria(element: &Element<'_, '_>) -> Result<Criteria, Fault> {
+fn criteria(element: &Element<'_, '_>) -> Result<Criteria, Diagnostic> {
     let fields = element.fields(&["topics", "partitions", "data_tags"])?;
     let list = |within: Option<Element<'_, '_>>, name: &str| {
         within.map_or(Ok(Vec::new()), |within| {
@@ -202,9 +202,10 @@ fn criteria(element: &Element<'_, '_>) -> Result<Criteria, Fault> {
                 .iter()
                 .map(|element| expression(*element))
                 .collect::<Result<_, _>>()?;
-            match found.is_empty() {
-                true => Err(within.fault("", "empty", format!("add a <{name}> or remove it"))),
-                false => Ok(found),
+            if found.is_empty() {
+                Err(within.fault("", "empty", format!("add a <{name}> or remove it")))
+            } else {
+                Ok(found)
             }
         })
     };
@@ -220,7 +221,7 @@ fn criteria(element: &Element<'_, '_>) -> Result<Criteria, Fault> {
     })
 }
 
-fn data_tags(element: Element<'_, '_>) -> Result<Vec<(String, String)>, Fault> {
+fn data_tags(element: Element<'_, '_>) -> Result<Vec<(String, String)>, Diagnostic> {
     element
         .fields(&["tag"])?
         .all("tag")

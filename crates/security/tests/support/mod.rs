@@ -1,4 +1,4 @@
-//! What several tests need: fixtures, a folder of their own, a keystore's parts.
+//! Helpers of several tests: fixtures, a temporary folder, parts of a keystore.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use pteros_security::certificate::Certificate;
@@ -60,15 +60,15 @@ pub fn authority(name: &str) -> (Certificate, PrivateKey) {
     (certificate, key)
 }
 
-/// Somebody with a certificate by that authority.
+/// A certificate by that authority, and its key.
 pub fn member(name: &str, by: &(Certificate, PrivateKey)) -> (Certificate, PrivateKey) {
     let key = PrivateKey::generate().unwrap();
     let certificate = issue::identity(name, &key.public_key(), &by.0, &by.1, validity()).unwrap();
     (certificate, key)
 }
 
-/// Runs OpenSSL with this input; what it says and whether it agrees. Nothing
-/// where it is not installed.
+/// Runs OpenSSL with this input. Returns its output and success; `None` where it is
+/// not installed.
 pub fn openssl(arguments: &[&str], input: &[u8]) -> Option<(bool, String)> {
     use std::io::Write;
     use std::process::{Command, Stdio};

@@ -1,38 +1,39 @@
-//! Processes that are killed while somebody else, as a child they forked does,
-//! keeps their sockets open.
+//! Processes that are killed while another process, such as a forked child, keeps
+//! their sockets open.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use pteros_shm::{Board, BoardEvent, BoardOptions, Reason};
+use pteros_shm::{DisconnectReason, DiscoveryLog, DiscoveryLogEvent, DiscoveryLogOptions};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::process::{self, Child, from_text, name, to_text};
 use crate::{BACK_MAX, Scene};
 
-/// A child with a board that calls its neighbours and does nothing more.
+/// A child with a discovery log that connects to its peers and does nothing more.
 pub fn be_neighbour(words: &[&str]) {
     let [own, domain] = words[..] else {
         panic!("{words:?}");
     };
     let domain = domain.parse().expect("a domain");
-    let board = Board::open(domain, from_text(own), BoardOptions::default()).expect("a board");
-    println!("> called {}", board.greet(0));
+    let log = DiscoveryLog::open(domain, from_text(own), DiscoveryLogOptions::default())
+        .expect("a board");
+    println!("> called {}", log.connect_to_all(0));
     let start = Instant::now();
     let minute = Timespec {
         tv_sec: 60,
         tv_nsec: 0,
     };
     while start.elapsed() < Duration::from_secs(60) {
-        let descriptor = board.descriptor();
+        let descriptor = log.descriptor();
         let mut look = [PollFd::new(&descriptor, PollFlags::IN)];
         let _ = rustix::event::poll(&mut look, Some(&minute));
-        board.turn(0, &mut |_| {});
+        log.poll(0, &mut |_| {});
     }
 }
 
 #[test]
-fn who_is_killed_gives_its_loans_back_though_somebody_keeps_its_sockets_open() {
+fn loans_of_a_killed_process_end_though_its_sockets_stay_open() {
     let _alone = process::alone();
     let descriptors = process::descriptors();
     let mut scene = Scene::new();
@@ -44,7 +45,7 @@ fn who_is_killed_gives_its_loans_back_though_somebody_keeps_its_sockets_open() {
             eprintln!("skipped: this user may not copy descriptors of a process");
             return;
         };
-        assert!(kept.len() >= 3, "a door and two links");
+        assert!(kept.len() >= 3, "a door and two connections");
         scene.descriptors += kept.len();
         victim.kill();
         scene.must_recover("with its sockets kept open");
@@ -54,22 +55,22 @@ fn who_is_killed_gives_its_loans_back_though_somebody_keeps_its_sockets_open() {
 }
 
 #[test]
-fn a_neighbour_that_is_killed_is_missed_though_somebody_keeps_its_sockets_open() {
+fn a_killed_same_host_peer_is_lost_though_its_sockets_stay_open() {
     let _alone = process::alone();
     let domain = 4_100_000_000;
-    let board = Board::open(domain, name(), BoardOptions::default()).expect("a board");
+    let log = DiscoveryLog::open(domain, name(), DiscoveryLogOptions::default()).expect("a board");
     let theirs = name();
-    let line = format!("neighbour {} {domain}", to_text(&theirs));
+    let line = format!("peer {} {domain}", to_text(&theirs));
     let mut child = Child::start(theirs, &line, Command::new(process::own_path()));
     assert_eq!(child.says(), "called 1");
     let mut gone = None;
     let mut step = || {
-        board.turn(0, &mut |event| {
-            if let BoardEvent::Gone { peer, reason } = event {
+        log.poll(0, &mut |event| {
+            if let DiscoveryLogEvent::PeerLost { peer, reason } = event {
                 gone = Some((peer, reason));
             }
         });
-        (board.neighbours(), gone)
+        (log.peers(), gone)
     };
     while step().0 == 0 {}
     let Some(kept) = child.sockets() else {
@@ -80,5 +81,5 @@ fn a_neighbour_that_is_killed_is_missed_though_somebody_keeps_its_sockets_open()
     child.kill();
     let began = Instant::now();
     while step().1.is_none() && began.elapsed() < BACK_MAX {}
-    assert_eq!(step(), (0, Some((theirs, Reason::Ended))));
+    assert_eq!(step(), (0, Some((theirs, DisconnectReason::ProcessEnded))));
 }

@@ -1,14 +1,14 @@
-//! Processes are stopped at every labelled step and killed there, and killed
-//! at any instant; the others go on.
+//! Processes are stopped at every labelled step and killed there, and killed at any
+//! instant; the others continue.
 //!
-//! Real processes: this binary started again as [`peer`]. In each story this
+//! Real processes: this binary started again as [`peer`]. In each test case this
 //! process (the survivor), a bystander and a victim exchange messages with
-//! checksums, each with both others, and hold on to a few bodies for a while.
+//! checksums, each with both others, and hold a few bodies for a while.
 //!
-//! What must hold (for a survivor, this one and the bystander): it goes on
-//! while the victim is stopped and after it was killed, no message it reads is
-//! wrong, what it lent the victim is back within a second, and at the end no
-//! descriptor and no mapping is left. (There is no thread to leave.)
+//! Requirements (for both survivors): they continue while the victim is stopped and
+//! after it was killed, no message they read is wrong, their loans to the victim
+//! end within a second, and at the end no descriptor and no mapping is left. (There
+//! is no thread to leave.)
 #![allow(
     clippy::disallowed_methods,
     reason = "what is tested is real processes in real time"
@@ -16,8 +16,8 @@
 
 mod kept_open;
 mod process;
-mod strangers;
 mod talker;
+mod unrelated_process;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 use process::Child;
 use talker::Talker;
 
-/// What a child process is told on its first line of input: `talker`,
-/// `stranger` or `neighbour`, and more. See there.
+/// Entry point of a child process. The first line of its input is `talker`,
+/// `unrelated` or `peer`, with arguments.
 #[test]
 #[ignore = "a process of the other tests"]
 fn peer() {
@@ -35,8 +35,8 @@ fn peer() {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         ["talker", ref rest @ ..] => talker::be(rest),
-        ["stranger", ref rest @ ..] => strangers::be(rest),
-        ["neighbour", ref rest @ ..] => kept_open::be_neighbour(rest),
+        ["unrelated", ref rest @ ..] => unrelated_process::run(rest),
+        ["peer", ref rest @ ..] => kept_open::be_neighbour(rest),
         _ => {}
     }
 }
@@ -77,7 +77,8 @@ impl Scene {
         victim
     }
 
-    /// Goes on for a while; the longest time without the bystander's word.
+    /// Continues for a while; returns the longest time without a message of the
+    /// bystander.
     fn go_on(&mut self, time: Duration) -> Duration {
         let began = Instant::now();
         let (mut last, mut longest) = (began, Duration::ZERO);
@@ -93,9 +94,9 @@ impl Scene {
         longest
     }
 
-    /// Goes on for long enough to see a stall. On a busy machine somebody may
-    /// get no processor for that long; then it is tried again. Whoever waited
-    /// for the one that is stopped would not come back from the first try.
+    /// Continues for long enough to see a stall. On a busy machine a process may
+    /// get no processor for that long; then it is tried again. A process that waits
+    /// for the stopped one would not return from the first try.
     fn must_not_stall(&mut self, when: &str) {
         let mut stalls = Vec::new();
         while stalls.len() < 20 && stalls.last().is_none_or(|stall| *stall > STALL_MAX) {
@@ -111,13 +112,17 @@ impl Scene {
         let began = Instant::now();
         loop {
             self.survivor.step();
-            let counts = self.survivor.hub.counts();
-            let known = (counts.links, counts.pending, counts.lingering);
+            let counts = self.survivor.transport.counts();
+            let known = (
+                counts.connections,
+                counts.pending_handshakes,
+                counts.lingering_connections,
+            );
             let descriptors = descriptors_besides_segments(&self.survivor);
             if known == (1, 0, 0) && descriptors == self.descriptors {
                 break;
             }
-            // A handshake with somebody who says nothing has its own second.
+            // A handshake with a silent process has its own second.
             assert!(
                 began.elapsed() < BACK_MAX * 2,
                 "{when}: {counts:?}, {descriptors} descriptors, {} before",
@@ -133,9 +138,10 @@ impl Scene {
         let name = self.bystander.name;
         let report = self.bystander.quit(&mut self.survivor);
         assert!(report.contains("wrong 0"), "the bystander says {report}");
-        self.survivor.step_until(|s| s.hub.counts().links == 0);
+        self.survivor
+            .step_until(|s| s.transport.counts().connections == 0);
         let received = self.survivor.received_from(name);
-        let counts = self.survivor.hub.counts();
+        let counts = self.survivor.transport.counts();
         assert_eq!(counts.loans, 0);
         println!(
             "longest stall {:?}, all back after {:?}; {received} messages of the bystander; it says {report}; {counts:?}",
@@ -149,11 +155,11 @@ impl Scene {
 
 /// The pool grows while it is used; each of its segments has a descriptor.
 fn descriptors_besides_segments(talker: &Talker) -> usize {
-    process::descriptors() - talker.hub.counts().segments
+    process::descriptors() - talker.transport.counts().segments
 }
 
 #[test]
-fn whoever_is_stopped_and_killed_at_any_step_holds_nobody_up() {
+fn a_process_stopped_and_killed_at_any_step_blocks_no_other() {
     let _alone = process::alone();
     let descriptors = process::descriptors();
     let mut scene = Scene::new();
@@ -162,7 +168,7 @@ fn whoever_is_stopped_and_killed_at_any_step_holds_nobody_up() {
         let again = match *label {
             "segment-made" | "segment-sent" => 3,
             "hello-sent" | "hello-read" | "hello-answered" | "answer-read" | "proof-sent"
-            | "link-up" | "bye-sent" => 0,
+            | "connection-up" | "bye-sent" => 0,
             _ => 7 + index as u32,
         };
         for passes in BTreeSet::from([0, again]) {
@@ -179,7 +185,7 @@ fn whoever_is_stopped_and_killed_at_any_step_holds_nobody_up() {
 }
 
 #[test]
-fn whoever_is_killed_at_any_instant_leaves_nothing() {
+fn a_process_killed_at_any_instant_leaks_nothing() {
     let _alone = process::alone();
     let descriptors = process::descriptors();
     let mut scene = Scene::new();
@@ -202,7 +208,7 @@ fn whoever_is_killed_at_any_instant_leaves_nothing() {
 }
 
 #[test]
-fn links_that_come_and_go_leave_nothing() {
+fn repeated_connections_leak_nothing() {
     let _alone = process::alone();
     let descriptors = process::descriptors();
     for _ in 0..300 {

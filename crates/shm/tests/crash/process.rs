@@ -6,7 +6,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use pteros_shm::Name;
+use pteros_shm::PeerName;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, WaitOptions};
 
 use crate::talker::Talker;
@@ -20,7 +20,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// A name that no other process and no other story has.
-pub fn name() -> Name {
+pub fn name() -> PeerName {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut name = *b"kill........";
     name[4..8].copy_from_slice(&std::process::id().to_le_bytes());
@@ -28,11 +28,11 @@ pub fn name() -> Name {
     name
 }
 
-pub fn to_text(name: &Name) -> String {
+pub fn to_text(name: &PeerName) -> String {
     name.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub fn from_text(text: &str) -> Name {
+pub fn from_text(text: &str) -> PeerName {
     let byte = |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect("hex");
     std::array::from_fn(byte)
 }
@@ -51,7 +51,7 @@ pub fn mappings() -> Vec<String> {
 
 /// A process of ours, killed when dropped.
 pub struct Child {
-    pub name: Name,
+    pub name: PeerName,
     child: std::process::Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -60,7 +60,7 @@ pub struct Child {
 impl Child {
     /// A talker that calls `partners` and stops at a label. Returns once it
     /// listens.
-    pub fn talker(partners: &[Name], stop: Option<&str>, passes: u32) -> Self {
+    pub fn talker(partners: &[PeerName], stop: Option<&str>, passes: u32) -> Self {
         let name = name();
         let partners: Vec<String> = partners.iter().map(to_text).collect();
         let (partners, stop) = (partners.join(","), stop.unwrap_or("-"));
@@ -71,7 +71,7 @@ impl Child {
     }
 
     /// This binary as `peer`, begun by `command`, told `line`.
-    pub fn start(name: Name, line: &str, mut command: Command) -> Self {
+    pub fn start(name: PeerName, line: &str, mut command: Command) -> Self {
         let mut child = command
             .args(["--exact", "peer", "--ignored", "--nocapture"])
             .stdin(Stdio::piped())
@@ -120,8 +120,8 @@ impl Child {
         self.says()
     }
 
-    /// What a child that it forked would have of it: its sockets. `None` where
-    /// the system does not let us.
+    /// The sockets that a forked child would inherit. `None` where the system does
+    /// not let us.
     pub fn sockets(&self) -> Option<Vec<OwnedFd>> {
         let it = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()).ok()?;
         let folder = format!("/proc/{}/fd", self.child.id());

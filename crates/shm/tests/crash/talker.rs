@@ -1,11 +1,11 @@
-//! Somebody who sends to everybody he is linked with, checks what he gets, and
-//! keeps some of it for a while.
+//! A talker sends to all its connections, checks what it receives, and keeps some
+//! of it for a while.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use pteros_shm::{Hub, HubOptions, LinkEvent, Name};
+use pteros_shm::{ConnectionEvent, PeerName, SharedMemoryTransport, SharedMemoryTransportOptions};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::process::from_text;
@@ -17,7 +17,7 @@ const SIZES: [usize; 5] = [40, 700, 3_000, 20_000, 90_000];
 /// Messages after which a talker that is to stop there says goodbye.
 const GOODBYE_AFTER: u64 = 30;
 
-/// What a body must be, for its number.
+/// The expected body, by its number.
 fn fill(body: &mut [u8], number: u64) {
     for (index, word) in body.chunks_mut(8).enumerate() {
         let value = (number + index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -32,25 +32,25 @@ fn is_right(body: &[u8], number: u64) -> bool {
 }
 
 pub struct Talker {
-    pub hub: Hub,
+    pub transport: SharedMemoryTransport,
     /// Messages that were not what was sent.
     pub wrong: u64,
-    links: Vec<(u32, Name)>,
-    received: HashMap<Name, u64>,
+    connections: Vec<(u32, PeerName)>,
+    received: HashMap<PeerName, u64>,
     kept: VecDeque<(Bytes, u64)>,
     number: u64,
     began: Instant,
 }
 
 impl Talker {
-    pub fn new(name: Name) -> Self {
-        let mut options = HubOptions::default();
+    pub fn new(name: PeerName) -> Self {
+        let mut options = SharedMemoryTransportOptions::default();
         options.pool_bytes = 8 << 20;
         options.seed = u64::from(std::process::id());
         Self {
-            hub: Hub::open(name, options).expect("a hub"),
+            transport: SharedMemoryTransport::open(name, options).expect("a transport"),
             wrong: 0,
-            links: Vec::new(),
+            connections: Vec::new(),
             received: HashMap::new(),
             kept: VecDeque::new(),
             number: 0,
@@ -58,11 +58,11 @@ impl Talker {
         }
     }
 
-    pub fn name(&self) -> Name {
-        self.hub.name()
+    pub fn name(&self) -> PeerName {
+        self.transport.name()
     }
 
-    pub fn received_from(&self, name: Name) -> u64 {
+    pub fn received_from(&self, name: PeerName) -> u64 {
         self.received.get(&name).copied().unwrap_or_default()
     }
 
@@ -70,37 +70,44 @@ impl Talker {
         self.began.elapsed().as_nanos() as u64
     }
 
-    pub fn connect(&mut self, peer: Name) {
-        let _ = self.hub.connect(peer, self.now());
+    pub fn connect(&mut self, peer: PeerName) {
+        let _ = self.transport.connect(peer, self.now());
     }
 
     /// Turns, receives all there is, sends one message to each, sleeps for at
     /// most a millisecond.
     pub fn step(&mut self) {
         let mut events = Vec::new();
-        self.hub.turn(self.now(), &mut |event| events.push(event));
+        self.transport
+            .poll(self.now(), &mut |event| events.push(event));
         for event in events {
             match event {
-                LinkEvent::Up { peer, link } => self.links.push((link, peer)),
-                LinkEvent::Down { link, .. } => self.links.retain(|(number, _)| *number != link),
+                ConnectionEvent::Connected { peer, connection } => {
+                    self.connections.push((connection, peer))
+                }
+                ConnectionEvent::Disconnected { connection, .. } => {
+                    self.connections.retain(|(number, _)| *number != connection)
+                }
                 _ => {}
             }
         }
         self.receive();
-        for (link, _) in &self.links {
+        for (connection, _) in &self.connections {
             self.number += 1;
             let number = self.number;
             let len = SIZES[number as usize % SIZES.len()];
             let head = number.to_le_bytes();
             if len > 256
-                && let Ok(mut chunk) = self.hub.chunk(len)
+                && let Ok(mut chunk) = self.transport.chunk(len)
             {
                 fill(&mut chunk, number);
-                let _ = self.hub.send(*link, &head, &chunk.freeze(len), b"tail");
+                let _ = self
+                    .transport
+                    .send(*connection, &head, &chunk.freeze(len), b"tail");
             } else {
                 let mut body = vec![0; len];
                 fill(&mut body, number);
-                let _ = self.hub.send(*link, &head, &body, b"tail");
+                let _ = self.transport.send(*connection, &head, &body, b"tail");
             }
         }
         self.sleep();
@@ -108,7 +115,7 @@ impl Talker {
 
     fn receive(&mut self) {
         let mut head = Vec::new();
-        while let Some(record) = self.hub.receive(&mut head) {
+        while let Some(record) = self.transport.receive(&mut head) {
             *self.received.entry(record.peer).or_default() += 1;
             let number = head
                 .first_chunk()
@@ -132,8 +139,8 @@ impl Talker {
     }
 
     fn sleep(&self) {
-        if self.hub.before_sleep() {
-            let (bell, descriptor) = (self.hub.doorbell(), self.hub.descriptor());
+        if self.transport.arm_doorbell() {
+            let (bell, descriptor) = (self.transport.doorbell(), self.transport.descriptor());
             let mut watched = [
                 PollFd::new(&bell, PollFlags::IN),
                 PollFd::new(&descriptor, PollFlags::IN),
@@ -144,10 +151,10 @@ impl Talker {
             };
             let _ = rustix::event::poll(&mut watched, Some(&millisecond));
             if !watched[0].revents().is_empty() {
-                let _ = rustix::io::read(self.hub.doorbell(), &mut [0; 8]);
+                let _ = rustix::io::read(self.transport.doorbell(), &mut [0; 8]);
             }
         }
-        self.hub.awake();
+        self.transport.disarm_doorbell();
     }
 
     /// Steps until something is so; false when that takes too long.
@@ -164,11 +171,11 @@ impl Talker {
 
     pub fn step_until(&mut self, so: impl FnMut(&Self) -> bool) {
         let in_time = self.try_until(so);
-        assert!(in_time, "{:?}", self.hub.counts());
+        assert!(in_time, "{:?}", self.transport.counts());
     }
 }
 
-/// What a child does: its name, whom it calls, where it stops.
+/// Actions of a child: its name, the peer it connects to, the point where it stops.
 pub fn be(words: &[&str]) {
     let [own, partners, stop, passes] = words[..] else {
         panic!("{words:?}");
@@ -183,10 +190,10 @@ pub fn be(words: &[&str]) {
     loop {
         talker.step();
         if stop == "bye-sent" && talker.received.values().sum::<u64>() > GOODBYE_AFTER {
-            let links = talker.links.clone();
-            links
+            let connections = talker.connections.clone();
+            connections
                 .iter()
-                .for_each(|(_, peer)| talker.hub.disconnect(*peer));
+                .for_each(|(_, peer)| talker.transport.disconnect(*peer));
         }
         let input = std::io::stdin();
         let mut watched = [PollFd::new(&input, PollFlags::IN)];

@@ -1,4 +1,5 @@
-//! Goals under faults.
+//! Workload "actions": goals under fault injection. Invariant I13 of the goal state
+//! machine: accepted once, ended once, results and cancellations as promised.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,82 +12,85 @@ use pteros::interfaces::example_interfaces::action::{
 };
 use pteros::msg::message::GoalId;
 use pteros::{
-    ActionClient, ActionError, ActionServerOptions, ClientGoal, GoalResponse, GoalStatus, Node,
-    ServerGoal,
+    ActionClient, ActionError, ActionServerOptions, ClientGoalHandle, GoalResponse, GoalStatus,
+    Node, ServerGoalHandle,
 };
 
-use super::stage::{Asker, SERVER, SOON, Stage};
-use crate::relay::Companion;
+use super::harness::{Caller, NodeHarness, REPAIR_MAX, SERVER};
+use crate::scheduler::SimThread;
 
-/// How long a server works before it looks again.
-const TICK: Duration = Duration::from_millis(20);
+/// Period of the server's work on its goals.
+const TICK_PERIOD: Duration = Duration::from_millis(20);
 
 /// How long the server keeps results.
-const KEPT: Duration = Duration::from_secs(10);
+const RESULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const CLIENTS: usize = 3;
 
-/// What the server did with a goal.
+/// The server's record of a goal.
 #[derive(Clone, Debug, Default)]
-struct Record {
+struct GoalRecord {
     order: i32,
     accepted: u32,
     end: Option<(GoalStatus, Vec<i32>, Duration)>,
 }
 
-type Records = Arc<Mutex<BTreeMap<GoalId, Record>>>;
+type GoalRecords = Arc<Mutex<BTreeMap<GoalId, GoalRecord>>>;
 
-/// A goal at work, and how often it was worked on.
-struct Job {
-    goal: ServerGoal<Fibonacci>,
+/// A running goal and the number of its ticks.
+struct RunningGoal {
+    goal: ServerGoalHandle<Fibonacci>,
     ticks: i32,
 }
 
-pub fn play(stage: &Stage) {
-    let records = Records::default();
-    let mut server = stage.process(SERVER);
-    let node = server.context.node("counter").expect("a node");
-    let jobs: Arc<Mutex<Vec<Job>>> = Arc::default();
-    let (noted, taken, book) = (records.clone(), jobs.clone(), stage.book.clone());
+pub fn run(harness: &NodeHarness) {
+    let records = GoalRecords::default();
+    let mut server = harness.process(SERVER);
+    let node = server.context.create_node("counter").expect("a node");
+    let jobs: Arc<Mutex<Vec<RunningGoal>>> = Arc::default();
+    let (noted, taken, report) = (records.clone(), jobs.clone(), harness.report.clone());
     let options = ActionServerOptions::<Fibonacci>::default()
-        .result_timeout(KEPT)
+        .result_timeout(RESULT_TIMEOUT)
         .on_goal(|goal| match goal.order % 5 {
             4 => GoalResponse::Reject,
             3 => GoalResponse::AcceptAndDefer,
             _ => GoalResponse::AcceptAndExecute,
         });
-    let _actions =
-        node.create_action_server("count", options, move |goal: ServerGoal<Fibonacci>| {
+    let _actions = node.create_action_server(
+        "count",
+        options,
+        move |goal: ServerGoalHandle<Fibonacci>| {
             let order = goal.goal().order;
-            book.expect(order % 5 != 4, || {
-                format!("I13 a rejected goal is to be worked on: {order}")
+            report.expect(order % 5 != 4, || {
+                format!("I13 the server got a rejected goal to execute: {order}")
             });
             let mut records = noted.lock();
             let record = records.entry(goal.id()).or_default();
             record.order = order;
             record.accepted += 1;
-            taken.lock().push(Job { goal, ticks: 0 });
-        });
-    let (noted, sim) = (records.clone(), stage.sim.clone());
-    let _timer = node.create_timer(TICK, move || {
+            taken.lock().push(RunningGoal { goal, ticks: 0 });
+        },
+    );
+    let (noted, sim) = (records.clone(), harness.sim.clone());
+    let _timer = node.create_timer(TICK_PERIOD, move || {
         jobs.lock().retain_mut(|job| work(job, &noted, sim.now()));
     });
-    stage.spin(&mut server, stage.any_spin(), &[&node]);
+    harness.spin(&mut server, harness.random_executor(), &[&node]);
     let clients: Vec<_> = (1..=CLIENTS)
-        .map(|number| client(stage, number, records.clone()))
+        .map(|number| client(harness, number, records.clone()))
         .collect();
-    stage.storm();
+    harness.run_fault_phase();
     drop(clients);
     for (id, record) in records.lock().iter() {
-        stage.book.expect(record.accepted == 1, || {
+        harness.report.expect(record.accepted == 1, || {
             format!("I13 goal {id:?} was accepted {} times", record.accepted)
         });
     }
 }
 
-/// Works once; whether there is more to do.
-fn work(job: &mut Job, records: &Records, now: Duration) -> bool {
-    let Job { goal, ticks } = job;
+/// Works on a goal once. Returns whether it is still running.
+fn work(job: &mut RunningGoal, records: &GoalRecords, now: Duration) -> bool {
+    let RunningGoal { goal, ticks } = job;
     let order = goal.goal().order;
     let end = |status| {
         let sequence: Vec<i32> = (0..*ticks).collect();
@@ -116,54 +120,54 @@ fn work(job: &mut Job, records: &Records, now: Duration) -> bool {
     true
 }
 
-fn client(stage: &Stage, number: usize, records: Records) -> Companion {
-    let process = stage.process(number);
-    let (asker, seed) = (stage.asker(number), stage.seed());
-    stage.sim.companion(Box::new(move || {
+fn client(harness: &NodeHarness, number: usize, records: GoalRecords) -> SimThread {
+    let process = harness.process(number);
+    let (caller, seed) = (harness.caller(number), harness.seed());
+    harness.sim.spawn(Box::new(move || {
         let node = process
             .context
-            .node(&format!("asker{number}"))
+            .create_node(&format!("asker{number}"))
             .expect("a node");
         let client = node.create_action_client("count").expect("a client");
-        let mut one = One {
-            asker,
+        let mut session = ActionSession {
+            caller,
             node,
             client,
             records,
             random: Rng::with_seed(seed),
         };
-        while one.asker.goes_on() {
-            one.ask();
+        while session.caller.faults_active() {
+            session.send_random_request();
         }
-        one.ask_in_calm();
+        session.check_after_healing();
         drop(process);
     }))
 }
 
-struct One {
-    asker: Asker,
+struct ActionSession {
+    caller: Caller,
     node: Node,
     client: ActionClient<Fibonacci>,
-    records: Records,
+    records: GoalRecords,
     random: Rng,
 }
 
-impl One {
-    fn send(&mut self, order: i32, limit: Duration) -> Option<ClientGoal<Fibonacci>> {
-        let book = self.asker.book.clone();
-        let heard = Arc::new(Mutex::new(0));
-        let noted = book.clone();
+impl ActionSession {
+    fn send(&mut self, order: i32, limit: Duration) -> Option<ClientGoalHandle<Fibonacci>> {
+        let report = self.caller.report.clone();
+        let last_tick = Arc::new(Mutex::new(0));
+        let noted = report.clone();
         let on_feedback = move |feedback: &Fibonacci_Feedback| {
-            let mut heard = heard.lock();
+            let mut last_tick = last_tick.lock();
             let [of, tick] = feedback.sequence[..] else {
-                return noted.broken("I3 feedback of another form".into());
+                return noted.violation("I3 feedback of an unexpected form".into());
             };
-            noted.expect(of == order && tick > *heard && tick <= order, || {
-                format!("I3 feedback {tick} of {of} after {heard} of {order}")
+            noted.expect(of == order && tick > *last_tick && tick <= order, || {
+                format!("I3 feedback {tick} of {of} after {last_tick} of {order}")
             });
-            *heard = tick;
+            *last_tick = tick;
         };
-        let sent = self.asker.call("send_goal", limit, || {
+        let sent = self.caller.call("send_goal", limit, || {
             let goal = Fibonacci_Goal { order };
             self.client
                 .send_goal_with_feedback(goal, on_feedback, limit)
@@ -173,15 +177,15 @@ impl One {
                 let records = self.records.lock();
                 let record = records.get(&goal.id());
                 let fits = record.is_some_and(|r| r.order == order && r.accepted == 1);
-                book.expect(fits, || {
+                report.expect(fits, || {
                     format!("I13 a goal of {order} was accepted, and is {record:?}")
                 });
                 drop(records);
-                self.asker.note_done();
+                self.caller.mark_done();
                 Some(goal)
             }
             Err(ActionError::Rejected { .. }) => {
-                book.expect(order % 5 == 4, || {
+                report.expect(order % 5 == 4, || {
                     format!("I13 a goal of {order} was rejected")
                 });
                 None
@@ -190,13 +194,13 @@ impl One {
         }
     }
 
-    /// Asks for a goal, perhaps for its end, then for its result.
-    fn ask(&mut self) {
+    /// Sends a goal, cancels it sometimes, then requests its result.
+    fn send_random_request(&mut self) {
         let order = self.random.i32(0..20);
         let limit = Duration::from_millis(self.random.u64(100..4_000));
         let Some(goal) = self.send(order, limit) else {
-            // Nobody there, perhaps: not at once again.
-            self.asker.sim.pass(Duration::from_millis(50));
+            // The server may be absent. Waits before the next attempt.
+            self.caller.sim.advance(Duration::from_millis(50));
             return;
         };
         let mut is_promised = false;
@@ -204,7 +208,7 @@ impl One {
             let pause = Duration::from_millis(self.random.u64(0..300));
             self.node.spin_until(|| false, pause);
             is_promised = self
-                .asker
+                .caller
                 .call("cancel", limit, || goal.cancel(limit))
                 .is_ok();
         }
@@ -213,32 +217,38 @@ impl One {
         self.node.spin_until(|| false, Duration::from_millis(100));
     }
 
-    /// Asks for a result; whether it came.
-    fn result(&self, goal: &ClientGoal<Fibonacci>, limit: Duration, is_promised: bool) -> bool {
-        let asked = self.asker.call("result", limit, || goal.result(limit));
+    /// Requests a result. Returns whether it came.
+    fn result(
+        &self,
+        goal: &ClientGoalHandle<Fibonacci>,
+        limit: Duration,
+        is_promised: bool,
+    ) -> bool {
+        let asked = self.caller.call("result", limit, || goal.result(limit));
         let record = self.records.lock().get(&goal.id()).cloned();
         let ended = record.and_then(|record| record.end);
-        let book = &self.asker.book;
+        let report = &self.caller.report;
         match (asked, ended) {
             (Ok(end), Some((status, sequence, _))) => {
-                book.expect(
+                report.expect(
                     (end.status, &end.result.sequence) == (status, &sequence),
-                    || format!("I13 told {end:?}, was {status} {sequence:?}"),
+                    || format!("I13 reported {end:?}, was {status} {sequence:?}"),
                 );
-                book.expect(!is_promised || end.status == GoalStatus::Canceled, || {
-                    format!("I13 cancelling was promised, yet the goal has {status}")
+                report.expect(!is_promised || end.status == GoalStatus::Canceled, || {
+                    format!("I13 the cancellation was accepted, yet the goal has {status}")
                 });
-                self.asker.note_done();
+                self.caller.mark_done();
                 true
             }
             (Ok(end), None) => {
-                book.broken(format!("I13 told {end:?} of a goal that goes on"));
+                report.violation(format!("I13 reported {end:?} of a running goal"));
                 false
             }
             (Err(ActionError::UnknownGoal { .. }), ended) => {
-                let is_old = ended.is_some_and(|(_, _, at)| self.asker.sim.now() >= at + KEPT);
-                book.expect(is_old, || {
-                    "I13 the result of a young goal is unknown".into()
+                let is_old =
+                    ended.is_some_and(|(_, _, at)| self.caller.sim.now() >= at + RESULT_TIMEOUT);
+                report.expect(is_old, || {
+                    "I13 the result of a recent goal is unknown".into()
                 });
                 false
             }
@@ -246,28 +256,30 @@ impl One {
         }
     }
 
-    /// Now everything must go well.
-    fn ask_in_calm(&mut self) {
-        self.asker.sim.pass(SOON);
-        let book = self.asker.book.clone();
+    /// After healing every request must succeed.
+    fn check_after_healing(&mut self) {
+        self.caller.sim.advance(REPAIR_MAX);
+        let report = self.caller.report.clone();
         for order in [0, 7, 13] {
-            let Some(goal) = self.send(order, SOON) else {
-                book.broken(format!("I13 no goal in calm: {order}"));
+            let Some(goal) = self.send(order, REPAIR_MAX) else {
+                report.violation(format!("I13 no goal after healing: {order}"));
                 continue;
             };
             let is_promised = order == 13;
             if is_promised {
-                let asked = self.asker.call("cancel", SOON, || goal.cancel(SOON));
-                book.expect(asked.is_ok(), || {
-                    format!("I13 not cancelled in calm: {asked:?}")
+                let asked = self
+                    .caller
+                    .call("cancel", REPAIR_MAX, || goal.cancel(REPAIR_MAX));
+                report.expect(asked.is_ok(), || {
+                    format!("I13 not cancelled after healing: {asked:?}")
                 });
             }
-            let came = self.result(&goal, SOON, is_promised);
-            book.expect(came, || format!("I13 no result in calm: {order}"));
-            let ended = || goal.status().is_end();
-            let told = self.node.spin_until(ended, SOON);
-            book.expect(told, || {
-                format!("I13 the status in calm is {}", goal.status())
+            let came = self.result(&goal, REPAIR_MAX, is_promised);
+            report.expect(came, || format!("I13 no result after healing: {order}"));
+            let ended = || goal.status().is_terminal();
+            let reply = self.node.spin_until(ended, REPAIR_MAX);
+            report.expect(reply, || {
+                format!("I13 the status after healing is {}", goal.status())
             });
         }
     }

@@ -1,5 +1,6 @@
-//! Executors: a timer's messages through single-threaded, static and chain executors,
-//! each in a process of its own, under faults; and a static executor's period.
+//! Workload "executors": messages of a timer through single-threaded, static and
+//! chain executors, each in its own process, under fault injection. Also checks the
+//! period of a static executor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,103 +10,109 @@ use parking_lot::Mutex;
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::{Chain, ChainExecutor, DataSemantics, QosProfile, Sample, StaticExecutor, Trigger};
 
-use super::stage::{Process, SERVER, SOON, Spin, Stage};
+use super::harness::{ExecutorKind, NodeHarness, Process, REPAIR_MAX, SERVER};
 
-/// The source speaks so often.
+/// Publish period of the source.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// The period of the static executor that keeps one.
-const ROUND: Duration = Duration::from_millis(25);
+/// Period of the periodic static executor.
+const CYCLE: Duration = Duration::from_millis(25);
 
-/// All that is said while a process is cut off fits.
-fn deep() -> QosProfile {
+/// A history depth that holds everything published during an outage.
+fn deep_qos() -> QosProfile {
     QosProfile::default().keep_last(5_000)
 }
 
-pub fn play(stage: &Stage) {
-    let said = Arc::new(AtomicU64::new(0));
-    let heard: Arc<Mutex<Vec<u64>>> = Arc::default();
-    let mut sink = stage.process(3);
-    let node = sink.context.node("sink").expect("a node");
-    let hears = heard.clone();
+pub fn run(harness: &NodeHarness) {
+    let published = Arc::new(AtomicU64::new(0));
+    let received: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let mut sink = harness.process(3);
+    let node = sink.context.create_node("sink").expect("a node");
+    let log = received.clone();
     let _results = node
-        .create_subscription("results", deep(), move |result: Sample<UInt64>| {
-            hears.lock().push(result.data);
+        .create_subscription("results", deep_qos(), move |result: Sample<UInt64>| {
+            log.lock().push(result.data);
         })
         .expect("a subscription");
-    stage.spin(&mut sink, Spin::Single, &[&node]);
-    let chain = chain(stage);
-    let fixed = fixed(stage);
-    let (rounds, periodic) = periodic(stage);
-    stage.sim.pass(SOON);
-    let source = source(stage, &said);
-    stage.storm();
-    stage.sim.pass(SOON);
+    harness.spin(&mut sink, ExecutorKind::Single, &[&node]);
+    let chain_executor = chain_executor(harness);
+    let static_executor = static_executor(harness);
+    let (cycles, periodic_executor) = periodic_executor(harness);
+    harness.sim.advance(REPAIR_MAX);
+    let source = source(harness, &published);
+    harness.run_fault_phase();
+    harness.sim.advance(REPAIR_MAX);
     drop(source);
-    stage.sim.pass(SOON);
-    let (said, heard) = (said.load(Ordering::Relaxed), heard.lock());
-    let expected: Vec<u64> = (0..said).map(|n| 2 * n + 1).collect();
-    stage.book.expect(said > 100 && *heard == expected, || {
-        let wrong = heard
-            .iter()
-            .zip(&expected)
-            .position(|(one, other)| one != other);
-        format!(
-            "I1 of {said} came {}, the first wrong at {wrong:?}",
-            heard.len()
-        )
+    harness.sim.advance(REPAIR_MAX);
+    let (published, received) = (published.load(Ordering::Relaxed), received.lock());
+    let expected: Vec<u64> = (0..published).map(|n| 2 * n + 1).collect();
+    harness
+        .report
+        .expect(published > 100 && *received == expected, || {
+            let wrong = received
+                .iter()
+                .zip(&expected)
+                .position(|(actual, expected)| actual != expected);
+            format!(
+                "I1 of {published} samples {} arrived, the first wrong one at {wrong:?}",
+                received.len()
+            )
+        });
+    let cycles = cycles.lock();
+    let even = cycles.windows(2).all(|pair| pair[1] - pair[0] == CYCLE);
+    harness.report.expect(even && cycles.len() > 100, || {
+        format!("E1 {} cycles at uneven distances", cycles.len())
     });
-    let rounds = rounds.lock();
-    let even = rounds.windows(2).all(|pair| pair[1] - pair[0] == ROUND);
-    stage.book.expect(even && rounds.len() > 100, || {
-        format!("E1 {} rounds, not evenly apart", rounds.len())
-    });
-    let asker = stage.asker(0);
-    asker.call("hear", SOON, || {});
-    asker.note_done();
-    drop((chain, fixed, periodic, sink));
+    let caller = harness.caller(0);
+    caller.call("check", REPAIR_MAX, || {});
+    caller.mark_done();
+    drop((chain_executor, static_executor, periodic_executor, sink));
 }
 
-/// Counts by a timer, from 0 on.
-fn source(stage: &Stage, said: &Arc<AtomicU64>) -> Process {
-    let mut process = stage.process(SERVER);
-    let node = process.context.node("source").expect("a node");
+/// Publishes the numbers from 0 on, driven by a timer.
+fn source(harness: &NodeHarness, published: &Arc<AtomicU64>) -> Process {
+    let mut process = harness.process(SERVER);
+    let node = process.context.create_node("source").expect("a node");
     let numbers = node
-        .create_publisher::<UInt64>("numbers", deep())
+        .create_publisher::<UInt64>("numbers", deep_qos())
         .expect("a publisher");
     assert!(
-        numbers.wait_for_matched(2, SOON),
-        "no network yet that fails"
+        numbers.wait_for_matched(2, REPAIR_MAX),
+        "no endpoint was matched though the network has no faults yet"
     );
-    let begin = stage.sim.now();
-    let (says, sim, book) = (said.clone(), stage.sim.clone(), stage.book.clone());
+    let begin = harness.sim.now();
+    let (counter, sim, report) = (
+        published.clone(),
+        harness.sim.clone(),
+        harness.report.clone(),
+    );
     let timer = node.create_timer(PERIOD, move || {
-        let n = says.fetch_add(1, Ordering::Relaxed);
+        let n = counter.fetch_add(1, Ordering::Relaxed);
         let due = begin + PERIOD * u32::try_from(n + 1).unwrap_or(u32::MAX);
-        book.expect(sim.now() == due, || {
+        report.expect(sim.now() == due, || {
             format!("E2 tick {n} at {:?}, due {due:?}", sim.now())
         });
         let _ = numbers.publish_owned(UInt64 { data: n });
     });
     let timer = timer.expect("a timer");
-    stage.spin(&mut process, Spin::Single, &[&node]);
+    harness.spin(&mut process, ExecutorKind::Single, &[&node]);
     process.keep(timer);
     process
 }
 
-/// Doubles what comes, in a static executor by logical execution time.
-fn fixed(stage: &Stage) -> Process {
-    let mut process = stage.process(1);
-    let node = process.context.node("fixed").expect("a node");
+/// Doubles each number, in a static executor with logical execution time.
+fn static_executor(harness: &NodeHarness) -> Process {
+    let mut process = harness.process(1);
+    let node = process.context.create_node("fixed").expect("a node");
     let numbers = node
-        .create_polled_subscription::<UInt64>("numbers", deep())
+        .create_polled_subscription::<UInt64>("numbers", deep_qos())
         .expect("a subscription");
     let doubled = node
-        .create_publisher::<UInt64>("doubled", deep())
+        .create_publisher::<UInt64>("doubled", deep_qos())
         .expect("a publisher");
     let context = process.context.clone();
-    let book = stage.book.clone();
-    process.spins(stage.sim.companion(Box::new(move || {
+    let report = harness.report.clone();
+    process.add_thread(harness.sim.spawn(Box::new(move || {
         let mut executor = StaticExecutor::new(&context);
         executor.set_semantics(DataSemantics::LogicalExecutionTime);
         let output = executor.add_output(&doubled, 10);
@@ -116,8 +123,8 @@ fn fixed(stage: &Stage) -> Process {
                 data: 2 * number.data,
             });
             let after = counts.counts().published;
-            book.expect(before == after, || {
-                "E3 given before its round was over".into()
+            report.expect(before == after, || {
+                "E3 published before the end of its cycle".into()
             });
         });
         step.expect("a step");
@@ -127,15 +134,16 @@ fn fixed(stage: &Stage) -> Process {
     process
 }
 
-/// Adds one, in a chain executor that has a less urgent chain besides.
-fn chain(stage: &Stage) -> Process {
-    let mut process = stage.process(2);
-    let node = process.context.node("chain").expect("a node");
+/// Adds one to each number, in a chain executor that also has a chain of lower
+/// priority.
+fn chain_executor(harness: &NodeHarness) -> Process {
+    let mut process = harness.process(2);
+    let node = process.context.create_node("chain").expect("a node");
     let results = node
-        .create_publisher::<UInt64>("results", deep())
+        .create_publisher::<UInt64>("results", deep_qos())
         .expect("a publisher");
     let doubled = node
-        .create_subscription("doubled", deep(), move |number: Sample<UInt64>| {
+        .create_subscription("doubled", deep_qos(), move |number: Sample<UInt64>| {
             let _ = results.publish_owned(UInt64 {
                 data: number.data + 1,
             });
@@ -145,7 +153,7 @@ fn chain(stage: &Stage) -> Process {
         .create_timer(Duration::from_millis(70), || {})
         .expect("a timer");
     let context = process.context.clone();
-    process.spins(stage.sim.companion(Box::new(move || {
+    process.add_thread(harness.sim.spawn(Box::new(move || {
         let executor = ChainExecutor::new(&context);
         executor.add_node(&node).expect("a node of this context");
         let urgent = Chain::new("urgent", 10).then(&doubled);
@@ -158,24 +166,24 @@ fn chain(stage: &Stage) -> Process {
     process
 }
 
-/// When the rounds of a static executor with a period began.
-fn periodic(stage: &Stage) -> (Arc<Mutex<Vec<Duration>>>, Process) {
-    let rounds: Arc<Mutex<Vec<Duration>>> = Arc::default();
-    let mut process = stage.process(4);
-    let node = process.context.node("periodic").expect("a node");
+/// Start times of the cycles of a static executor with a period.
+fn periodic_executor(harness: &NodeHarness) -> (Arc<Mutex<Vec<Duration>>>, Process) {
+    let cycles: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let mut process = harness.process(4);
+    let node = process.context.create_node("periodic").expect("a node");
     let numbers = node
         .create_polled_subscription::<UInt64>("numbers", 1)
         .expect("a subscription");
-    let (context, notes, sim) = (process.context.clone(), rounds.clone(), stage.sim.clone());
-    process.spins(stage.sim.companion(Box::new(move || {
+    let (context, notes, sim) = (process.context.clone(), cycles.clone(), harness.sim.clone());
+    process.add_thread(harness.sim.spawn(Box::new(move || {
         let mut executor = StaticExecutor::new(&context);
         executor.set_trigger(Trigger::Always);
         let step = executor.add_subscription_always(&numbers, move |_| {
             notes.lock().push(sim.now());
         });
         step.expect("a step");
-        executor.spin_period(ROUND).expect("a period");
+        executor.spin_period(CYCLE).expect("a period");
         drop(node);
     })));
-    (rounds, process)
+    (cycles, process)
 }

@@ -1,4 +1,4 @@
-//! A container under faults.
+//! Workload "components": a component container under fault injection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,73 +6,77 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use parking_lot::Mutex;
-use pteros::component::{Component, ComponentError, Registered};
+use pteros::component::{Component, ComponentClass, ComponentError};
 use pteros::interfaces::composition_interfaces::srv::{
     ListNodes, ListNodes_Request, LoadNode, LoadNode_Request, UnloadNode, UnloadNode_Request,
 };
 use pteros::{Client, Context, Node, NodeOptions, Timer};
-use pteros_component::{Container, ContainerOptions};
+use pteros_container::{Container, ContainerOptions};
 
-use super::stage::{Asker, SERVER, SOON, Stage};
-use crate::relay::{Companion, pass, this_world};
+use super::harness::{Caller, NodeHarness, REPAIR_MAX, SERVER};
+use crate::scheduler::{SimThread, current_world_id, sleep};
 
 const CLIENTS: usize = 3;
 
-/// How long a constructor may take.
+/// Time limit of a component's constructor.
 const LOAD_MAX: Duration = Duration::from_secs(2);
 
-/// How long a slow constructor takes, and one that is stuck.
+/// Duration of a slow constructor, and of one that is stuck.
 const SLOW_NANOS: u64 = 300_000_000;
 const STUCK_NANOS: u64 = 4_000_000_000;
 
-/// Components that live, by the world they live in.
-static LIVING: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// Number of live components by world.
+static LIVE_COMPONENTS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// Counts a component of this world while it is there.
-struct Living(usize);
+/// Counts a component of this world while it exists.
+struct LiveGuard(usize);
 
-impl Living {
+impl LiveGuard {
     fn new() -> Self {
-        let world = this_world();
-        *LIVING.lock().entry(world).or_default() += 1;
+        let world = current_world_id();
+        *LIVE_COMPONENTS.lock().entry(world).or_default() += 1;
         Self(world)
     }
 }
 
-impl Drop for Living {
+impl Drop for LiveGuard {
     fn drop(&mut self) {
-        if let Some(count) = LIVING.lock().get_mut(&self.0) {
+        if let Some(count) = LIVE_COMPONENTS.lock().get_mut(&self.0) {
             *count -= 1;
         }
     }
 }
 
-/// Nobody asks any more who lives in this world.
-pub fn forget() {
-    LIVING.lock().remove(&this_world());
+/// Removes the counter of the current world.
+pub fn clear_live_count() {
+    LIVE_COMPONENTS.lock().remove(&current_world_id());
 }
 
-/// How many live in this world.
-fn living() -> usize {
-    LIVING.lock().get(&this_world()).copied().unwrap_or(0)
+/// Number of live components of the current world.
+fn live_count() -> usize {
+    LIVE_COMPONENTS
+        .lock()
+        .get(&current_world_id())
+        .copied()
+        .unwrap_or(0)
 }
 
-/// Is there at once, or after a while, and ticks.
+/// A component with a node and a timer.
 struct Ticker {
     node: Node,
     _timer: Timer,
-    _living: Living,
+    _live: LiveGuard,
 }
 
 impl Ticker {
-    fn made(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let living = Living::new();
-        let node = context.node_with(options.name("ticker"))?;
+    fn create(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
+        let guard = LiveGuard::new();
+        let node = context.create_node_with(options.name("ticker"))?;
         let timer = node.create_timer(Duration::from_millis(50), || {})?;
         Ok(Self {
             node,
             _timer: timer,
-            _living: living,
+            _live: guard,
         })
     }
 }
@@ -81,7 +85,7 @@ struct Quick(Ticker);
 
 impl Component for Quick {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        Ticker::made(context, options).map(Self)
+        Ticker::create(context, options).map(Self)
     }
 
     fn node(&self) -> &Node {
@@ -93,8 +97,8 @@ struct Slow(Ticker);
 
 impl Component for Slow {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let ticker = Ticker::made(context, options)?;
-        pass(SLOW_NANOS);
+        let ticker = Ticker::create(context, options)?;
+        sleep(SLOW_NANOS);
         Ok(Self(ticker))
     }
 
@@ -103,13 +107,13 @@ impl Component for Slow {
     }
 }
 
-/// Takes longer than it may.
+/// Its constructor exceeds the time limit.
 struct Stuck(Ticker);
 
 impl Component for Stuck {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let ticker = Ticker::made(context, options)?;
-        pass(STUCK_NANOS);
+        let ticker = Ticker::create(context, options)?;
+        sleep(STUCK_NANOS);
         Ok(Self(ticker))
     }
 
@@ -122,8 +126,8 @@ struct Broken(Ticker);
 
 impl Component for Broken {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let made = Self(Ticker::made(context, options)?);
-        Err(format!("{} is broken", made.0.node.name()).into())
+        let broken = Self(Ticker::create(context, options)?);
+        Err(format!("{} is broken", broken.0.node.name()).into())
     }
 
     fn node(&self) -> &Node {
@@ -131,193 +135,193 @@ impl Component for Broken {
     }
 }
 
-pub const CLASSES: [Registered; 4] = [
-    Registered::of::<Quick>("box::Quick"),
-    Registered::of::<Slow>("box::Slow"),
-    Registered::of::<Stuck>("box::Stuck"),
-    Registered::of::<Broken>("box::Broken"),
+pub const CLASSES: [ComponentClass; 4] = [
+    ComponentClass::of::<Quick>("box::Quick"),
+    ComponentClass::of::<Slow>("box::Slow"),
+    ComponentClass::of::<Stuck>("box::Stuck"),
+    ComponentClass::of::<Broken>("box::Broken"),
 ];
 
-pub fn play(stage: &Stage) {
-    let mut server = stage.process(SERVER);
+pub fn run(harness: &NodeHarness) {
+    let mut server = harness.process(SERVER);
     let options = ContainerOptions {
         load_timeout: LOAD_MAX,
         built_in: CLASSES.to_vec(),
-        index: pteros_component::Index::default(),
+        index: pteros_container::ComponentIndex::default(),
         ..ContainerOptions::default()
     };
     let container = Arc::new(Container::new(&server.context, options).expect("a container"));
     let spun = container.clone();
-    server.spins(stage.sim.companion(Box::new(move || {
+    server.add_thread(harness.sim.spawn(Box::new(move || {
         let _ = spun.spin();
     })));
     let numbers: Arc<Mutex<BTreeSet<u64>>> = Arc::default();
     let clients: Vec<_> = (1..=CLIENTS)
-        .map(|number| client(stage, number, container.clone(), numbers.clone()))
+        .map(|number| client(harness, number, container.clone(), numbers.clone()))
         .collect();
-    stage.storm();
+    harness.run_fault_phase();
     drop(clients);
-    // The last that took too long are through.
-    stage.sim.pass(3 * LOAD_MAX);
-    let (listed, alive) = (container.list().len(), living());
-    stage.book.expect(listed == alive, || {
-        format!("C1 {listed} are listed, {alive} live")
+    // The last constructors that exceeded the limit have ended.
+    harness.sim.advance(3 * LOAD_MAX);
+    let (listed, alive) = (container.list().len(), live_count());
+    harness.report.expect(listed == alive, || {
+        format!("C1 {listed} components are listed, {alive} are alive")
     });
     let guid = server.context.guid();
     let nodes = server.context.graph().nodes();
     let nodes = nodes.iter().filter(|node| node.participant == guid).count();
-    stage.book.expect(nodes == 1 + listed, || {
-        format!("C1 {listed} are listed, {nodes} nodes")
+    harness.report.expect(nodes == 1 + listed, || {
+        format!("C1 {listed} components are listed, {nodes} nodes exist")
     });
     drop(server);
     drop(container);
-    let alive = living();
-    stage.book.expect(alive == 0, || {
-        format!("C2 {alive} live without a container")
+    let alive = live_count();
+    harness.report.expect(alive == 0, || {
+        format!("C2 {alive} components are alive without a container")
     });
-    forget();
+    clear_live_count();
 }
 
 fn client(
-    stage: &Stage,
+    harness: &NodeHarness,
     number: usize,
     container: Arc<Container>,
     numbers: Arc<Mutex<BTreeSet<u64>>>,
-) -> Companion {
-    let process = stage.process(number);
-    let (asker, seed) = (stage.asker(number), stage.seed());
-    stage.sim.companion(Box::new(move || {
+) -> SimThread {
+    let process = harness.process(number);
+    let (caller, seed) = (harness.caller(number), harness.seed());
+    harness.sim.spawn(Box::new(move || {
         let node = process
             .context
-            .node(&format!("asker{number}"))
+            .create_node(&format!("asker{number}"))
             .expect("a node");
         let name = |service: &str| format!("/ComponentManager/_container/{service}");
-        let mut one = One {
+        let mut session = ComponentSession {
             load: node.create_client(&name("load_node")).expect("a client"),
             unload: node.create_client(&name("unload_node")).expect("a client"),
             list: node.create_client(&name("list_nodes")).expect("a client"),
-            asker,
+            caller,
             container,
             numbers,
-            there: BTreeSet::new(),
-            gone: BTreeSet::new(),
+            loaded: BTreeSet::new(),
+            unloaded: BTreeSet::new(),
             names: 0,
             random: Rng::with_seed(seed),
         };
-        while one.asker.goes_on() {
-            one.ask();
-            one.asker.sim.pass(Duration::from_millis(20));
+        while session.caller.faults_active() {
+            session.send_random_request();
+            session.caller.sim.advance(Duration::from_millis(20));
         }
-        one.ask_in_calm();
-        drop(one);
+        session.check_after_healing();
+        drop(session);
         drop(process);
     }))
 }
 
-struct One {
-    asker: Asker,
+struct ComponentSession {
+    caller: Caller,
     load: Client<LoadNode>,
     unload: Client<UnloadNode>,
     list: Client<ListNodes>,
     container: Arc<Container>,
-    /// All numbers ever given.
+    /// All ids ever assigned.
     numbers: Arc<Mutex<BTreeSet<u64>>>,
-    /// What this client has loaded, for certain.
-    there: BTreeSet<u64>,
-    gone: BTreeSet<u64>,
+    /// Components that this client has certainly loaded.
+    loaded: BTreeSet<u64>,
+    unloaded: BTreeSet<u64>,
     names: u32,
     random: Rng,
 }
 
-impl One {
-    fn runs(&self, id: u64) -> bool {
+impl ComponentSession {
+    fn is_running(&self, id: u64) -> bool {
         self.container.list().iter().any(|(known, _)| *known == id)
     }
 
-    /// Loads one; whether it is loaded, if that was told.
+    /// Loads a component. Returns whether it is loaded, if the reply came.
     fn load(&mut self, class: &str, limit: Duration) -> Option<bool> {
         self.names += 1;
-        let name = format!("c{}_{}", self.asker.number, self.names);
+        let name = format!("c{}_{}", self.caller.number, self.names);
         let request = LoadNode_Request {
             package_name: "box".into(),
             plugin_name: class.into(),
             node_name: name.clone(),
             ..LoadNode_Request::default()
         };
-        let told = self
-            .asker
+        let reply = self
+            .caller
             .call("load_node", limit, || self.load.call(&request, limit));
-        let answer = told.ok()?;
-        let book = &self.asker.book;
+        let answer = reply.ok()?;
+        let report = &self.caller.report;
         if !answer.success {
             let may_fail = ["box::Stuck", "box::Broken"].contains(&class);
-            let is_busy = answer.error_message.contains("at work already");
-            book.expect(may_fail || (is_busy && self.asker.goes_on()), || {
-                format!("I13 {class} is not loaded: {}", answer.error_message)
+            let is_busy = answer.error_message.contains("running already");
+            report.expect(may_fail || (is_busy && self.caller.faults_active()), || {
+                format!("I13 {class} was not loaded: {}", answer.error_message)
             });
             return Some(false);
         }
         let id = answer.unique_id;
-        book.expect(self.numbers.lock().insert(id), || {
-            format!("C3 number {id} is given twice")
+        report.expect(self.numbers.lock().insert(id), || {
+            format!("C3 id {id} was assigned twice")
         });
-        book.expect(answer.full_node_name == format!("/{name}"), || {
+        report.expect(answer.full_node_name == format!("/{name}"), || {
             format!("C3 {name} is called {}", answer.full_node_name)
         });
-        book.expect(self.runs(id), || {
-            format!("C1 {id} is told loaded, and does not run")
+        report.expect(self.is_running(id), || {
+            format!("C1 {id} is reported as loaded and does not run")
         });
-        self.there.insert(id);
-        self.asker.note_done();
+        self.loaded.insert(id);
+        self.caller.mark_done();
         Some(true)
     }
 
-    /// Unloads one; whether it is gone, if that was told.
+    /// Unloads a component. Returns whether it is unloaded, if the reply came.
     fn unload(&mut self, id: u64, limit: Duration) -> Option<bool> {
-        let was_there = self.there.remove(&id);
+        let was_loaded = self.loaded.remove(&id);
         let request = UnloadNode_Request { unique_id: id };
-        let told = self
-            .asker
+        let reply = self
+            .caller
             .call("unload_node", limit, || self.unload.call(&request, limit));
-        let answer = told.ok()?;
-        let book = &self.asker.book;
-        book.expect(answer.success == was_there, || {
+        let answer = reply.ok()?;
+        let report = &self.caller.report;
+        report.expect(answer.success == was_loaded, || {
             format!(
                 "I13 unloading {id}: {} {}",
                 answer.success, answer.error_message
             )
         });
-        book.expect(!self.runs(id), || {
-            format!("C1 {id} is told unloaded, and runs")
+        report.expect(!self.is_running(id), || {
+            format!("C1 {id} is reported as unloaded and runs")
         });
-        self.gone.insert(id);
-        self.asker.note_done();
+        self.unloaded.insert(id);
+        self.caller.mark_done();
         Some(answer.success)
     }
 
     fn list(&self, limit: Duration) -> bool {
         let request = ListNodes_Request {};
-        let told = self
-            .asker
+        let reply = self
+            .caller
             .call("list_nodes", limit, || self.list.call(&request, limit));
-        let Ok(told) = told else { return false };
-        let listed: BTreeSet<_> = told.unique_ids.iter().copied().collect();
-        let book = &self.asker.book;
-        book.expect(self.there.is_subset(&listed), || {
-            format!("C1 {:?} are there, listed are {listed:?}", self.there)
+        let Ok(reply) = reply else { return false };
+        let listed: BTreeSet<_> = reply.unique_ids.iter().copied().collect();
+        let report = &self.caller.report;
+        report.expect(self.loaded.is_subset(&listed), || {
+            format!("C1 loaded are {:?}, listed are {listed:?}", self.loaded)
         });
-        book.expect(self.gone.is_disjoint(&listed), || {
-            format!("C1 {:?} are gone, listed are {listed:?}", self.gone)
+        report.expect(self.unloaded.is_disjoint(&listed), || {
+            format!("C1 unloaded are {:?}, listed are {listed:?}", self.unloaded)
         });
-        self.asker.note_done();
+        self.caller.mark_done();
         true
     }
 
-    fn ask(&mut self) {
+    fn send_random_request(&mut self) {
         let limit = Duration::from_millis(self.random.u64(100..4_000));
-        let one = self.random.u64(0..1_000);
-        let count = self.there.len().max(1) as u64;
-        let own = self.there.iter().nth((one % count) as usize).copied();
+        let draw = self.random.u64(0..1_000);
+        let count = self.loaded.len().max(1) as u64;
+        let own = self.loaded.iter().nth((draw % count) as usize).copied();
         match (self.random.u32(0..8), own) {
             (0, _) => {
                 self.load("box::Stuck", limit);
@@ -340,33 +344,35 @@ impl One {
         }
     }
 
-    fn ask_in_calm(&mut self) {
-        self.asker.sim.pass(SOON + 2 * LOAD_MAX);
-        let book = self.asker.book.clone();
-        let loaded = self.load("box::Slow", SOON);
-        book.expect(loaded == Some(true), || {
-            format!("I13 not loaded in calm: {loaded:?}")
+    fn check_after_healing(&mut self) {
+        self.caller.sim.advance(REPAIR_MAX + 2 * LOAD_MAX);
+        let report = self.caller.report.clone();
+        let loaded = self.load("box::Slow", REPAIR_MAX);
+        report.expect(loaded == Some(true), || {
+            format!("I13 not loaded after healing: {loaded:?}")
         });
-        let stuck = self.load("box::Stuck", SOON);
-        book.expect(stuck == Some(false), || {
-            format!("I13 stuck in calm: {stuck:?}")
+        let stuck = self.load("box::Stuck", REPAIR_MAX);
+        report.expect(stuck == Some(false), || {
+            format!("I13 stuck after healing: {stuck:?}")
         });
-        book.expect(self.list(SOON), || "I13 not listed in calm".into());
-        let before = living();
-        if let Some(id) = self.there.last().copied() {
-            let gone = self.unload(id, SOON);
-            book.expect(gone == Some(true), || {
-                format!("I13 not unloaded in calm: {gone:?}")
+        report.expect(self.list(REPAIR_MAX), || {
+            "I13 not listed after healing".into()
+        });
+        let before = live_count();
+        if let Some(id) = self.loaded.last().copied() {
+            let unloaded = self.unload(id, REPAIR_MAX);
+            report.expect(unloaded == Some(true), || {
+                format!("I13 not unloaded after healing: {unloaded:?}")
             });
         }
-        let after = living();
-        // Others unload as well, and what was stuck comes back to be dropped.
-        book.expect(after < before, || {
+        let after = live_count();
+        // Other clients unload as well, and the stuck component is dropped later.
+        report.expect(after < before, || {
             format!("C2 {before} lived, {after} live")
         });
-        let unknown = self.unload(u64::MAX, SOON);
-        book.expect(unknown == Some(false), || {
-            format!("I13 unknown in calm: {unknown:?}")
+        let unknown = self.unload(u64::MAX, REPAIR_MAX);
+        report.expect(unknown == Some(false), || {
+            format!("I13 unknown after healing: {unknown:?}")
         });
     }
 }

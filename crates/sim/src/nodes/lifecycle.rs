@@ -1,5 +1,6 @@
-//! Managed nodes under faults: one whose state many ask to be changed, and two that
-//! a supervisor brings up in their order.
+//! Workload "lifecycle": the lifecycle state machine under fault injection. Several
+//! clients change the state of one node, and a supervisor brings up two others in
+//! the order of their dependencies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use pteros::{
     LifecycleSupervisor, Node, NodeOptions, Sample, SupervisedNode,
 };
 
-use super::stage::{Asker, Book, SERVER, SOON, Stage};
-use crate::relay::Companion;
+use super::harness::{Caller, InvariantReport, NodeHarness, REPAIR_MAX, SERVER};
+use crate::scheduler::SimThread;
 
 const CLIENTS: usize = 3;
 const SUPERVISOR: usize = 4;
 
-/// ROS 2's table, by numbers of `lifecycle_msgs`: from where, by which transition,
-/// to where.
+/// The transitions of ROS 2 by numbers of `lifecycle_msgs`: start state,
+/// transition, goal state.
 const LEGAL: &[(u8, u8, u8)] = &[
     (1, 1, 10),
     (10, 10, 2),
@@ -46,19 +47,40 @@ const LEGAL: &[(u8, u8, u8)] = &[
     (15, 62, 4),
 ];
 
-/// What can be asked for, and the transition by which it succeeds.
-const ASKED: [(u8, u8); 4] = [(1, 10), (2, 20), (3, 30), (4, 40)];
+/// Transitions that clients request, and the transition on success.
+const REQUEST_TRANSITIONS: [(u8, u8); 4] = [(1, 10), (2, 20), (3, 30), (4, 40)];
 
-/// A state that was left for another, and when.
-type Passage = (Duration, (u8, u8, u8));
+/// A transition and its time.
+struct TimedTransition {
+    at: Duration,
+    start: u8,
+    id: u8,
+    goal: u8,
+}
 
-/// What became of the node, as it told within its own process.
-type History = Arc<Mutex<Vec<Passage>>>;
+impl TimedTransition {
+    fn new(at: Duration, event: &TransitionEvent) -> Self {
+        Self {
+            at,
+            start: event.start_state.id,
+            id: event.transition.id,
+            goal: event.goal_state.id,
+        }
+    }
 
-/// Does as it likes, but recovers from every error.
-struct Moody(Rng);
+    /// Its numbers in the order of [`LEGAL`].
+    fn numbers(&self) -> (u8, u8, u8) {
+        (self.start, self.id, self.goal)
+    }
+}
 
-impl Moody {
+/// Transitions that the node reported within its own process.
+type History = Arc<Mutex<Vec<TimedTransition>>>;
+
+/// Callbacks with random results. They recover from every error.
+struct RandomCallbacks(Rng);
+
+impl RandomCallbacks {
     fn decide(&mut self) -> CallbackReturn {
         match self.0.u32(0..10) {
             0 => CallbackReturn::Failure,
@@ -68,7 +90,7 @@ impl Moody {
     }
 }
 
-impl LifecycleCallbacks for Moody {
+impl LifecycleCallbacks for RandomCallbacks {
     fn on_configure(&mut self, _: &LifecycleNode, _: State) -> CallbackReturn {
         self.decide()
     }
@@ -86,196 +108,202 @@ impl LifecycleCallbacks for Moody {
     }
 }
 
-/// Needs another node to be active before it is configured.
+/// A node that needs another node to be active before it is configured.
 struct Dependent {
     base: LifecycleNode,
-    book: Arc<Book>,
+    report: Arc<InvariantReport>,
 }
 
 impl LifecycleCallbacks for Dependent {
     fn on_configure(&mut self, _: &LifecycleNode, _: State) -> CallbackReturn {
         let base = self.base.state();
-        self.book.expect(base == State::Active, || {
-            format!("L1 configured while what it depends on is {base}")
+        self.report.expect(base == State::Active, || {
+            format!("L1 configured while its dependency is {base}")
         });
         CallbackReturn::Success
     }
 }
 
-pub fn play(stage: &Stage) {
+pub fn run(harness: &NodeHarness) {
     let history = History::default();
-    let mut server = stage.process(SERVER);
-    let moody = Moody(Rng::with_seed(stage.seed()));
+    let mut server = harness.process(SERVER);
+    let random_callbacks = RandomCallbacks(Rng::with_seed(harness.seed()));
     let node = |name: &str| NodeOptions::new(name);
-    let arm = LifecycleNode::new(&server.context, node("arm"), moody).expect("a node");
+    let arm = LifecycleNode::new(&server.context, node("arm"), random_callbacks).expect("a node");
     let base = LifecycleNode::new(&server.context, node("base"), ()).expect("a node");
     let dependent = Dependent {
         base: base.clone(),
-        book: stage.book.clone(),
+        report: harness.report.clone(),
     };
     let tip = LifecycleNode::new(&server.context, node("tip"), dependent).expect("a node");
-    let watcher = server.context.node("watcher").expect("a node");
-    let (noted, sim) = (history.clone(), stage.sim.clone());
+    let watcher = server.context.create_node("watcher").expect("a node");
+    let (noted, sim) = (history.clone(), harness.sim.clone());
     let _watch = watcher
         .create_subscription(
             "/arm/transition_event",
             100,
             move |event: Sample<TransitionEvent>| {
-                noted.lock().push((sim.now(), passage(&event)));
+                noted.lock().push(TimedTransition::new(sim.now(), &event));
             },
         )
         .expect("a subscription");
     let nodes = [arm.node(), base.node(), tip.node(), &watcher];
-    stage.spin(&mut server, stage.any_spin(), &nodes);
-    let all: Arc<Mutex<Vec<Tally>>> = Arc::default();
+    harness.spin(&mut server, harness.random_executor(), &nodes);
+    let all: Arc<Mutex<Vec<TransitionTally>>> = Arc::default();
     let clients: Vec<_> = (1..=CLIENTS)
-        .map(|number| client(stage, number, history.clone(), all.clone()))
+        .map(|number| client(harness, number, history.clone(), all.clone()))
         .collect();
-    let supervisor = supervise(stage, [base.clone(), tip.clone()]);
-    stage.storm();
+    let supervisor = supervise(harness, [base.clone(), tip.clone()]);
+    harness.run_fault_phase();
     drop((clients, supervisor));
-    check(&stage.book, &history.lock(), &all.lock());
+    check(&harness.report, &history.lock(), &all.lock());
     let (last, state) = (
-        history.lock().last().map_or(1, |(_, way)| way.2),
+        history
+            .lock()
+            .last()
+            .map_or(1, |transition| transition.goal),
         arm.state().id(),
     );
-    stage
-        .book
-        .expect(last == state, || format!("L2 told {last}, is {state}"));
+    harness
+        .report
+        .expect(last == state, || format!("L2 reported {last}, is {state}"));
 }
 
-fn passage(event: &TransitionEvent) -> (u8, u8, u8) {
-    (
-        event.start_state.id,
-        event.transition.id,
-        event.goal_state.id,
-    )
-}
-
-/// The node took legal ways only, one after the other, and each as often as it was
-/// asked to.
-fn check(book: &Book, history: &[Passage], all: &[Tally]) {
+/// The node made legal transitions only, in sequence, and each as often as
+/// requested.
+fn check(report: &InvariantReport, history: &[TimedTransition], all: &[TransitionTally]) {
     let mut at = 1;
-    for (_, way) in history {
-        book.expect(LEGAL.contains(way), || {
-            format!("L3 {way:?} is no legal way")
+    for transition in history {
+        let numbers = transition.numbers();
+        report.expect(LEGAL.contains(&numbers), || {
+            format!("L3 {numbers:?} is not a legal transition")
         });
-        book.expect(way.0 == at, || {
-            format!("L3 {way:?} begins elsewhere than at {at}")
+        report.expect(transition.start == at, || {
+            format!("L3 {numbers:?} does not start at {at}")
         });
-        at = way.2;
+        at = transition.goal;
     }
-    for (asked, by) in ASKED {
-        let done = history.iter().filter(|(_, way)| way.1 == by).count();
-        let sum = |count: fn(&Tally) -> &BTreeMap<u8, usize>| -> usize {
+    for (asked, by) in REQUEST_TRANSITIONS {
+        let done = history
+            .iter()
+            .filter(|transition| transition.id == by)
+            .count();
+        let sum = |count: fn(&TransitionTally) -> &BTreeMap<u8, usize>| -> usize {
             let counts = all.iter().filter_map(|tally| count(tally).get(&asked));
             counts.sum()
         };
-        let (told, unsure) = (sum(|tally| &tally.told), sum(|tally| &tally.unsure));
-        book.expect((told..=told + unsure).contains(&done), || {
-            format!("I13 transition {asked} was done {done} times, told {told}, unsure {unsure}")
+        let (reply, unsure) = (sum(|tally| &tally.confirmed), sum(|tally| &tally.unsure));
+        report.expect((reply..=reply + unsure).contains(&done), || {
+            format!(
+                "I13 transition {asked} happened {done} times, reported {reply}, unsure {unsure}"
+            )
         });
     }
 }
 
-/// What a client was told of what it asked for, by transition.
+/// Results of a client's requests by transition.
 #[derive(Default)]
-struct Tally {
-    told: BTreeMap<u8, usize>,
+struct TransitionTally {
+    confirmed: BTreeMap<u8, usize>,
     unsure: BTreeMap<u8, usize>,
 }
 
 fn client(
-    stage: &Stage,
+    harness: &NodeHarness,
     number: usize,
     history: History,
-    all: Arc<Mutex<Vec<Tally>>>,
-) -> Companion {
-    let process = stage.process(number);
-    let (asker, seed) = (stage.asker(number), stage.seed());
-    stage.sim.companion(Box::new(move || {
+    all: Arc<Mutex<Vec<TransitionTally>>>,
+) -> SimThread {
+    let process = harness.process(number);
+    let (caller, seed) = (harness.caller(number), harness.seed());
+    harness.sim.spawn(Box::new(move || {
         let node = process
             .context
-            .node(&format!("asker{number}"))
+            .create_node(&format!("asker{number}"))
             .expect("a node");
-        let heard = History::default();
-        let (hears, sim) = (heard.clone(), asker.sim.clone());
+        let received = History::default();
+        let (log, sim) = (received.clone(), caller.sim.clone());
         let _watch = node.create_subscription(
             "/arm/transition_event",
             100,
-            move |event: Sample<TransitionEvent>| hears.lock().push((sim.now(), passage(&event))),
+            move |event: Sample<TransitionEvent>| {
+                log.lock().push(TimedTransition::new(sim.now(), &event))
+            },
         );
-        let mut one = One {
+        let mut session = LifecycleSession {
             change: node.create_client("/arm/change_state").expect("a client"),
             state: node.create_client("/arm/get_state").expect("a client"),
-            asker,
+            caller,
             node,
             history,
-            tally: Tally::default(),
+            tally: TransitionTally::default(),
             random: Rng::with_seed(seed),
         };
-        while one.asker.goes_on() {
-            one.ask();
+        while session.caller.faults_active() {
+            session.send_random_request();
         }
-        one.ask_in_calm(&heard);
-        all.lock().push(one.tally);
+        session.check_after_healing(&received);
+        all.lock().push(session.tally);
         drop(process);
     }))
 }
 
-struct One {
-    asker: Asker,
+struct LifecycleSession {
+    caller: Caller,
     node: Node,
     change: Client<ChangeState>,
     state: Client<GetState>,
     history: History,
-    tally: Tally,
+    tally: TransitionTally,
     random: Rng,
 }
 
-impl One {
-    /// States that the node had since then.
-    fn had_since(&self, since: Duration) -> Vec<u8> {
+impl LifecycleSession {
+    /// The states of the node since `since`.
+    fn states_since(&self, since: Duration) -> Vec<u8> {
         let history = self.history.lock();
-        let before = history.iter().take_while(|(at, _)| *at < since).last();
-        let mut had = vec![before.map_or(1, |(_, way)| way.2)];
-        had.extend(
+        let before = history
+            .iter()
+            .take_while(|transition| transition.at < since)
+            .last();
+        let mut states = vec![before.map_or(1, |transition| transition.goal)];
+        states.extend(
             history
                 .iter()
-                .filter(|(at, _)| *at >= since)
-                .map(|(_, way)| way.2),
+                .filter(|transition| transition.at >= since)
+                .map(|transition| transition.goal),
         );
-        had
+        states
     }
 
-    fn ask_state(&self, limit: Duration) -> Option<u8> {
-        let since = self.asker.sim.now();
+    fn request_state(&self, limit: Duration) -> Option<u8> {
+        let since = self.caller.sim.now();
         let request = GetState_Request {};
-        let told = self
-            .asker
+        let reply = self
+            .caller
             .call("get_state", limit, || self.state.call(&request, limit));
-        let state = told.ok()?.current_state.id;
-        let had = self.had_since(since);
-        self.asker.book.expect(had.contains(&state), || {
-            format!("L2 told state {state}, had {had:?}")
+        let state = reply.ok()?.current_state.id;
+        let states = self.states_since(since);
+        self.caller.report.expect(states.contains(&state), || {
+            format!("L2 reported state {state}, had {states:?}")
         });
-        self.asker.note_done();
+        self.caller.mark_done();
         Some(state)
     }
 
-    fn ask_change(&mut self, id: u8, limit: Duration) -> Option<bool> {
+    fn request_transition(&mut self, id: u8, limit: Duration) -> Option<bool> {
         let transition = Transition {
             id,
             ..Transition::default()
         };
         let request = ChangeState_Request { transition };
-        let told = self
-            .asker
+        let reply = self
+            .caller
             .call("change_state", limit, || self.change.call(&request, limit));
-        match told {
+        match reply {
             Ok(answer) => {
-                *self.tally.told.entry(id).or_default() += usize::from(answer.success);
-                self.asker.note_done();
+                *self.tally.confirmed.entry(id).or_default() += usize::from(answer.success);
+                self.caller.mark_done();
                 Some(answer.success)
             }
             Err(_) => {
@@ -285,74 +313,81 @@ impl One {
         }
     }
 
-    fn ask(&mut self) {
+    fn send_random_request(&mut self) {
         let limit = Duration::from_millis(self.random.u64(100..3_000));
         match self.random.u32(0..3) {
             0 => {
-                self.ask_state(limit);
+                self.request_state(limit);
             }
             _ => {
                 let id = self.random.u8(1..=4);
-                self.ask_change(id, limit);
+                self.request_transition(id, limit);
             }
         }
         let pause = Duration::from_millis(self.random.u64(1..100));
         self.node.spin_until(|| false, pause);
     }
 
-    fn ask_in_calm(&mut self, heard: &History) {
-        self.asker.sim.pass(SOON);
-        let told = self.ask_state(SOON);
-        self.asker
-            .book
-            .expect(told.is_some(), || "I13 no state told in calm".into());
-        let told = self.ask_change(1, SOON);
-        self.asker
-            .book
-            .expect(told.is_some(), || "I13 no answer in calm".into());
-        self.node.spin_until(|| false, SOON);
-        let (history, heard) = (self.history.lock(), heard.lock());
+    fn check_after_healing(&mut self, received: &History) {
+        self.caller.sim.advance(REPAIR_MAX);
+        let reply = self.request_state(REPAIR_MAX);
+        self.caller.report.expect(reply.is_some(), || {
+            "I13 no state reported after healing".into()
+        });
+        let reply = self.request_transition(1, REPAIR_MAX);
+        self.caller
+            .report
+            .expect(reply.is_some(), || "I13 no answer after healing".into());
+        self.node.spin_until(|| false, REPAIR_MAX);
+        let (history, received) = (self.history.lock(), received.lock());
         let mut rest = history.iter();
-        let in_order = heard
+        let in_order = received
             .iter()
-            .all(|(_, told)| rest.any(|(_, was)| was == told));
-        let book = &self.asker.book;
-        book.expect(in_order, || {
-            "L2 events were told in another order, or of nothing".into()
+            .all(|reply| rest.any(|was| was.numbers() == reply.numbers()));
+        let report = &self.caller.report;
+        report.expect(in_order, || {
+            "L2 events arrived out of order, or of transitions that did not happen".into()
         });
-        let last = |list: &[Passage]| list.last().map(|(_, way)| *way);
-        // Told by reliable means, unless the first was before they met.
-        book.expect(heard.is_empty() || last(&heard) == last(&history), || {
-            format!("L2 told {:?}, was {:?}", last(&heard), last(&history))
-        });
+        let last = |list: &[TimedTransition]| list.last().map(TimedTransition::numbers);
+        // Delivery is reliable, except for events before the match.
+        report.expect(
+            received.is_empty() || last(&received) == last(&history),
+            || {
+                format!(
+                    "L2 reported {:?}, was {:?}",
+                    last(&received),
+                    last(&history)
+                )
+            },
+        );
     }
 }
 
-/// Brings two nodes up and down in the storm, and up in the calm.
-fn supervise(stage: &Stage, nodes: [LifecycleNode; 2]) -> Companion {
-    let process = stage.process(SUPERVISOR);
-    let asker = stage.asker(SUPERVISOR);
-    stage.sim.companion(Box::new(move || {
+/// Brings two nodes up and down under faults, and up after healing.
+fn supervise(harness: &NodeHarness, nodes: [LifecycleNode; 2]) -> SimThread {
+    let process = harness.process(SUPERVISOR);
+    let caller = harness.caller(SUPERVISOR);
+    harness.sim.spawn(Box::new(move || {
         let supervised = [
             SupervisedNode::new("/tip").depends_on("/base"),
             SupervisedNode::new("/base"),
         ];
         let made = LifecycleSupervisor::new(&process.context, supervised);
         let mut supervisor = made.expect("a supervisor").on_event(|_| {});
-        while asker.goes_on() {
+        while caller.faults_active() {
             supervisor.bring_up();
             supervisor.watch(Duration::from_millis(300));
             supervisor.bring_down();
         }
-        asker.sim.pass(SOON);
-        let report = supervisor.bring_up();
-        let book = &asker.book;
-        book.expect(report.all_are(State::Active), || {
-            format!("L4 not up in calm: {report}")
+        caller.sim.advance(REPAIR_MAX);
+        let supervised = supervisor.bring_up();
+        let report = &caller.report;
+        report.expect(supervised.all_are(State::Active), || {
+            format!("L4 not up after healing: {supervised}")
         });
         let states = nodes.each_ref().map(LifecycleNode::state);
-        book.expect(states == [State::Active; 2], || {
-            format!("L4 told up, are {states:?}")
+        report.expect(states == [State::Active; 2], || {
+            format!("L4 reported up, are {states:?}")
         });
         drop(supervisor);
         drop(process);

@@ -1,52 +1,53 @@
-//! Worlds of whole nodes: contexts of `pteros` with its executors, each process on a
-//! thread that takes turns with the others, in simulated time. Clients ask, each in
-//! its own order of random deeds, while the weather is bad; then it clears up, all is
-//! asked once more, and must go well.
+//! Workloads of whole nodes: contexts of `pteros` with its executors, in simulated
+//! time.
 //!
-//! Each act has an oracle of its own: what servers did is written down where it is
-//! done, what clients were told where they are told, and both must agree (I13: what
-//! was accepted is answered once, or ends in an error that says so; I11: no call takes
-//! longer than it may).
+//! Each process runs on a thread of the cooperative scheduler. Clients send random
+//! requests while link faults are injected. After healing every request must
+//! succeed.
+//!
+//! Each workload has an oracle. Servers record what they did, clients record what
+//! was reported, and both must agree. I13: each accepted request is answered once
+//! or ends with an error. I11: no call exceeds its time limit.
 
 mod action;
 mod chain;
 mod component;
 mod crash;
+mod harness;
 mod lifecycle;
 mod parameter;
-mod stage;
 
 use std::fmt;
 use std::time::Duration;
 
-use stage::Stage;
+use harness::NodeHarness;
 
-use crate::run::Outcome;
+use crate::run::RunOutcome;
 
-/// What a world is about.
+/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// Goals: accepted once, their results told or unknown, cancelled when that was
-    /// promised.
+pub enum Workload {
+    /// Goals: accepted once, with one result, cancelled when the cancellation was
+    /// accepted.
     Actions,
-    /// Parameters: set whole or not at all, once, and told in order.
+    /// Parameters: set atomically, once, with parameter events in order.
     Parameters,
-    /// Managed nodes: legal sequences only, states told are states had; a supervisor
-    /// keeps the order of dependencies.
+    /// Lifecycle nodes: legal transitions only, correct reports. A supervisor keeps
+    /// the order of dependencies.
     Lifecycle,
-    /// Components: loaded and unloaded once, listed as they run, freed.
+    /// Components: loaded and unloaded once, listed while they run, freed.
     Components,
-    /// Timers and messages through single-threaded, static and chain executors: those
-    /// of one thread. The threads of the others wait for each other on condition
-    /// variables, where the simulation cannot take turns.
+    /// Timers and messages through single-threaded, static and chain executors.
+    /// Executors with several threads wait on condition variables, which the
+    /// scheduler cannot switch.
     Executors,
-    /// A process that dies without goodbye and comes back: whatever was asked of it
-    /// ends, and a supervisor brings its managed node up again.
+    /// A process that dies and starts again: each request to it ends, and a
+    /// supervisor brings its lifecycle node up again.
     Crashes,
 }
 
-impl Act {
-    /// All of them.
+impl Workload {
+    /// All workloads.
     pub const ALL: [Self; 6] = [
         Self::Actions,
         Self::Parameters,
@@ -68,68 +69,75 @@ impl Act {
         }
     }
 
-    /// The act of that name.
+    /// The workload of that name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|act| act.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|workload| workload.name() == name)
     }
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// What a world came to.
+/// Result of a workload.
 #[derive(Clone, Debug)]
-pub struct Played {
-    /// What it was about.
-    pub act: Act,
+pub struct WorkloadOutcome {
+    /// The workload.
+    pub workload: Workload,
     /// Its seed.
     pub seed: u64,
-    /// Broken invariants.
+    /// Violated invariants.
     pub violations: Vec<String>,
-    /// The hash of all that was sent.
+    /// Hash of everything that was sent.
     pub hash: u64,
-    /// How long it was.
+    /// Simulated time.
     pub simulated: Duration,
-    /// What clients asked for, and what of it was done.
+    /// Requests of clients, and how many of them were done.
     pub asked: (u64, u64),
-    /// What happened, if it was asked for.
+    /// Trace lines, if requested.
     pub lines: Vec<String>,
 }
 
-impl From<Played> for Outcome {
-    fn from(played: Played) -> Self {
+impl From<WorkloadOutcome> for RunOutcome {
+    fn from(outcome: WorkloadOutcome) -> Self {
         Self {
-            seed: played.seed,
-            hash: played.hash,
-            violations: played.violations,
-            simulated: u64::try_from(played.simulated.as_nanos()).unwrap_or(u64::MAX),
+            seed: outcome.seed,
+            hash: outcome.hash,
+            violations: outcome.violations,
+            simulated: u64::try_from(outcome.simulated.as_nanos()).unwrap_or(u64::MAX),
             messages: (0, 0),
             datagrams: 0,
             records: 0,
             in_sets: 0,
-            calls: played.asked,
+            calls: outcome.asked,
             matches: 0,
-            lines: played.lines,
+            lines: outcome.lines,
         }
     }
 }
 
-/// Plays an act. Same seed, same outcome. `bug` is one of [`crate::faults::BUGS`],
-/// `readable` keeps lines to read.
-pub fn play(act: Act, seed: u64, bug: Option<&'static str>, readable: bool) -> Played {
-    arm(seed, bug);
-    let caught = std::panic::catch_unwind(|| play_armed(act, seed, readable));
+/// Runs a workload. The same seed gives the same outcome. `mutant` is one of
+/// [`crate::faults::MUTANTS`], and `readable` records trace lines.
+pub fn run(
+    workload: Workload,
+    seed: u64,
+    mutant: Option<&'static str>,
+    readable: bool,
+) -> WorkloadOutcome {
+    arm(seed, mutant);
+    let caught = std::panic::catch_unwind(|| run_armed(workload, seed, readable));
     disarm();
     caught.unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
-        Played {
-            act,
+        WorkloadOutcome {
+            workload,
             seed,
             violations: vec![format!("panic: {}", text.unwrap_or("without a message"))],
             hash: 0,
@@ -140,28 +148,28 @@ pub fn play(act: Act, seed: u64, bug: Option<&'static str>, readable: bool) -> P
     })
 }
 
-/// The command that plays it again.
-pub fn replay(act: Act, seed: u64) -> String {
-    format!("cargo xtask sim --nodes {act} --seeds 1 --start {seed} --trace")
+/// The command that runs it again.
+pub fn replay_command(workload: Workload, seed: u64) -> String {
+    format!("cargo xtask sim --nodes {workload} --seeds 1 --start {seed} --trace")
 }
 
-fn play_armed(act: Act, seed: u64, readable: bool) -> Played {
-    let stage = Stage::new(seed, readable);
-    match act {
-        Act::Actions => action::play(&stage),
-        Act::Parameters => parameter::play(&stage),
-        Act::Lifecycle => lifecycle::play(&stage),
-        Act::Components => component::play(&stage),
-        Act::Executors => chain::play(&stage),
-        Act::Crashes => crash::play(&stage),
+fn run_armed(workload: Workload, seed: u64, readable: bool) -> WorkloadOutcome {
+    let harness = NodeHarness::new(seed, readable);
+    match workload {
+        Workload::Actions => action::run(&harness),
+        Workload::Parameters => parameter::run(&harness),
+        Workload::Lifecycle => lifecycle::run(&harness),
+        Workload::Components => component::run(&harness),
+        Workload::Executors => chain::run(&harness),
+        Workload::Crashes => crash::run(&harness),
     }
-    stage.end(act, seed)
+    harness.end(workload, seed)
 }
 
 #[cfg(feature = "faults")]
-fn arm(seed: u64, bug: Option<&'static str>) {
-    let bugs: Vec<_> = bug.into_iter().map(|bug| (bug, 10_000)).collect();
-    pteros_rtps::fault::arm(seed, &bugs);
+fn arm(seed: u64, mutant: Option<&'static str>) {
+    let mutants: Vec<_> = mutant.into_iter().map(|mutant| (mutant, 10_000)).collect();
+    pteros_rtps::fault::arm(seed, &mutants);
 }
 
 #[cfg(feature = "faults")]
@@ -169,9 +177,9 @@ fn disarm() {
     pteros_rtps::fault::disarm();
 }
 
-/// Without fault points there is nothing to switch.
+/// This build has no fault points.
 #[cfg(not(feature = "faults"))]
-fn arm(_seed: u64, _bug: Option<&'static str>) {}
+fn arm(_seed: u64, _mutant: Option<&'static str>) {}
 
 #[cfg(not(feature = "faults"))]
 fn disarm() {}

@@ -1,5 +1,5 @@
-//! Parameters under faults: two that always add up, and a token that tells each set
-//! from all others.
+//! Workload "parameters": atomic sets under fault injection. Two parameters always
+//! have the same sum. A token identifies each set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use pteros::interfaces::rcl_interfaces::msg::ParameterEvent;
 use pteros::parameter::{Parameter, ParameterClient, ParameterValue};
 use pteros::{Node, Sample};
 
-use super::stage::{Asker, SERVER, SOON, Stage};
-use crate::relay::Companion;
+use super::harness::{Caller, NodeHarness, REPAIR_MAX, SERVER};
+use crate::scheduler::SimThread;
 
-/// What the two add up to.
+/// Sum of the two parameters.
 const SUM: i64 = 100;
 
 const CLIENTS: usize = 3;
 
-/// Tokens in the order in which they were set, with the half that came along.
-type Sets = Arc<Mutex<Vec<(i64, i64)>>>;
+/// Tokens in the order of the sets, with the value of `left`.
+type AcceptedSets = Arc<Mutex<Vec<(i64, i64)>>>;
 
 fn integer(value: &ParameterValue) -> i64 {
     match value {
@@ -29,8 +29,8 @@ fn integer(value: &ParameterValue) -> i64 {
     }
 }
 
-/// What a list has for the three.
-fn three(parameters: &[Parameter]) -> (Option<i64>, Option<i64>, Option<i64>) {
+/// The values of `left`, `right` and `token` in a list.
+fn known_values(parameters: &[Parameter]) -> (Option<i64>, Option<i64>, Option<i64>) {
     let find = |name: &str| {
         let found = parameters.iter().find(|parameter| parameter.name == name);
         found.map(|parameter| integer(&parameter.value))
@@ -38,95 +38,97 @@ fn three(parameters: &[Parameter]) -> (Option<i64>, Option<i64>, Option<i64>) {
     (find("left"), find("right"), find("token"))
 }
 
-pub fn play(stage: &Stage) {
-    let sets = Sets::default();
-    let mut server = stage.process(SERVER);
-    let node = server.context.node("tuned").expect("a node");
+pub fn run(harness: &NodeHarness) {
+    let sets = AcceptedSets::default();
+    let mut server = harness.process(SERVER);
+    let node = server.context.create_node("tuned").expect("a node");
     for (name, value) in [("left", SUM / 2), ("right", SUM / 2), ("token", 0)] {
         node.declare_parameter(name, value)
             .expect("a new parameter");
     }
-    let _judge = node.on_set_parameters(|asked| match three(asked) {
+    let _validator = node.add_on_set_parameters_callback(|asked| match known_values(asked) {
         (Some(left), Some(right), Some(_)) if left + right == SUM => Ok(()),
         (Some(left), Some(right), _) => Err(format!("{left} and {right} are not {SUM}")),
         _ => Err("all three at once".into()),
     });
     let noted = sets.clone();
-    let _noted = node.on_post_set_parameters(move |set| {
-        if let (Some(left), _, Some(token)) = three(set) {
+    let _noted = node.add_post_set_parameters_callback(move |set| {
+        if let (Some(left), _, Some(token)) = known_values(set) {
             noted.lock().push((token, left));
         }
     });
-    stage.spin(&mut server, stage.any_spin(), &[&node]);
+    harness.spin(&mut server, harness.random_executor(), &[&node]);
     let clients: Vec<_> = (1..=CLIENTS)
-        .map(|number| client(stage, number, sets.clone()))
+        .map(|number| client(harness, number, sets.clone()))
         .collect();
-    stage.storm();
+    harness.run_fault_phase();
     drop(clients);
     let sets = sets.lock();
     for (token, _) in sets.iter() {
         let times = sets.iter().filter(|(other, _)| other == token).count();
-        stage.book.expect(times == 1, || {
+        harness.report.expect(times == 1, || {
             format!("I13 token {token} was set {times} times")
         });
     }
     let held = node.parameter("token").map(|value| integer(&value)).ok();
-    stage
-        .book
+    harness
+        .report
         .expect(held == sets.last().map(|(token, _)| *token), || {
             format!("I13 the token is {held:?}, last was {:?}", sets.last())
         });
 }
 
-fn client(stage: &Stage, number: usize, sets: Sets) -> Companion {
-    let process = stage.process(number);
-    let (asker, seed) = (stage.asker(number), stage.seed());
-    stage.sim.companion(Box::new(move || {
+fn client(harness: &NodeHarness, number: usize, sets: AcceptedSets) -> SimThread {
+    let process = harness.process(number);
+    let (caller, seed) = (harness.caller(number), harness.seed());
+    harness.sim.spawn(Box::new(move || {
         let node = process
             .context
-            .node(&format!("tuner{number}"))
+            .create_node(&format!("tuner{number}"))
             .expect("a node");
-        let mut one = One {
+        let mut session = ParameterSession {
             client: ParameterClient::new(&node, "/tuned"),
-            asker,
+            caller,
             node,
             sets,
             token: i64::try_from(number).unwrap_or(0) * 1_000_000,
             refused: BTreeMap::new(),
             random: Rng::with_seed(seed),
         };
-        let heard = Sets::default();
-        let hears = heard.clone();
-        let _events = one.client.on_events(move |event: Sample<ParameterEvent>| {
-            let changed: Vec<_> = event
-                .changed_parameters
-                .iter()
-                .map(Parameter::from_message)
-                .collect();
-            if let (left, _, Some(token)) = three(&changed) {
-                hears.lock().push((token, left.unwrap_or(-1)));
-            }
-        });
-        while one.asker.goes_on() {
-            one.ask();
+        let received = AcceptedSets::default();
+        let log = received.clone();
+        let _events = session
+            .client
+            .on_events(move |event: Sample<ParameterEvent>| {
+                let changed: Vec<_> = event
+                    .changed_parameters
+                    .iter()
+                    .map(Parameter::from_message)
+                    .collect();
+                if let (left, _, Some(token)) = known_values(&changed) {
+                    log.lock().push((token, left.unwrap_or(-1)));
+                }
+            });
+        while session.caller.faults_active() {
+            session.send_random_request();
         }
-        one.ask_in_calm(&heard);
+        session.check_after_healing(&received);
         drop(process);
     }))
 }
 
-struct One {
-    asker: Asker,
+struct ParameterSession {
+    caller: Caller,
     node: Node,
     client: ParameterClient,
-    sets: Sets,
+    sets: AcceptedSets,
     token: i64,
-    /// Tokens that must never be set, with what was told.
+    /// Tokens that must never be set, with the reported reason.
     refused: BTreeMap<i64, String>,
     random: Rng,
 }
 
-impl One {
+impl ParameterSession {
     fn times(&self, token: i64) -> usize {
         self.sets
             .lock()
@@ -135,7 +137,7 @@ impl One {
             .count()
     }
 
-    /// Sets all three at once; whether they were set, if it is known.
+    /// Sets all three parameters at once. Returns whether they were set, if known.
     fn set(&mut self, left: i64, right: i64, limit: Duration) -> Option<bool> {
         self.token += 1;
         let token = self.token;
@@ -144,24 +146,24 @@ impl One {
             Parameter::new("token", token),
             Parameter::new("right", right),
         ];
-        let told = self.asker.call("set_atomically", limit, || {
+        let reply = self.caller.call("set_atomically", limit, || {
             self.client.set_atomically(wanted, limit)
         });
         let times = self.times(token);
-        let book = &self.asker.book;
-        match told {
+        let report = &self.caller.report;
+        match reply {
             Ok(Ok(())) => {
-                book.expect(times == 1, || {
-                    format!("I13 told that {token} is set, {times} times")
+                report.expect(times == 1, || {
+                    format!("I13 {token} is reported as set, and was set {times} times")
                 });
-                book.expect(left + right == SUM, || {
-                    format!("I13 {left} and {right} are set")
+                report.expect(left + right == SUM, || {
+                    format!("I13 {left} and {right} were set")
                 });
-                self.asker.note_done();
+                self.caller.mark_done();
                 Some(true)
             }
             Ok(Err(reason)) => {
-                book.expect(left + right != SUM, || format!("I13 refused: {reason}"));
+                report.expect(left + right != SUM, || format!("I13 refused: {reason}"));
                 self.refused.insert(token, reason);
                 Some(false)
             }
@@ -172,18 +174,18 @@ impl One {
     fn get(&self, limit: Duration) -> bool {
         let names = ["left", "right"];
         let got = self
-            .asker
+            .caller
             .call("get", limit, || self.client.get(&names, limit));
         let Ok(got) = got else { return false };
         let sum: i64 = got.iter().map(integer).sum();
-        self.asker
-            .book
-            .expect(sum == SUM, || format!("I13 parameters in part: {got:?}"));
-        self.asker.note_done();
+        self.caller.report.expect(sum == SUM, || {
+            format!("I13 parameters of different sets: {got:?}")
+        });
+        self.caller.mark_done();
         true
     }
 
-    fn ask(&mut self) {
+    fn send_random_request(&mut self) {
         let limit = Duration::from_millis(self.random.u64(100..3_000));
         let left = self.random.i64(0..=SUM);
         match self.random.u32(0..6) {
@@ -191,14 +193,14 @@ impl One {
                 self.set(left, SUM - left + 1, limit);
             }
             1 => {
-                // One alone would break the sum.
+                // Setting one of them alone would break the sum.
                 let alone = vec![Parameter::new("left", left)];
-                let told = self
-                    .asker
+                let reply = self
+                    .caller
                     .call("set", limit, || self.client.set(alone, limit));
-                let was_refused = told.map_or(true, |told| told.iter().all(Result::is_err));
-                self.asker
-                    .book
+                let was_refused = reply.map_or(true, |reply| reply.iter().all(Result::is_err));
+                self.caller
+                    .report
                     .expect(was_refused, || "I13 one alone was set".into());
             }
             2 | 3 => {
@@ -212,32 +214,32 @@ impl One {
         self.node.spin_until(|| false, pause);
     }
 
-    fn ask_in_calm(&mut self, heard: &Sets) {
-        self.asker.sim.pass(SOON);
+    fn check_after_healing(&mut self, received: &AcceptedSets) {
+        self.caller.sim.advance(REPAIR_MAX);
         let left = self.random.i64(0..=SUM);
-        let set = self.set(left, SUM - left, SOON);
-        let book = self.asker.book.clone();
-        book.expect(set == Some(true), || {
-            format!("I13 not set in calm: {set:?}")
+        let set = self.set(left, SUM - left, REPAIR_MAX);
+        let report = self.caller.report.clone();
+        report.expect(set == Some(true), || {
+            format!("I13 not set after healing: {set:?}")
         });
-        book.expect(self.get(SOON), || "I13 not got in calm".into());
+        report.expect(self.get(REPAIR_MAX), || "I13 not got after healing".into());
         let token = self.token;
-        let mine = || heard.lock().contains(&(token, left));
-        let told = self.node.spin_until(mine, SOON);
-        book.expect(told, || {
-            format!("I13 the event of {token} did not come in calm")
+        let own_event_received = || received.lock().contains(&(token, left));
+        let reply = self.node.spin_until(own_event_received, REPAIR_MAX);
+        report.expect(reply, || {
+            format!("I13 the event of {token} did not come after healing")
         });
         for (token, reason) in &self.refused {
             let times = self.times(*token);
-            book.expect(times == 0, || {
-                format!("I13 {token} is set, but told: {reason}")
+            report.expect(times == 0, || {
+                format!("I13 {token} is set, though refused: {reason}")
             });
         }
-        let (sets, heard) = (self.sets.lock(), heard.lock());
+        let (sets, received) = (self.sets.lock(), received.lock());
         let mut rest = sets.iter();
-        let in_order = heard.iter().all(|told| rest.any(|set| set == told));
-        book.expect(in_order, || {
-            "I13 events were told in another order, or of nothing".into()
+        let in_order = received.iter().all(|reply| rest.any(|set| set == reply));
+        report.expect(in_order, || {
+            "I13 events arrived out of order, or of sets that did not happen".into()
         });
     }
 }

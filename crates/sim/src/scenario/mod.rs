@@ -1,17 +1,18 @@
-//! Scenarios: one line that says who is there, what they do and what of it is
-//! seen, played on whole contexts in simulated time.
+//! Scenarios: one-line tests of QoS policies, statuses and listeners. Each line
+//! names the endpoints, their actions and what is expected. It runs on whole
+//! contexts in simulated time.
 //!
 //! ```text
 //! missed_deadlines_are_counted: w+r(deadline=100ms); w.write 1; +350ms; r? deadline_missed=3
 //! ```
-//! A line is a name, a path if it is not to be played on all, a colon, and steps
-//! separated by `;`. Each step takes [`BEAT_MILLIS`], in which what it causes happens; only `+350ms` takes as long
-//! as it says. What is sent at one instant comes in that order, unless a link
-//! has jitter.
-//! Contexts are called `a` to `f`, writers `w` or `w2`, readers `r` or `r2`,
-//! publisher groups `g` or `g2`. `[local]` is played where all of them are one; on
-//! `[net]` they are apart, once with a host for each and once linked by shared
-//! memory, unless the line troubles datagrams; `[udp]` leaves the links out.
+//! A line is a name, an optional path, a colon, and steps separated by `;`. Each
+//! step takes [`STEP_MILLIS`], in which its effects happen. A wait as `+350ms`
+//! takes its own time. Datagrams that are sent at one instant arrive in order,
+//! unless a link has jitter. Contexts are called `a` to `f`, writers `w` or `w2`,
+//! readers `r` or `r2`, publisher groups `g` or `g2`. `[local]` has all endpoints
+//! in one context. `[net]` has several contexts, once with a host for each and once
+//! with shared memory, unless the line injects link faults. `[udp]` excludes shared
+//! memory.
 //!
 //! ```text
 //! w+r(depth=3) r2@c(best_effort)    endpoints: writers at a, readers at b, unless said
@@ -22,36 +23,35 @@
 //! ... -> timed_out                  the step before it is refused with this error
 //! r.take 1 2 red=3/new red:disposed all that waits, in order; `nothing`; `next`: so many
 //! r? matched=1/1 deadline_missed=2  the status and the counters as they are now
-//! r! matched=1/1 matched=1/0        exactly these events since the last look; `nothing`
+//! r! matched=1/1 matched=1/0        exactly these events since the last check; `nothing`
 //! begin g / end g                   a coherent set
-//! delete w / crash a / leave a / start a / wall a -1h
+//! delete w / crash a / leave a / start a / wall_clock a -1h
 //! cut a>b / lose a-b 30% / delay a>b 20ms / jitter a>b 5ms / repeat a-b 50% / heal
 //! ```
-//! Which policies there are says `policies.rs`, which statuses and events
-//! `seen.rs`.
+//! `policies.rs` lists the policies, `statuses.rs` the statuses and events.
 
-mod hunt;
+mod harness;
+mod mutant_search;
 mod parse;
 mod policies;
 mod sample;
-mod seen;
-mod stage;
+mod statuses;
 mod step;
 
 use std::fmt;
 
-pub use hunt::failing_with;
-pub use parse::Mistake;
-pub use step::{Scenario, Way};
+pub use mutant_search::scenario_that_fails_with;
+pub use parse::ScenarioParseError;
+pub use step::{Scenario, ScenarioPath};
 
-/// What every step takes but a wait.
-pub const BEAT_MILLIS: u64 = 5;
+/// Duration of every step except a wait.
+pub const STEP_MILLIS: u64 = 5;
 
-/// Reads a file of scenarios: one a line, `#` before comments.
+/// Parses a file of scenarios: one per line, comments after `#`.
 ///
 /// # Errors
-/// The first line that is none, and where it goes wrong.
-pub fn read(text: &str) -> Result<Vec<Scenario>, Mistake> {
+/// The position and the reason of the first mistake.
+pub fn read(text: &str) -> Result<Vec<Scenario>, ScenarioParseError> {
     let mut all: Vec<Scenario> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() || line.starts_with('#') {
@@ -59,10 +59,13 @@ pub fn read(text: &str) -> Result<Vec<Scenario>, Mistake> {
         }
         let scenario = parse::scenario(index + 1, line)?;
         if let Some(other) = all.iter().find(|other| other.name == scenario.name) {
-            return Err(Mistake {
+            return Err(ScenarioParseError {
                 line: index + 1,
                 column: 1,
-                reason: format!("{:?} is the name of line {}", scenario.name, other.line),
+                reason: format!(
+                    "{:?} is already the name of line {}",
+                    scenario.name, other.line
+                ),
             });
         }
         all.push(scenario);
@@ -70,30 +73,30 @@ pub fn read(text: &str) -> Result<Vec<Scenario>, Mistake> {
     Ok(all)
 }
 
-/// Plays a scenario on one path.
+/// Runs a scenario on one path.
 ///
 /// # Errors
-/// What was not as the line says.
-pub fn play(scenario: &Scenario, way: Way) -> Result<(), Box<Failure>> {
-    stage::play(scenario, way)
+/// The step that was not as expected.
+pub fn run_scenario(scenario: &Scenario, path: ScenarioPath) -> Result<(), Box<Failure>> {
+    harness::run_scenario(scenario, path)
 }
 
-/// A step that went otherwise than its line says.
+/// A step that was not as its line expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The scenario's name and path.
+    /// Name and path of the scenario.
     pub scenario: String,
-    /// Its line in its file.
+    /// Line in its file.
     pub line: usize,
     /// The whole line.
     pub text: String,
-    /// Where in it the step begins, from 1.
+    /// Column at which the step begins, from 1.
     pub column: usize,
-    /// Which step, from 1.
+    /// Number of the step, from 1.
     pub step: usize,
-    /// What was expected and what is.
+    /// The expected and the actual result.
     pub reason: String,
-    /// Everything that was seen, with its time.
+    /// Everything observed, with its time.
     pub log: Vec<String>,
 }
 

@@ -1,24 +1,26 @@
-//! Text to [`Scenario`]. Nothing is guessed: what is not known is an error that
-//! names line and column.
+//! Parser of scenarios. An unknown word is an error with line and column.
 
 use std::fmt;
 
 use super::policies::{EndpointPlan, GroupPlan, Options, nanos};
-use super::seen::{Expected, names};
-use super::step::{Instance, Scenario, Step, Taken, Trouble, Verb, Way, Written};
+use super::statuses::{Expected, names};
+use super::step::{
+    ExpectedSample, InstanceOperation, LinkFault, Scenario, ScenarioPath, ScenarioStep, Verb,
+    WriteValue,
+};
 
-/// A line that is no scenario.
+/// A line that is not a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// From 1.
+pub struct ScenarioParseError {
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The problem.
     pub reason: String,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for ScenarioParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -28,46 +30,52 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// What is wrong, and in which column.
-type Wrong = (usize, String);
+/// An error in a line.
+struct LineError {
+    column: usize,
+    reason: String,
+}
 
-/// A piece of the line and the column of its first character.
+/// A part of the line, and the column of its first character.
 #[derive(Clone, Copy, Debug)]
-struct Piece<'t> {
+struct LinePart<'t> {
     at: usize,
     text: &'t str,
 }
 
-impl<'t> Piece<'t> {
-    fn wrong<T>(&self, reason: impl Into<String>) -> Result<T, Wrong> {
-        Err((self.at, reason.into()))
+impl<'t> LinePart<'t> {
+    fn wrong<T>(&self, reason: impl Into<String>) -> Result<T, LineError> {
+        Err(LineError {
+            column: self.at,
+            reason: reason.into(),
+        })
     }
 
-    /// The piece behind its first `bytes`.
-    fn from(&self, bytes: usize) -> Piece<'t> {
+    /// The part after the first `bytes`.
+    fn from(&self, bytes: usize) -> LinePart<'t> {
         let (before, text) = self.text.split_at(bytes);
-        Piece {
+        LinePart {
             at: self.at + before.chars().count(),
             text,
         }
     }
 
-    fn to(&self, bytes: usize) -> Piece<'t> {
-        Piece {
+    fn to(&self, bytes: usize) -> LinePart<'t> {
+        LinePart {
             at: self.at,
             text: &self.text[..bytes],
         }
     }
 
-    fn trim(&self) -> Piece<'t> {
+    fn trim(&self) -> LinePart<'t> {
         let start = self.text.len() - self.text.trim_start().len();
         let rest = self.from(start);
         rest.to(rest.text.trim_end().len())
     }
 
-    /// Before and behind the first `separator` that stands in no parentheses
-    /// and no quotes.
-    fn split_once(&self, separator: char) -> (Piece<'t>, Option<Piece<'t>>) {
+    /// The parts before and after the first `separator` outside of parentheses and
+    /// quotes.
+    fn split_once(&self, separator: char) -> (LinePart<'t>, Option<LinePart<'t>>) {
         let (mut depth, mut quoted) = (0, false);
         for (index, c) in self.text.char_indices() {
             match c {
@@ -83,8 +91,8 @@ impl<'t> Piece<'t> {
         (*self, None)
     }
 
-    /// The parts between separators, trimmed; empty ones too.
-    fn split(&self, separator: char) -> Vec<Piece<'t>> {
+    /// The trimmed parts between separators, including empty ones.
+    fn split(&self, separator: char) -> Vec<LinePart<'t>> {
         let (mut parts, mut rest) = (Vec::new(), Some(*self));
         while let Some(piece) = rest {
             let (part, more) = piece.split_once(separator);
@@ -94,56 +102,72 @@ impl<'t> Piece<'t> {
         parts
     }
 
-    fn words(&self) -> Vec<Piece<'t>> {
+    fn words(&self) -> Vec<LinePart<'t>> {
         let mut words = self.split(' ');
         words.retain(|word| !word.text.is_empty());
         words
     }
 }
 
-/// Reads a line.
-pub fn scenario(line: usize, text: &str) -> Result<Scenario, Mistake> {
-    let read = || -> Result<Scenario, Wrong> {
-        let (head, steps) = Piece { at: 1, text }.split_once(':');
+/// Parses a line.
+pub fn scenario(line: usize, text: &str) -> Result<Scenario, ScenarioParseError> {
+    let read = || -> Result<Scenario, LineError> {
+        let (head, steps) = LinePart { at: 1, text }.split_once(':');
         let Some(steps) = steps else {
             return head.wrong("no colon ends the name");
         };
-        let (name, mut ways) = self::head(head.trim())?;
+        let (name, mut paths) = self::head(head.trim())?;
         let steps: Result<Vec<_>, _> = steps.split(';').into_iter().map(step).collect();
         let steps = steps?;
-        let stranger = steps.iter().find(|step| step.verb.needs_network());
-        if let Some(step) = stranger.filter(|_| ways.contains(&Way::Local)) {
-            let reason = "needs several contexts: put [net] behind the scenario's name";
-            return Err((step.column, reason.into()));
+        let networked = steps.iter().find(|step| step.verb.needs_network());
+        if let Some(step) = networked.filter(|_| paths.contains(&ScenarioPath::Local)) {
+            let reason = "needs several contexts: write [net] after the scenario's name";
+            return Err(LineError {
+                column: step.column,
+                reason: reason.into(),
+            });
         }
-        // What befalls datagrams does not befall links.
-        let troubled = steps.iter().any(|step| step.verb.troubles_network());
-        ways.retain(|way| *way != Way::Link || !troubled);
+        // Link faults do not affect shared memory.
+        let faulted = steps.iter().any(|step| step.verb.faults_network());
+        paths.retain(|path| *path != ScenarioPath::SharedMemory || !faulted);
         if !steps.iter().any(|step| step.expects()) {
-            return Err((1, "expects nothing, so it cannot fail".into()));
+            return Err(LineError {
+                column: 1,
+                reason: "expects nothing, so it cannot fail".into(),
+            });
         }
         Ok(Scenario {
             name,
             line,
             text: text.into(),
-            ways,
+            paths,
             steps,
         })
     };
-    read().map_err(|(column, reason)| Mistake {
+    read().map_err(|error| ScenarioParseError {
         line,
-        column,
-        reason,
+        column: error.column,
+        reason: error.reason,
     })
 }
 
-fn head(head: Piece<'_>) -> Result<(String, Vec<Way>), Wrong> {
-    let (name, ways) = match head.text.split_once(' ') {
-        None => (head.text, vec![Way::Local, Way::Net, Way::Link]),
-        Some((name, way)) => match way.trim() {
-            "[net]" => (name, vec![Way::Net, Way::Link]),
-            "[udp]" => (name, vec![Way::Net]),
-            "[local]" => (name, vec![Way::Local]),
+fn head(head: LinePart<'_>) -> Result<(String, Vec<ScenarioPath>), LineError> {
+    let (name, paths) = match head.text.split_once(' ') {
+        None => (
+            head.text,
+            vec![
+                ScenarioPath::Local,
+                ScenarioPath::Network,
+                ScenarioPath::SharedMemory,
+            ],
+        ),
+        Some((name, path)) => match path.trim() {
+            "[net]" => (
+                name,
+                vec![ScenarioPath::Network, ScenarioPath::SharedMemory],
+            ),
+            "[udp]" => (name, vec![ScenarioPath::Network]),
+            "[local]" => (name, vec![ScenarioPath::Local]),
             _ => {
                 return head
                     .from(name.len())
@@ -153,13 +177,14 @@ fn head(head: Piece<'_>) -> Result<(String, Vec<Way>), Wrong> {
         },
     };
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    match !name.is_empty() && name.chars().all(fits) {
-        true => Ok((name.into(), ways)),
-        false => head.wrong("a name is of small letters, digits and _"),
+    if !name.is_empty() && name.chars().all(fits) {
+        Ok((name.into(), paths))
+    } else {
+        head.wrong("a name consists of small letters, digits and _")
     }
 }
 
-impl Step {
+impl ScenarioStep {
     fn expects(&self) -> bool {
         let looks = matches!(
             self.verb,
@@ -169,7 +194,7 @@ impl Step {
     }
 }
 
-fn step(piece: Piece<'_>) -> Result<Step, Wrong> {
+fn step(piece: LinePart<'_>) -> Result<ScenarioStep, LineError> {
     if piece.text.is_empty() {
         return piece.wrong("an empty step");
     }
@@ -182,17 +207,17 @@ fn step(piece: Piece<'_>) -> Result<Step, Wrong> {
             return refused.wrong("this step cannot be refused");
         }
         if refused.text.is_empty() || refused.text.contains(' ') {
-            return refused.wrong("one word says how it is refused");
+            return refused.wrong("expected one word for the error");
         }
     }
-    Ok(Step {
+    Ok(ScenarioStep {
         column: piece.at,
         verb,
         refused: refused.map(|refused| refused.text.into()),
     })
 }
 
-fn verb(piece: Piece<'_>) -> Result<Verb, Wrong> {
+fn verb(piece: LinePart<'_>) -> Result<Verb, LineError> {
     let words = piece.words();
     let Some((first, rest)) = words.split_first() else {
         return piece.wrong("an empty step");
@@ -207,34 +232,40 @@ fn verb(piece: Piece<'_>) -> Result<Verb, Wrong> {
     }
     if let Some(end) = first.text.find(['?', '!']) {
         if end + 1 != first.text.len() {
-            return first.from(end + 1).wrong("a blank is missing here");
+            return first.from(end + 1).wrong("a space is missing here");
         }
         let of = endpoint(first.to(end))?;
         let events = first.text.ends_with('!');
         let expected = expected(of.starts_with('w'), events, *first, rest)?;
-        return Ok(match events {
-            true => Verb::Events(of, expected),
-            false => Verb::Status(of, expected),
+        return Ok(if events {
+            Verb::Events(of, expected)
+        } else {
+            Verb::Status(of, expected)
         });
     }
     if let Some(dot) = first.text.find('.') {
         let of = endpoint(first.to(dot))?;
-        return deed(of, first.from(dot + 1), piece, rest);
+        return operation(of, first.from(dot + 1), piece, rest);
     }
-    match is_name(first.text.split(['@', '+']).next().unwrap_or("")) {
-        true => create(&words),
-        false => of_world(*first, rest),
+    if is_name(first.text.split(['@', '+']).next().unwrap_or("")) {
+        create(&words)
+    } else {
+        context_verb(*first, rest)
     }
 }
 
-fn none_left(rest: &[Piece<'_>]) -> Result<(), Wrong> {
+fn none_left(rest: &[LinePart<'_>]) -> Result<(), LineError> {
     match rest.first() {
         None => Ok(()),
         Some(word) => word.wrong("nothing is expected here"),
     }
 }
 
-fn one<'t>(after: Piece<'_>, rest: &[Piece<'t>], what: &str) -> Result<Piece<'t>, Wrong> {
+fn one<'t>(
+    after: LinePart<'_>,
+    rest: &[LinePart<'t>],
+    what: &str,
+) -> Result<LinePart<'t>, LineError> {
     match rest {
         [word] => Ok(*word),
         [] => after.wrong(format!("{what} is missing")),
@@ -248,21 +279,23 @@ fn is_name(text: &str) -> bool {
     matches!(chars.next(), Some('w' | 'r' | 'g')) && chars.all(|c| c.is_ascii_digit())
 }
 
-fn endpoint(piece: Piece<'_>) -> Result<String, Wrong> {
-    match is_name(piece.text) && !piece.text.starts_with('g') {
-        true => Ok(piece.text.into()),
-        false => piece.wrong(format!("{:?} is no endpoint; w, r2", piece.text)),
+fn endpoint(piece: LinePart<'_>) -> Result<String, LineError> {
+    if is_name(piece.text) && !piece.text.starts_with('g') {
+        Ok(piece.text.into())
+    } else {
+        piece.wrong(format!("{:?} is no endpoint; w, r2", piece.text))
     }
 }
 
-fn group(piece: Piece<'_>) -> Result<String, Wrong> {
-    match is_name(piece.text) && piece.text.starts_with('g') {
-        true => Ok(piece.text.into()),
-        false => piece.wrong(format!("{:?} is no group; g, g2", piece.text)),
+fn group(piece: LinePart<'_>) -> Result<String, LineError> {
+    if is_name(piece.text) && piece.text.starts_with('g') {
+        Ok(piece.text.into())
+    } else {
+        piece.wrong(format!("{:?} is no group; g, g2", piece.text))
     }
 }
 
-fn place(piece: Piece<'_>) -> Result<usize, Wrong> {
+fn context_index(piece: LinePart<'_>) -> Result<usize, LineError> {
     match piece.text.as_bytes() {
         [letter @ b'a'..=b'f'] => Ok(usize::from(letter - b'a')),
         _ => piece.wrong(format!("{:?} is no context; a to f", piece.text)),
@@ -272,9 +305,9 @@ fn place(piece: Piece<'_>) -> Result<usize, Wrong> {
 fn expected(
     is_writer: bool,
     events: bool,
-    after: Piece<'_>,
-    rest: &[Piece<'_>],
-) -> Result<Vec<Expected>, Wrong> {
+    after: LinePart<'_>,
+    rest: &[LinePart<'_>],
+) -> Result<Vec<Expected>, LineError> {
     if events && rest.len() == 1 && rest[0].text == "nothing" {
         return Ok(Vec::new());
     }
@@ -282,7 +315,7 @@ fn expected(
         return after.wrong("nothing is looked at");
     }
     let known = names(is_writer, events);
-    let read = |word: &Piece<'_>| {
+    let read = |word: &LinePart<'_>| {
         let (name, value) = word.split_once('=');
         let found = known.iter().find(|known| **known == name.text);
         let (Some(found), Some(value)) = (found, value) else {
@@ -296,23 +329,29 @@ fn expected(
     rest.iter().map(read).collect()
 }
 
-/// What an endpoint is told to do.
-fn deed(of: String, verb: Piece<'_>, all: Piece<'_>, rest: &[Piece<'_>]) -> Result<Verb, Wrong> {
-    let keys = || -> Result<Vec<String>, Wrong> {
-        match rest.is_empty() {
-            true => verb.wrong("no instance is named"),
-            false => rest.iter().map(|word| key(*word)).collect(),
+/// The verb of an endpoint.
+fn operation(
+    of: String,
+    verb: LinePart<'_>,
+    all: LinePart<'_>,
+    rest: &[LinePart<'_>],
+) -> Result<Verb, LineError> {
+    let keys = || -> Result<Vec<String>, LineError> {
+        if rest.is_empty() {
+            verb.wrong("no instance is named")
+        } else {
+            rest.iter().map(|word| key(*word)).collect()
         }
     };
     match (of.starts_with('w'), verb.text) {
         (true, "write") if rest.is_empty() => verb.wrong("nothing to write"),
         (true, "write") => {
-            let values: Result<_, _> = rest.iter().map(|word| written(*word)).collect();
+            let values: Result<_, _> = rest.iter().map(|word| parse_write_value(*word)).collect();
             Ok(Verb::Write(of, values?))
         }
-        (true, "dispose") => Ok(Verb::Instance(of, Instance::Dispose, keys()?)),
-        (true, "unregister") => Ok(Verb::Instance(of, Instance::Unregister, keys()?)),
-        (true, "register") => Ok(Verb::Instance(of, Instance::Register, keys()?)),
+        (true, "dispose") => Ok(Verb::Instance(of, InstanceOperation::Dispose, keys()?)),
+        (true, "unregister") => Ok(Verb::Instance(of, InstanceOperation::Unregister, keys()?)),
+        (true, "register") => Ok(Verb::Instance(of, InstanceOperation::Register, keys()?)),
         (true, "assert") => none_left(rest).map(|()| Verb::Assert(of)),
         (true, "flush") => none_left(rest).map(|()| Verb::Flush(of)),
         (false, "filter") => {
@@ -326,32 +365,39 @@ fn deed(of: String, verb: Piece<'_>, all: Piece<'_>, rest: &[Piece<'_>]) -> Resu
     }
 }
 
-/// Options, separated by blanks.
-fn changes(verb: Piece<'_>, rest: &[Piece<'_>]) -> Result<Vec<(String, Option<String>)>, Wrong> {
+/// Options, separated by spaces.
+fn changes(
+    verb: LinePart<'_>,
+    rest: &[LinePart<'_>],
+) -> Result<Vec<(String, Option<String>)>, LineError> {
     if rest.is_empty() {
         return verb.wrong("no option is named");
     }
-    let read = |word: &Piece<'_>| {
+    let read = |word: &LinePart<'_>| {
         let (name, value) = word.split_once('=');
         let value = value.map(|value| value.text);
         let mut tried = Options::default();
         tried
             .set(name.text, value)
             .or_else(|reason| word.wrong(reason))?;
-        match tried.is_all_policies() {
-            true => Ok((name.text.into(), value.map(str::to_owned))),
-            false => word.wrong("is no policy, so it cannot be set"),
+        if tried.is_all_policies() {
+            Ok((name.text.into(), value.map(str::to_owned)))
+        } else {
+            word.wrong("is no policy, so it cannot be changed")
         }
     };
     rest.iter().map(read).collect()
 }
 
-fn take(reader: String, verb: Piece<'_>, rest: &[Piece<'_>]) -> Result<Verb, Wrong> {
+fn take(reader: String, verb: LinePart<'_>, rest: &[LinePart<'_>]) -> Result<Verb, LineError> {
     let all = verb.text == "take";
     let expected = match rest {
-        [] => return verb.wrong("what is to be there is missing"),
+        [] => return verb.wrong("the expected samples are missing"),
         [word] if word.text == "nothing" && all => Vec::new(),
-        words => words.iter().map(taken).collect::<Result<_, _>>()?,
+        words => words
+            .iter()
+            .map(expected_sample)
+            .collect::<Result<_, _>>()?,
     };
     Ok(Verb::Take {
         reader,
@@ -360,42 +406,43 @@ fn take(reader: String, verb: Piece<'_>, rest: &[Piece<'_>]) -> Result<Verb, Wro
     })
 }
 
-fn taken(word: &Piece<'_>) -> Result<Taken, Wrong> {
+fn expected_sample(word: &LinePart<'_>) -> Result<ExpectedSample, LineError> {
     let mut parts = word.split('/').into_iter();
     let what = parts.next().unwrap_or(*word);
     let fits = match what.text.split_once(':') {
         Some((name, "disposed" | "no_writers")) => !name.is_empty(),
         Some(_) => false,
-        None => written(what).is_ok_and(|w| w.stamp == 0),
+        None => parse_write_value(what).is_ok_and(|w| w.stamp == 0),
     };
     if !fits {
-        return what.wrong("3, red=3, red:disposed or red:no_writers is meant");
+        return what.wrong("expected 3, red=3, red:disposed or red:no_writers");
     }
-    let read = |part: Piece<'_>| {
+    let read = |part: LinePart<'_>| {
         let generations = part.text.split_once('.').is_some_and(|(disposed, left)| {
             disposed.parse::<u32>().is_ok() && left.parse::<u32>().is_ok()
         });
         match part.text {
             "new" | "old" | "alive" | "disposed" | "no_writers" => Ok(part.text.to_owned()),
             _ if generations => Ok(part.text.to_owned()),
-            _ => part.wrong("new old alive disposed no_writers or generations as 1.0 are meant"),
+            _ => part.wrong("expected new old alive disposed no_writers, or generations as 1.0"),
         }
     };
-    Ok(Taken {
+    Ok(ExpectedSample {
         what: what.text.into(),
         traits: parts.map(read).collect::<Result<_, _>>()?,
     })
 }
 
-fn key(word: Piece<'_>) -> Result<String, Wrong> {
-    match !word.text.is_empty() && word.text.chars().all(|c| c.is_ascii_lowercase()) {
-        true => Ok(word.text.into()),
-        false => word.wrong("an instance's name is of small letters"),
+fn key(word: LinePart<'_>) -> Result<String, LineError> {
+    if !word.text.is_empty() && word.text.chars().all(|c| c.is_ascii_lowercase()) {
+        Ok(word.text.into())
+    } else {
+        word.wrong("an instance's name consists of small letters")
     }
 }
 
 /// `3`, `red=3`, `red=3@-5s`.
-fn written(word: Piece<'_>) -> Result<Written, Wrong> {
+fn parse_write_value(word: LinePart<'_>) -> Result<WriteValue, LineError> {
     let (what, stamp) = word.split_once('@');
     let (name, x) = match what.split_once('=') {
         (x, None) => (String::new(), x),
@@ -403,24 +450,24 @@ fn written(word: Piece<'_>) -> Result<Written, Wrong> {
     };
     let x = match x.text.parse() {
         Ok(number) => number,
-        Err(_) => return x.wrong(format!("{:?} is no 32 bit number", x.text)),
+        Err(_) => return x.wrong(format!("{:?} is not a 32 bit number", x.text)),
     };
     let stamp = match stamp {
         None => 0,
         Some(stamp) => nanos(stamp.text).or_else(|reason| stamp.wrong(reason))?,
     };
-    Ok(Written {
+    Ok(WriteValue {
         key: name,
         x,
         stamp,
     })
 }
 
-fn create(words: &[Piece<'_>]) -> Result<Verb, Wrong> {
+fn create(words: &[LinePart<'_>]) -> Result<Verb, LineError> {
     let (mut endpoints, mut groups) = (Vec::new(), Vec::new());
     for word in words {
         let open = word.text.find('(');
-        let (who, options) = match open {
+        let (head, options) = match open {
             None => (*word, None),
             Some(open) => {
                 let inner = word.from(open + 1);
@@ -430,8 +477,8 @@ fn create(words: &[Piece<'_>]) -> Result<Verb, Wrong> {
                 }
             }
         };
-        let (names, at) = who.split_once('@');
-        let at = at.map(place).transpose()?;
+        let (names, at) = head.split_once('@');
+        let at = at.map(context_index).transpose()?;
         let options = self::options(options)?;
         for name in names.split('+') {
             if !is_name(name.text) {
@@ -440,7 +487,7 @@ fn create(words: &[Piece<'_>]) -> Result<Verb, Wrong> {
             if name.text.starts_with('g') {
                 groups.push(GroupPlan {
                     name: group(name)?,
-                    place: at.unwrap_or(0),
+                    context: at.unwrap_or(0),
                     presentation: options.qos.presentation,
                 });
                 continue;
@@ -449,7 +496,7 @@ fn create(words: &[Piece<'_>]) -> Result<Verb, Wrong> {
             check_side(name, is_writer, &options)?;
             endpoints.push(EndpointPlan {
                 name: name.text.into(),
-                place: at.unwrap_or(usize::from(!is_writer)),
+                context: at.unwrap_or(usize::from(!is_writer)),
                 options: options.clone(),
             });
         }
@@ -457,17 +504,17 @@ fn create(words: &[Piece<'_>]) -> Result<Verb, Wrong> {
     Ok(Verb::Create(endpoints, groups))
 }
 
-/// An option that the endpoint would not look at is a mistake.
-fn check_side(name: Piece<'_>, is_writer: bool, options: &Options) -> Result<(), Wrong> {
+/// Rejects options that do not apply to this kind of endpoint.
+fn check_side(name: LinePart<'_>, is_writer: bool, options: &Options) -> Result<(), LineError> {
     match is_writer {
         true if options.filter.is_some() => name.wrong("writers have no filter"),
         false if options.group.is_some() => name.wrong("readers are in no publisher group"),
-        false if options.paced => name.wrong("readers are not paced"),
+        false if options.flow_controlled => name.wrong("readers are not flow-controlled"),
         _ => Ok(()),
     }
 }
 
-fn options(list: Option<Piece<'_>>) -> Result<Options, Wrong> {
+fn options(list: Option<LinePart<'_>>) -> Result<Options, LineError> {
     let mut options = Options::default();
     for option in list.iter().flat_map(|list| list.split(',')) {
         let (name, value) = option.split_once('=');
@@ -479,9 +526,9 @@ fn options(list: Option<Piece<'_>>) -> Result<Options, Wrong> {
     Ok(options)
 }
 
-/// What happens to contexts, links and groups.
-fn of_world(verb: Piece<'_>, rest: &[Piece<'_>]) -> Result<Verb, Wrong> {
-    let context = || place(one(verb, rest, "a context")?);
+/// The verbs of contexts, links and groups.
+fn context_verb(verb: LinePart<'_>, rest: &[LinePart<'_>]) -> Result<Verb, LineError> {
+    let context = || context_index(one(verb, rest, "a context")?);
     match verb.text {
         "delete" => Ok(Verb::Delete(endpoint(one(verb, rest, "an endpoint")?)?)),
         "begin" => Ok(Verb::Begin(group(one(verb, rest, "a group")?)?)),
@@ -490,34 +537,41 @@ fn of_world(verb: Piece<'_>, rest: &[Piece<'_>]) -> Result<Verb, Wrong> {
         "leave" => context().map(Verb::Leave),
         "start" => context().map(Verb::Start),
         "heal" => none_left(rest).map(|()| Verb::Heal),
-        "wall" => {
-            let [who, jump] = two(verb, rest, "a context and a time")?;
+        "wall_clock" => {
+            let [context, jump] = two(verb, rest, "a context and a time")?;
             let jump = nanos(jump.text).or_else(|reason| jump.wrong(reason))?;
-            Ok(Verb::Wall(place(who)?, jump))
+            Ok(Verb::WallClock(context_index(context)?, jump))
         }
-        "cut" => Ok(Verb::Trouble(
+        "cut" => Ok(Verb::LinkFault(
             links(one(verb, rest, "a link")?)?,
-            Trouble::Cut,
+            LinkFault::Cut,
         )),
         "lose" | "repeat" | "delay" | "jitter" => {
             let [link, much] = two(verb, rest, "a link and how much")?;
-            let wrong = |reason: String| (much.at, reason);
-            let trouble = match verb.text {
-                "lose" => Trouble::Lose(percent(much.text).map_err(wrong)?),
-                "repeat" => Trouble::Repeat(percent(much.text).map_err(wrong)?),
-                "delay" => Trouble::Delay(nanos(much.text).map_err(wrong)?.unsigned_abs()),
-                _ => Trouble::Jitter(nanos(much.text).map_err(wrong)?.unsigned_abs()),
+            let wrong = |reason: String| LineError {
+                column: much.at,
+                reason,
             };
-            Ok(Verb::Trouble(links(link)?, trouble))
+            let fault = match verb.text {
+                "lose" => LinkFault::Lose(percent(much.text).map_err(wrong)?),
+                "repeat" => LinkFault::Repeat(percent(much.text).map_err(wrong)?),
+                "delay" => LinkFault::Delay(nanos(much.text).map_err(wrong)?.unsigned_abs()),
+                _ => LinkFault::Jitter(nanos(much.text).map_err(wrong)?.unsigned_abs()),
+            };
+            Ok(Verb::LinkFault(links(link)?, fault))
         }
         word => verb.wrong(format!(
             "{word:?} is no step; endpoints w r, groups g, begin end delete crash leave start \
-             wall cut lose repeat delay jitter heal, +350ms"
+             wall_clock cut lose repeat delay jitter heal, +350ms"
         )),
     }
 }
 
-fn two<'t>(after: Piece<'_>, rest: &[Piece<'t>], what: &str) -> Result<[Piece<'t>; 2], Wrong> {
+fn two<'t>(
+    after: LinePart<'_>,
+    rest: &[LinePart<'t>],
+    what: &str,
+) -> Result<[LinePart<'t>; 2], LineError> {
     match rest {
         [first, second] => Ok([*first, *second]),
         [_, _, more, ..] => more.wrong("nothing is expected here"),
@@ -525,21 +579,21 @@ fn two<'t>(after: Piece<'_>, rest: &[Piece<'t>], what: &str) -> Result<[Piece<'t
     }
 }
 
-/// `a>b` is one direction, `a-b` both.
-fn links(piece: Piece<'_>) -> Result<Vec<(usize, usize)>, Wrong> {
+/// Links: `a>b` is one direction, `a-b` both.
+fn links(piece: LinePart<'_>) -> Result<Vec<(usize, usize)>, LineError> {
     let (from, to) = piece.split_once('>');
     if let Some(to) = to {
-        return Ok(vec![(place(from)?, place(to)?)]);
+        return Ok(vec![(context_index(from)?, context_index(to)?)]);
     }
     let (one, other) = piece.split_once('-');
     let Some(other) = other else {
         return piece.wrong("a>b or a-b is meant");
     };
-    let (one, other) = (place(one)?, place(other)?);
+    let (one, other) = (context_index(one)?, context_index(other)?);
     Ok(vec![(one, other), (other, one)])
 }
 
-/// In 1/10000.
+/// Chance in 1/10000.
 fn percent(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix('%').and_then(|n| n.parse::<u32>().ok());
     match number.filter(|n| *n <= 100) {

@@ -1,42 +1,43 @@
-//! The options of endpoints and groups: what stands in their parentheses.
+//! Options of endpoints and groups, in the parentheses after their names.
 //!
-//! Flags: `reliable best_effort keep_all volatile transient_local transient
-//! persistent automatic manual_by_participant manual_by_topic by_source
-//! exclusive coherent ordered no_autodispose keyed paced`.
-//! With a duration: `deadline lifespan lease blocking budget separation
-//! purge_no_writers purge_disposed`. With a number: `depth max_samples
-//! max_instances per_instance strength priority size`. With a word:
-//! `scope=instance|topic|group`, `partition=A|B`, `representation=xcdr1|xcdr2`,
-//! `topic=`, `type=`, `in=g` (the writer's group), `filter="x > 3"`.
+//! Flags:
+//! `reliable best_effort keep_all volatile transient_local transient persistent automatic manual_by_participant manual_by_topic by_source exclusive coherent ordered no_autodispose keyed flow_controlled`.
+//! With a duration:
+//! `deadline lifespan lease blocking budget minimum_separation purge_no_writers purge_disposed`.
+//! With a number:
+//! `depth max_samples max_instances per_instance strength priority size`. With a
+//! word: `scope=instance|topic|group`, `partition=A|B`,
+//! `representation=xcdr1|xcdr2`, `topic=`, `type=`, `in=g` (the writer's group),
+//! `filter="x > 3"`.
 //!
-//! `size` is ballast in each message, in bytes; `paced` writers leave their
-//! messages to a flow controller that sends 10 kB every 10 ms.
+//! `size` is the padding of each message in bytes. `flow_controlled` writers use a
+//! flow controller that sends 10 kB every 10 ms.
 
 use std::time::Duration;
 
-use pteros_rmw::qos::{
+use pteros_runtime::qos::{
     DestinationOrder, DurabilityPolicy, HistoryPolicy, LivelinessPolicy, Ownership, Presentation,
     QosProfile, ReliabilityPolicy, Representation,
 };
 
-/// An endpoint to be made.
+/// An endpoint to create.
 #[derive(Clone, Debug)]
 pub struct EndpointPlan {
     pub name: String,
-    /// Its context.
-    pub place: usize,
+    /// Index of its context.
+    pub context: usize,
     pub options: Options,
 }
 
-/// A publisher group to be made.
+/// A publisher group to create.
 #[derive(Clone, Debug)]
 pub struct GroupPlan {
     pub name: String,
-    pub place: usize,
+    pub context: usize,
     pub presentation: Presentation,
 }
 
-/// Everything that can be said of an endpoint.
+/// All options of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub qos: QosProfile,
@@ -45,7 +46,7 @@ pub struct Options {
     pub keyed: bool,
     pub group: Option<String>,
     pub filter: Option<String>,
-    pub paced: bool,
+    pub flow_controlled: bool,
     pub size: usize,
 }
 
@@ -58,7 +59,7 @@ impl Default for Options {
             keyed: false,
             group: None,
             filter: None,
-            paced: false,
+            flow_controlled: false,
             size: 0,
         }
     }
@@ -74,7 +75,7 @@ impl Options {
             keyed,
             group,
             filter,
-            paced,
+            flow_controlled,
             size,
         } = Self::default();
         (topic, type_name, keyed, group)
@@ -84,10 +85,14 @@ impl Options {
                 self.keyed,
                 self.group.clone(),
             )
-            && (filter, paced, size) == (self.filter.clone(), self.paced, self.size)
+            && (filter, flow_controlled, size)
+                == (self.filter.clone(), self.flow_controlled, self.size)
     }
 
-    /// Takes one option in; `Err` says why it is none.
+    /// Sets an option.
+    ///
+    /// # Errors
+    /// Why it is not one.
     pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
         match value {
             None => self.set_flag(name),
@@ -114,7 +119,7 @@ impl Options {
             "ordered" => qos.presentation.ordered = true,
             "no_autodispose" => qos.autodispose_unregistered_instances = false,
             "keyed" => self.keyed = true,
-            "paced" => self.paced = true,
+            "flow_controlled" => self.flow_controlled = true,
             _ => return Err(unknown(name)),
         }
         Ok(())
@@ -129,7 +134,7 @@ impl Options {
             "lease" => qos.liveliness_lease = Some(span(value)?),
             "blocking" => qos.max_blocking_time = Some(span(value)?),
             "budget" => qos.latency_budget = span(value)?,
-            "separation" => qos.time_based_filter = span(value)?,
+            "minimum_separation" => qos.time_based_filter = span(value)?,
             "purge_no_writers" => qos.autopurge_nowriter_samples_delay = Some(span(value)?),
             "purge_disposed" => qos.autopurge_disposed_samples_delay = Some(span(value)?),
             "depth" => qos.history = HistoryPolicy::KeepLast(number(value)?),
@@ -153,7 +158,7 @@ impl Options {
 }
 
 fn unknown(name: &str) -> String {
-    format!("no option is called {name:?}, or it wants a value, or none")
+    format!("no option is called {name:?}, or it needs a value, or has none")
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -165,11 +170,11 @@ fn span(text: &str) -> Result<Duration, String> {
     let nanos = nanos(text)?;
     match u64::try_from(nanos) {
         Ok(nanos) => Ok(Duration::from_nanos(nanos)),
-        Err(_) => Err(format!("{text:?} lies in the past")),
+        Err(_) => Err(format!("{text:?} is in the past")),
     }
 }
 
-/// Reads `350ms`, `-2h`; the result in nanoseconds.
+/// Parses `350ms` or `-2h` to nanoseconds.
 pub fn nanos(text: &str) -> Result<i64, String> {
     let at = text.find(|c: char| c.is_ascii_alphabetic());
     let (count, unit) = text.split_at(at.unwrap_or(text.len()));

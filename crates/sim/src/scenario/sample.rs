@@ -1,5 +1,5 @@
-//! What scenarios write: `string key`, `int32 x` and ballast, with or without
-//! the first as key.
+//! Messages of scenarios: `string key`, `int32 x` and padding, with `key` as the
+//! topic's key or without a key.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -8,12 +8,11 @@ use bytes::Bytes;
 use pteros_msg::cdr::Representation;
 use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
-use pteros_msg::key::KeyHash;
-use pteros_rmw::instance::InstanceState;
-use pteros_rmw::sample::{Body, Item, SharedValue};
-use pteros_rmw::writer::Outgoing;
+use pteros_runtime::instance::{InstanceIdentity, InstanceState};
+use pteros_runtime::sample::{QueuedSample, SampleBody, SharedValue};
+use pteros_runtime::writer::OutboundMessage;
 
-/// The type of a topic's messages.
+/// The message type of a topic.
 pub fn ty(keyed: bool) -> DynamicType {
     let field = |name: &str, id: u8, is_key: bool| Field {
         name: name.into(),
@@ -47,7 +46,7 @@ pub fn ty(keyed: bool) -> DynamicType {
     }
 }
 
-/// One message, as a value that local readers share.
+/// A message, as a value that local readers share.
 #[derive(Clone)]
 pub struct Sample {
     message: DynamicMessage,
@@ -74,10 +73,13 @@ impl Sample {
         }
     }
 
-    /// Its key alone.
-    pub fn key(&self) -> (KeyHash, Bytes) {
+    /// Its key.
+    pub fn key(&self) -> InstanceIdentity {
         let payload = self.message.key_payload(self.representation);
-        (self.message.key_hash(), payload.into())
+        InstanceIdentity {
+            hash: self.message.key_hash(),
+            key: payload.into(),
+        }
     }
 }
 
@@ -87,7 +89,7 @@ impl SharedValue for Sample {
     }
 }
 
-impl Outgoing for Sample {
+impl OutboundMessage for Sample {
     fn message_type(&self) -> TypeId {
         TypeId::of::<Sample>()
     }
@@ -105,18 +107,21 @@ impl Outgoing for Sample {
     }
 }
 
-/// What was taken, as scenarios write it, and all its traits.
-pub fn told(ty: &DynamicType, item: &Item) -> Result<(String, Vec<String>), String> {
-    let unreadable = |error| format!("what was taken cannot be read: {error}");
+/// A taken sample in the notation of scenarios, and its traits.
+pub fn sample_notation(
+    ty: &DynamicType,
+    item: &QueuedSample,
+) -> Result<(String, Vec<String>), String> {
+    let unreadable = |error| format!("the taken sample cannot be decoded: {error}");
     let message = match &item.body {
-        Body::Shared(shared) => match shared.downcast_ref::<Sample>() {
+        SampleBody::Shared(shared) => match shared.downcast_ref::<Sample>() {
             Some(sample) => sample.message.clone(),
             None => return Err("a value of a foreign type was taken".into()),
         },
-        Body::Serialized(payload) if item.is_end() => {
+        SampleBody::Serialized(payload) if item.is_end() => {
             DynamicMessage::from_key_payload(ty, payload).map_err(unreadable)?
         }
-        Body::Serialized(payload) => {
+        SampleBody::Serialized(payload) => {
             DynamicMessage::from_payload(ty, payload).map_err(unreadable)?
         }
     };
@@ -127,13 +132,14 @@ pub fn told(ty: &DynamicType, item: &Item) -> Result<(String, Vec<String>), Stri
         return Ok((x.to_string(), Vec::new()));
     };
     let info = &keyed.info;
-    let what = match item.is_end() {
-        true => format!("{key}:{}", state(info.state)),
-        false => format!("{key}={x}"),
+    let what = if item.is_end() {
+        format!("{key}:{}", state(info.state))
+    } else {
+        format!("{key}={x}")
     };
     let view = match info.view {
-        pteros_rmw::instance::ViewState::New => "new",
-        pteros_rmw::instance::ViewState::NotNew => "old",
+        pteros_runtime::instance::ViewState::New => "new",
+        pteros_runtime::instance::ViewState::NotNew => "old",
     };
     let generations = (info.disposed_generations, info.no_writers_generations);
     let traits = vec![

@@ -1,71 +1,71 @@
-//! A scenario as values: what its steps do and what they expect. The parser
-//! makes them, the stage carries them out.
+//! Scenarios as data: steps and expectations. The parser creates them, and the
+//! harness runs them.
 
 use super::policies::{EndpointPlan, GroupPlan};
-use super::seen::Expected;
+use super::statuses::Expected;
 
-/// Which path samples take.
+/// The path that samples take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ScenarioPath {
     /// Within one context.
     Local,
     /// Between contexts, over the simulated network.
-    Net,
-    /// Between contexts of one host, by links of shared memory.
-    Link,
+    Network,
+    /// Between contexts of one host, through shared memory.
+    SharedMemory,
 }
 
-impl Way {
-    /// As scenarios write it.
+impl ScenarioPath {
+    /// Its name in scenarios and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
-            Self::Net => "net",
-            Self::Link => "link",
+            Self::Network => "net",
+            Self::SharedMemory => "shared_memory",
         }
     }
 }
 
-/// One line.
+/// A scenario: one line.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Its name, a sentence with underscores.
     pub name: String,
-    /// Where it stands, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// As it stands there.
+    /// The line.
     pub text: String,
-    /// The paths that it is played on.
-    pub ways: Vec<Way>,
-    pub(super) steps: Vec<Step>,
+    /// The paths that it runs on.
+    pub paths: Vec<ScenarioPath>,
+    pub(super) steps: Vec<ScenarioStep>,
 }
 
-/// One step.
+/// A step.
 #[derive(Clone, Debug)]
-pub struct Step {
-    /// Its first character's column, from 1.
+pub struct ScenarioStep {
+    /// Column of its first character, from 1.
     pub column: usize,
     pub verb: Verb,
-    /// The error that it is refused with.
+    /// The error with which the engine must refuse it.
     pub refused: Option<String>,
 }
 
 /// A message to write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct WriteValue {
     pub key: String,
     pub x: i32,
-    /// Nanoseconds between now and its source stamp.
+    /// Nanoseconds from now to its source timestamp.
     pub stamp: i64,
 }
 
-/// What happens to links from one context to another.
+/// A fault of the link from one context to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Trouble {
+pub enum LinkFault {
     Cut,
-    /// In 1/10000.
+    /// Chance in 1/10000.
     Lose(u32),
-    /// In 1/10000.
+    /// Chance in 1/10000.
     Repeat(u32),
     /// Nanoseconds.
     Delay(u64),
@@ -73,9 +73,9 @@ pub enum Trouble {
     Jitter(u64),
 }
 
-/// What a writer does with an instance.
+/// Operation of a writer on an instance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Instance {
+pub enum InstanceOperation {
     Dispose,
     Unregister,
     Register,
@@ -85,37 +85,37 @@ pub enum Instance {
 pub enum Verb {
     Create(Vec<EndpointPlan>, Vec<GroupPlan>),
     Delete(String),
-    Write(String, Vec<Written>),
-    Instance(String, Instance, Vec<String>),
+    Write(String, Vec<WriteValue>),
+    Instance(String, InstanceOperation, Vec<String>),
     Assert(String),
     Flush(String),
     Filter(String, String),
-    /// Options that its policies change by.
+    /// Options that change policies.
     Set(String, Vec<(String, Option<String>)>),
     Wait(u64),
     Take {
         reader: String,
         all: bool,
-        expected: Vec<Taken>,
+        expected: Vec<ExpectedSample>,
     },
-    /// Statuses as they are.
+    /// Current statuses.
     Status(String, Vec<Expected>),
-    /// Events since the last look.
+    /// Events since the last check.
     Events(String, Vec<Expected>),
     Begin(String),
     End(String),
     Crash(usize),
     Leave(usize),
     Start(usize),
-    Wall(usize, i64),
+    WallClock(usize, i64),
     /// From, to.
-    Trouble(Vec<(usize, usize)>, Trouble),
+    LinkFault(Vec<(usize, usize)>, LinkFault),
     Heal,
 }
 
-/// A sample as `take` expects it. What is not given is not looked at.
+/// A sample that `take` expects. Traits that are not listed are not checked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Taken {
+pub struct ExpectedSample {
     /// `red=3`, `3`, `red:disposed`.
     pub what: String,
     /// `new`, `old`, `alive`, `disposed`, `no_writers`, `1.0`.
@@ -123,17 +123,17 @@ pub struct Taken {
 }
 
 impl Verb {
-    /// Whether it makes sense only with more than one context.
+    /// Whether it needs more than one context.
     pub fn needs_network(&self) -> bool {
         matches!(
             self,
-            Self::Crash(_) | Self::Leave(_) | Self::Start(_) | Self::Trouble(..) | Self::Heal
+            Self::Crash(_) | Self::Leave(_) | Self::Start(_) | Self::LinkFault(..) | Self::Heal
         )
     }
 
-    /// Whether something befalls datagrams.
-    pub fn troubles_network(&self) -> bool {
-        matches!(self, Self::Trouble(..) | Self::Heal)
+    /// Whether it injects link faults.
+    pub fn faults_network(&self) -> bool {
+        matches!(self, Self::LinkFault(..) | Self::Heal)
     }
 
     /// Whether the engine may refuse it.
@@ -152,15 +152,15 @@ impl Verb {
 }
 
 impl Scenario {
-    /// This scenario with each of its expectations made wrong in turn, and what
-    /// was done to it: none of these may pass.
-    pub fn spoiled(&self) -> Vec<(String, Scenario)> {
+    /// Copies of this scenario, each with one expectation changed, and what was
+    /// changed. None of them may pass.
+    pub fn falsified(&self) -> Vec<(String, Scenario)> {
         let mut all = Vec::new();
         for (index, step) in self.steps.iter().enumerate() {
-            for (what, spoiled) in step.spoiled() {
+            for (what, falsified) in step.falsified() {
                 let mut scenario = self.clone();
-                if let Some(place) = scenario.steps.get_mut(index) {
-                    *place = spoiled;
+                if let Some(replaced) = scenario.steps.get_mut(index) {
+                    *replaced = falsified;
                 }
                 all.push((format!("step {}: {what}", index + 1), scenario));
             }
@@ -169,10 +169,10 @@ impl Scenario {
     }
 }
 
-impl Step {
-    fn spoiled(&self) -> Vec<(String, Step)> {
+impl ScenarioStep {
+    fn falsified(&self) -> Vec<(String, ScenarioStep)> {
         let with = |what: &str, verb: Verb| {
-            let step = Step {
+            let step = ScenarioStep {
                 verb,
                 ..self.clone()
             };
@@ -180,11 +180,11 @@ impl Step {
         };
         let mut all = Vec::new();
         if self.refused.is_some() {
-            let accepted = Step {
+            let accepted = ScenarioStep {
                 refused: None,
                 ..self.clone()
             };
-            let otherwise = Step {
+            let otherwise = ScenarioStep {
                 refused: Some("otherwise".into()),
                 ..self.clone()
             };
@@ -202,7 +202,7 @@ impl Step {
                     all: *everything,
                     expected,
                 };
-                let more = Taken {
+                let more = ExpectedSample {
                     what: "4711".into(),
                     traits: Vec::new(),
                 };
@@ -216,9 +216,9 @@ impl Step {
                     all.push(with("the last is another", take(other)));
                 }
                 for (index, taken) in expected.iter().enumerate() {
-                    for (place, word) in taken.traits.iter().enumerate() {
+                    for (position, word) in taken.traits.iter().enumerate() {
                         let mut wrong = expected.clone();
-                        wrong[index].traits[place] = opposite(word);
+                        wrong[index].traits[position] = opposite(word);
                         all.push(with("another trait", take(wrong)));
                     }
                 }
@@ -226,17 +226,17 @@ impl Step {
             Verb::Status(of, expected) => {
                 for index in 0..expected.len() {
                     let mut wrong = expected.clone();
-                    wrong[index] = wrong[index].spoiled();
+                    wrong[index] = wrong[index].falsified();
                     all.push(with("another value", Verb::Status(of.clone(), wrong)));
                 }
             }
             Verb::Events(of, expected) => {
                 let mut longer = expected.clone();
-                longer.push(Expected::unheard_of());
+                longer.push(Expected::never_reported());
                 all.push(with("one more event", Verb::Events(of.clone(), longer)));
                 for index in 0..expected.len() {
                     let mut wrong = expected.clone();
-                    wrong[index] = wrong[index].spoiled();
+                    wrong[index] = wrong[index].falsified();
                     all.push(with("another event", Verb::Events(of.clone(), wrong)));
                     let mut fewer = expected.clone();
                     fewer.remove(index);

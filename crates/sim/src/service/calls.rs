@@ -1,133 +1,138 @@
-//! What clients and servers do: calls, replies, patience that ends, and what
-//! they are told of each other.
+//! Actions of service clients and servers: calls, replies, abandoned calls, and
+//! lost matches.
 
 use std::sync::Arc;
 
-use pteros_rmw::Core;
-use pteros_rmw::error::PublishError;
-use pteros_rmw::event::{EndpointEvent, Events};
-use pteros_rmw::sample::Item;
-use pteros_rmw::service::{CALLS_MAX, SendError};
 use pteros_rtps::id::Guid;
+use pteros_runtime::Core;
+use pteros_runtime::error::PublishError;
+use pteros_runtime::event::{EndpointEvent, EndpointEvents};
+use pteros_runtime::sample::QueuedSample;
+use pteros_runtime::service::{CALLS_MAX, SendRequestError};
 
 use super::{
-    Asked, Asker, BYTES, CLIENT, CallRole, Ending, Key, Kind, MILLI, Replier, SERVER, Services,
+    CLIENT, CallKey, CallOutcome, CallRecord, ClientEnd, MESSAGE_BYTES, MILLI, RequestKey, SERVER,
+    ServerEnd, ServiceEndKind, Services,
 };
 use crate::message::Message;
-use crate::script::Step;
-use crate::world::World;
+use crate::schedule::SimEvent;
+use crate::world::SimWorld;
 
-/// Requests taken and replies sent in one step.
+/// Maximum requests taken in one event.
 const PER_STEP: usize = 10;
 
-impl World {
-    /// The living client of a number, and its place.
-    fn client(&self, index: usize) -> Option<(Arc<Asker>, usize, Arc<Core>)> {
+impl SimWorld {
+    /// The living client of an index, its process and its context.
+    fn client(&self, index: usize) -> Option<(Arc<ClientEnd>, usize, Arc<Core>)> {
         let services = self.services.lock();
-        let role = services.clients.get(index).filter(|role| !role.gone)?;
-        let (asker, place) = (role.asker.clone(), role.home.place);
+        let record = services.clients.get(index).filter(|record| !record.gone)?;
+        let (end, process) = (record.end.clone(), record.location.process);
         drop(services);
-        Some((asker, place, self.core(place)?))
+        Some((end, process, self.core(process)?))
     }
 
-    fn server(&self, index: usize) -> Option<(Arc<Replier>, usize, Arc<Core>)> {
+    fn server(&self, index: usize) -> Option<(Arc<ServerEnd>, usize, Arc<Core>)> {
         let services = self.services.lock();
-        let role = services.servers.get(index).filter(|role| !role.gone)?;
-        let (replier, place) = (role.replier.clone(), role.home.place);
+        let record = services.servers.get(index).filter(|record| !record.gone)?;
+        let (end, process) = (record.end.clone(), record.location.process);
         drop(services);
-        Some((replier, place, self.core(place)?))
+        Some((end, process, self.core(process)?))
     }
 
-    /// Carries out a step of services.
-    pub(crate) fn act_service(&self, step: Step) {
-        match step {
-            Step::Call(client) if self.client(client).is_some() => {
-                let mut script = self.script.lock();
-                let at = self.now() + script.around(2 * self.plan.period);
-                script.plan(at, Step::Call(client));
-                let patient = script.random.u8(0..3) > 0;
-                drop(script);
+    /// Applies an event of services.
+    pub(crate) fn apply_service_event(&self, event: SimEvent) {
+        match event {
+            SimEvent::Call(client) if self.client(client).is_some() => {
+                let mut schedule = self.schedule.lock();
+                let at = self.now() + schedule.around(2 * self.plan.period);
+                schedule.add(at, SimEvent::Call(client));
+                let patient = schedule.random.u8(0..3) > 0;
+                drop(schedule);
                 self.call(client, patient);
             }
-            Step::GiveUp(call) => self.give_up(call),
-            Step::Collect(client) => self.collect(client),
-            Step::Serve(server) => self.serve(server),
-            Step::Reply(server) => self.reply(server),
+            SimEvent::AbandonCall(call) => self.abandon_call(call),
+            SimEvent::TakeReplies(client) => self.collect(client),
+            SimEvent::TakeRequests(server) => self.serve(server),
+            SimEvent::Reply(server) => self.reply(server),
             _ => {}
         }
     }
 
-    /// Where a step of services takes place.
-    pub(crate) fn place_of_service_step(&self, step: Step) -> Option<usize> {
-        Some(match step {
-            Step::Call(client) | Step::Collect(client) => self.home_of_end(Kind::Client, client),
-            Step::GiveUp(call) => {
-                let client = self.services.lock().calls[call].client;
-                self.home_of_end(Kind::Client, client)
+    /// The process of a service event.
+    pub(crate) fn process_of_service_event(&self, event: SimEvent) -> Option<usize> {
+        Some(match event {
+            SimEvent::Call(client) | SimEvent::TakeReplies(client) => {
+                self.process_of_end(ServiceEndKind::Client, client)
             }
-            Step::Serve(server) | Step::Reply(server) => self.home_of_end(Kind::Server, server),
+            SimEvent::AbandonCall(call) => {
+                let client = self.services.lock().calls[call].client;
+                self.process_of_end(ServiceEndKind::Client, client)
+            }
+            SimEvent::TakeRequests(server) | SimEvent::Reply(server) => {
+                self.process_of_end(ServiceEndKind::Server, server)
+            }
             _ => return None,
         })
     }
 
-    /// A client calls; the call's number, if it was accepted. Impatient ones give
-    /// up some time.
+    /// Calls a service. Returns the call's number if it was accepted. A call that
+    /// is not `patient` is abandoned later.
     pub(super) fn call(&self, client: usize, patient: bool) -> Option<usize> {
-        let (asker, place, core) = self.client(client)?;
+        let (end, process, core) = self.client(client)?;
         let call = {
             let mut services = self.services.lock();
-            services.calls.push(CallRole {
+            services.calls.push(CallRecord {
                 client,
                 key: None,
-                asked: asker.requests().matched(),
-                ending: Some(Ending::Refused),
+                servers: end.requests().matched(),
+                outcome: Some(CallOutcome::Refused),
             });
             services.calls.len() - 1
         };
         let name = CLIENT | u32::try_from(client).unwrap_or(0);
-        let mut message = Message::new(name, call as u64, BYTES);
+        let mut message = Message::new(name, call as u64, MESSAGE_BYTES);
         let start = self.now();
-        self.places()[place].blocked = true;
-        let sent = asker.send(&core, &mut message);
-        self.places()[place].blocked = false;
+        self.processes()[process].blocked = true;
+        let sent = end.send(&core, &mut message);
+        self.processes()[process].blocked = false;
         let waited = self.now() - start;
-        self.say(format_args!(
+        self.trace_line(format_args!(
             "c{client} called {call}: {sent:?}, waited {waited} ns"
         ));
         self.network().trace.number(waited ^ call as u64);
-        self.note_wait(place, waited, &asker.requests().data.qos, "call");
+        self.check_wait(process, waited, &end.requests().data.qos, "call");
         let mut services = self.services.lock();
-        let role = &mut services.clients[client];
-        let (open, keeps_all) = (role.open.len(), role.keeps_all);
+        let record = &mut services.clients[client];
+        let (open, keeps_all) = (record.open.len(), record.keeps_all);
         let wrong = match sent {
             Ok(key) => {
-                role.open.insert(key, call);
+                record.open.insert(key, call);
                 services.calls[call].key = Some(key);
-                services.calls[call].ending = None;
+                services.calls[call].outcome = None;
                 None
             }
-            Err(SendError::NoServer) => None,
-            Err(SendError::TooManyCalls { .. }) if open >= CALLS_MAX => None,
-            Err(SendError::Publish(PublishError::TimedOut { .. })) if keeps_all => None,
+            Err(SendRequestError::NoServer) => None,
+            Err(SendRequestError::TooManyCalls { .. }) if open >= CALLS_MAX => None,
+            Err(SendRequestError::Publish(PublishError::TimedOut { .. })) if keeps_all => None,
             Err(error) => Some(format!("I11 c{client}: {error}")),
         };
         let accepted = services.calls[call].key.is_some();
         drop(services);
-        self.cast.lock().fail_all(wrong);
+        self.model.lock().fail_all(wrong);
         if accepted && !patient {
-            let mut script = self.script.lock();
-            let at = self.now() + script.random.u64(0..1_500 * MILLI);
-            script.plan(at, Step::GiveUp(call));
+            let mut schedule = self.schedule.lock();
+            let at = self.now() + schedule.random.u64(0..1_500 * MILLI);
+            schedule.add(at, SimEvent::AbandonCall(call));
         }
-        self.settle(place);
-        self.turn(place);
+        self.drain_ready(process);
+        self.poll_process(process);
         accepted.then_some(call)
     }
 
-    /// I11: nobody waits longer than its policies say.
-    fn note_wait(
+    /// I11: no call blocks longer than max_blocking_time.
+    fn check_wait(
         &self,
-        place: usize,
+        process: usize,
         waited: u64,
         qos: &pteros_rtps::qos::EndpointQos,
         what: &str,
@@ -135,198 +140,202 @@ impl World {
         if waited == 0 {
             return;
         }
-        let mut cast = self.cast.lock();
-        // Meanwhile the engine took datagrams in by itself.
-        for reader in cast.readers.iter_mut() {
-            reader.unsure |= reader.home.place == place;
+        let mut model = self.model.lock();
+        // Meanwhile the engine received datagrams inside the blocked call.
+        for reader in model.readers.iter_mut() {
+            reader.unsure |= reader.location.process == process;
         }
         let limit = u64::try_from(qos.max_blocking_time.as_nanos()).unwrap_or(u64::MAX);
         if waited > limit {
-            cast.fail(format!(
-                "I11 p{place}: a {what} waited {waited} ns, may wait {limit}"
+            model.fail(format!(
+                "I11 p{process}: a {what} waited {waited} ns, may wait {limit}"
             ));
         }
     }
 
-    fn give_up(&self, call: usize) {
+    fn abandon_call(&self, call: usize) {
         let mut services = self.services.lock();
-        let role = &services.calls[call];
-        let client = role.client;
-        let Some(key) = role.key.filter(|_| role.ending.is_none()) else {
+        let record = &services.calls[call];
+        let client = record.client;
+        let Some(key) = record.key.filter(|_| record.outcome.is_none()) else {
             return;
         };
-        services.calls[call].ending = Some(Ending::TimedOut);
+        services.calls[call].outcome = Some(CallOutcome::TimedOut);
         services.clients[client].open.remove(&key);
-        if let (Asker::Engine(asker), Key::Engine(id)) = (&*services.clients[client].asker, key) {
-            asker.forget(id);
+        if let (ClientEnd::Engine(end), CallKey::Engine(id)) = (&*services.clients[client].end, key)
+        {
+            end.close_call(id);
         }
     }
 
-    /// A client takes the replies and hears who is gone.
+    /// A client takes replies and learns of lost servers.
     fn collect(&self, client: usize) {
-        let Some((asker, place, core)) = self.client(client) else {
+        let Some((end, process, core)) = self.client(client) else {
             return;
         };
-        let (requests, replies) = (asker.requests(), asker.replies());
-        replies.slot.taken();
-        self.note_breaks(requests.guid(), &requests.events);
-        self.note_breaks(replies.data.guid, &replies.events);
-        while let Some((key, item)) = asker.take(&core) {
+        let (requests, replies) = (end.requests(), end.replies());
+        replies.slot.begin_take();
+        self.record_lost_matches(requests.guid(), &requests.events);
+        self.record_lost_matches(replies.data.guid, &replies.events);
+        while let Some((key, item)) = end.take(&core) {
             self.network().trace.number(item.meta.sequence as u64);
-            let wrong = self.judge_reply(client, key, &item);
-            self.cast.lock().fail_all(wrong);
+            let wrong = self.check_reply(client, key, &item);
+            self.model.lock().fail_all(wrong);
         }
-        for key in asker.end_abandoned() {
-            let wrong = self.services.lock().judge_abandoned(client, key);
-            self.cast.lock().fail_all(wrong);
+        for key in end.end_abandoned() {
+            let wrong = self.services.lock().check_abandoned_call(client, key);
+            self.model.lock().fail_all(wrong);
         }
-        let wrong = self.services.lock().judge_open(client);
-        self.cast.lock().fail_all(wrong);
-        self.settle(place);
+        let wrong = self.services.lock().check_open_count(client);
+        self.model.lock().fail_all(wrong);
+        self.drain_ready(process);
     }
 
-    fn note_breaks(&self, own: Guid, events: &Events) {
-        events.slot.taken();
+    fn record_lost_matches(&self, own: Guid, events: &EndpointEvents) {
+        events.slot.begin_take();
         while let Some(event) = events.take() {
             if let EndpointEvent::Matched {
                 change: -1, peer, ..
             } = event
             {
-                self.services.lock().breaks.insert((own, peer));
+                self.services.lock().lost_matches.insert((own, peer));
             }
         }
     }
 
-    /// A server takes requests: it answers at once, later or never.
+    /// A server takes requests. It replies at once, later or never.
     fn serve(&self, server: usize) {
-        let Some((replier, place, core)) = self.server(server) else {
+        let Some((end, process, core)) = self.server(server) else {
             return;
         };
-        let (requests, replies) = (replier.requests(), replier.replies());
-        requests.slot.taken();
-        self.note_breaks(requests.data.guid, &requests.events);
-        self.note_breaks(replies.guid(), &replies.events);
-        if let Replier::Engine(engine) = &*replier {
-            // Each of those that it keeps may wait for room.
-            self.places()[place].blocked = true;
+        let (requests, replies) = (end.requests(), end.replies());
+        requests.slot.begin_take();
+        self.record_lost_matches(requests.data.guid, &requests.events);
+        self.record_lost_matches(replies.guid(), &replies.events);
+        if let ServerEnd::Engine(engine) = &*end {
+            // Each reply that it still holds may block until there is room.
+            self.processes()[process].blocked = true;
             engine.flush(&core);
-            self.places()[place].blocked = false;
+            self.processes()[process].blocked = false;
         }
         for _ in 0..PER_STEP {
-            let Some((asked, item)) = replier.take(&core) else {
+            let Some((request, item)) = end.take(&core) else {
                 break;
             };
             self.network().trace.number(item.meta.sequence as u64);
-            match self.judge_request(server, &item) {
-                Ok(Some(call)) => self.plan_answer(server, call, asked),
+            match self.check_request(server, &item) {
+                Ok(Some(call)) => self.schedule_reply(server, call, request),
                 Ok(None) => {}
                 Err(wrong) => self.fail(wrong),
             }
         }
         if requests.has_samples() {
-            requests.slot.ready();
+            requests.slot.mark_ready();
         }
-        self.settle(place);
+        self.drain_ready(process);
     }
 
-    fn plan_answer(&self, server: usize, call: usize, asked: Asked) {
-        let mut script = self.script.lock();
-        let think = match script.random.u8(0..12) {
-            0 if !script.healed => None,
+    fn schedule_reply(&self, server: usize, call: usize, request: RequestKey) {
+        let mut schedule = self.schedule.lock();
+        let reply_delay = match schedule.random.u8(0..12) {
+            0 if !schedule.healed => None,
             0..6 => Some(0),
-            _ => Some(script.random.u64(0..500 * MILLI)),
+            _ => Some(schedule.random.u64(0..500 * MILLI)),
         };
-        if let Some(think) = think {
-            script.plan(self.now() + think, Step::Reply(server));
+        if let Some(reply_delay) = reply_delay {
+            schedule.add(self.now() + reply_delay, SimEvent::Reply(server));
         }
-        drop(script);
+        drop(schedule);
         let mut services = self.services.lock();
-        let role = &mut services.servers[server];
-        match think {
-            Some(_) => role.pending.push((call, asked)),
+        let record = &mut services.servers[server];
+        match reply_delay {
+            Some(_) => record.pending.push((call, request)),
             None => {
-                role.ignored.insert(call);
+                record.ignored.insert(call);
             }
         }
         drop(services);
-        self.say(format_args!("s{server} took {call}, thinks {think:?} ns"));
+        self.trace_line(format_args!(
+            "s{server} took {call}, replies after {reply_delay:?} ns"
+        ));
     }
 
-    /// A server answers one of those that wait, not always the oldest.
+    /// A server replies to one of its pending requests, not always the oldest.
     fn reply(&self, server: usize) {
-        let Some((replier, place, core)) = self.server(server) else {
+        let Some((end, process, core)) = self.server(server) else {
             return;
         };
-        let draw = self.script.lock().random.usize(..);
-        let (call, asked) = {
+        let draw = self.schedule.lock().random.usize(..);
+        let (call, request) = {
             let mut services = self.services.lock();
-            let role = &mut services.servers[server];
-            if role.pending.is_empty() {
+            let record = &mut services.servers[server];
+            if record.pending.is_empty() {
                 return;
             }
-            let which = draw % role.pending.len();
-            let (call, asked) = role.pending.swap_remove(which);
-            role.answered.insert(call);
-            (call, asked)
+            let which = draw % record.pending.len();
+            let (call, request) = record.pending.swap_remove(which);
+            record.answered.insert(call);
+            (call, request)
         };
         let name = SERVER | u32::try_from(server).unwrap_or(0);
-        let mut message = Message::new(name, call as u64, BYTES);
+        let mut message = Message::new(name, call as u64, MESSAGE_BYTES);
         let start = self.now();
-        self.places()[place].blocked = true;
-        let sent = replier.reply(&core, &asked, &mut message);
-        self.places()[place].blocked = false;
+        self.processes()[process].blocked = true;
+        let sent = end.reply(&core, &request, &mut message);
+        self.processes()[process].blocked = false;
         let waited = self.now() - start;
-        self.say(format_args!(
+        self.trace_line(format_args!(
             "s{server} answered {call}: {sent:?}, waited {waited} ns"
         ));
         self.network().trace.number(waited ^ call as u64);
-        self.note_wait(place, waited, &replier.replies().data.qos, "reply");
+        self.check_wait(process, waited, &end.replies().data.qos, "reply");
         if let Err(error) = sent {
             let mut services = self.services.lock();
-            let role = &mut services.servers[server];
-            // Its server knows, and its client has to give up.
-            role.answered.remove(&call);
-            role.ignored.insert(call);
-            let may_wait = matches!(error, PublishError::TimedOut { .. }) && role.keeps_all;
+            let record = &mut services.servers[server];
+            // The server sees the failure. The client has to abandon the call.
+            record.answered.remove(&call);
+            record.ignored.insert(call);
+            let may_stay_open = matches!(error, PublishError::TimedOut { .. }) && record.keeps_all;
             drop(services);
-            if !may_wait {
+            if !may_stay_open {
                 self.fail(format!("I11 s{server}: {error}"));
             }
         }
-        self.settle(place);
-        self.turn(place);
+        self.drain_ready(process);
+        self.poll_process(process);
     }
 
-    /// I13: a reply is to an open call of this client, by a server that has
-    /// answered it, with what that server said.
-    fn judge_reply(&self, client: usize, key: Key, item: &Item) -> Option<String> {
+    /// I13: a reply belongs to an open call of this client, its server has replied
+    /// to that call, and the content is that server's.
+    fn check_reply(&self, client: usize, key: CallKey, item: &QueuedSample) -> Option<String> {
         let publisher = item.meta.publisher;
-        let is_strange = self.cast.lock().is_stranger(publisher);
+        let is_of_attacker = self.model.lock().is_attacker(publisher);
         let mut services = self.services.lock();
         let services = &mut *services;
         let open = services.clients[client].open.remove(&key);
         let Some(call) = open else {
-            // Its user passes over what nobody waits for any more.
-            if matches!(key, Key::Headed(_)) {
+            // The user skips replies to abandoned calls.
+            if matches!(key, CallKey::Cyclone(_)) {
                 return None;
             }
             return Some(format!(
                 "I13 c{client}: a reply to {key:?}, which is not open"
             ));
         };
-        let ending = match is_strange {
-            true => Ending::Haunted,
-            false => Ending::Answered,
+        let outcome = if is_of_attacker {
+            CallOutcome::FromAttacker
+        } else {
+            CallOutcome::Answered
         };
-        services.calls[call].ending = Some(ending);
+        services.calls[call].outcome = Some(outcome);
         services.answered += 1;
-        if is_strange {
+        if is_of_attacker {
             return None;
         }
         let server = services.by_guid.get(&publisher).copied();
         let Some(server) = server else {
             return Some(format!(
-                "I13 c{client}: a reply by {publisher}, which never was"
+                "I13 c{client}: a reply by {publisher}, which never existed"
             ));
         };
         let said = Message::check(&item.body);
@@ -338,16 +347,16 @@ impl World {
         })
     }
 
-    /// I13: a request is an accepted call of who sent it, and comes once. `None`
-    /// for strangers', which are not answered.
-    fn judge_request(&self, server: usize, item: &Item) -> Result<Option<usize>, String> {
+    /// I13: a request belongs to an accepted call of its sender, and comes once.
+    /// `None` for the attacker's requests, which get no reply.
+    fn check_request(&self, server: usize, item: &QueuedSample) -> Result<Option<usize>, String> {
         let publisher = item.meta.publisher;
-        if self.cast.lock().is_stranger(publisher) {
+        if self.model.lock().is_attacker(publisher) {
             return Ok(None);
         }
         let mut services = self.services.lock();
         let services = &mut *services;
-        let role = &services.servers[server];
+        let record = &services.servers[server];
         let (name, number, _) =
             Message::check(&item.body).map_err(|why| format!("I13 s{server}: a request: {why}"))?;
         let client = (name & !CLIENT) as usize;
@@ -355,16 +364,16 @@ impl World {
         let asks = services
             .clients
             .get(client)
-            .filter(|c| c.service == role.service && c.asker.requests().guid() == publisher);
+            .filter(|c| c.service == record.service && c.end.requests().guid() == publisher);
         let known = services.calls.get(call).filter(|c| c.client == client);
         let (Some(_), Some(known), true) = (asks, known, name & CLIENT != 0) else {
             return Err(format!(
-                "I13 s{server}: a request of {publisher} says it is call {number} of {name:#x}"
+                "I13 s{server}: a request of {publisher} claims to be call {number} of {name:#x}"
             ));
         };
-        // While it is being sent it is not known yet whether it is accepted.
-        let is_refused =
-            known.ending == Some(Ending::Refused) && !self.is_calling(client, services);
+        // During the send it is not known yet whether the call is accepted.
+        let is_refused = known.outcome == Some(CallOutcome::Refused)
+            && !self.has_call_in_progress(client, services);
         if is_refused {
             return Err(format!(
                 "I13 s{server}: took call {call}, which was refused"
@@ -376,8 +385,8 @@ impl World {
         Ok(Some(call))
     }
 
-    fn is_calling(&self, client: usize, services: &Services) -> bool {
-        let place = services.clients[client].home.place;
-        self.places()[place].blocked
+    fn has_call_in_progress(&self, client: usize, services: &Services) -> bool {
+        let process = services.clients[client].location.process;
+        self.processes()[process].blocked
     }
 }

@@ -1,250 +1,260 @@
-//! Services in a graph: clients that call, some impatient; servers that answer
-//! at once, later or never; ends that come, go and die with their processes.
+//! Service clients and servers of a simulated graph.
 //!
-//! I13 (`rules.rs`): a call that was accepted ends once, with its own reply or
-//! an error that its client sees.
+//! Clients call, and some abandon their calls. Servers reply at once, later or
+//! never. Both come, go, and die with their processes.
+//!
+//! I13 (`checks.rs`, service correlation): an accepted call ends once, with its own
+//! reply or with an error that its client sees.
 
 mod calls;
-mod headed;
-mod rules;
+mod checks;
+mod cyclone_header;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pteros_rmw::error::PublishError;
-use pteros_rmw::event::Events;
-use pteros_rmw::reader::{ReaderEndpoint, Wants};
-use pteros_rmw::ready::Task;
-use pteros_rmw::sample::Item;
-use pteros_rmw::service::{
-    CallId, RequestId, SendError, ServiceClient, ServiceServer, ServiceSpec,
-};
-use pteros_rmw::writer::WriterEndpoint;
-use pteros_rmw::{Core, EndpointSpec};
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{EndpointQos, History, Reliability};
+use pteros_runtime::error::PublishError;
+use pteros_runtime::event::EndpointEvents;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::ready_queue::Task;
+use pteros_runtime::sample::QueuedSample;
+use pteros_runtime::service::{
+    CallId, RequestId, SendRequestError, ServiceClient, ServiceServer, ServiceSpec,
+};
+use pteros_runtime::writer::WriterEndpoint;
+use pteros_runtime::{Core, EndpointSpec};
 
-use crate::cast::{Home, Mark, Ready};
 use crate::message::Message;
-use crate::script::Step;
-use crate::world::World;
-pub(crate) use headed::disguise;
-use headed::{End, Head, HeadedClient};
+use crate::model::{EndpointLocation, ReadySource, ReadyTask};
+use crate::schedule::SimEvent;
+use crate::world::SimWorld;
+pub(crate) use cyclone_header::rewrite_vendor_id;
+use cyclone_header::{CycloneClient, CycloneEnd, CycloneHeader};
 
 const MILLI: u64 = 1_000_000;
 
-/// Names of clients and servers in messages, apart from those of writers.
+/// Ids of clients and servers in messages, distinct from those of writers.
 const CLIENT: u32 = 1 << 30;
 const SERVER: u32 = 1 << 31;
 
-/// Bytes of a request and of a reply, about.
-const BYTES: usize = 40;
+/// Approximate size of a request and of a reply.
+const MESSAGE_BYTES: usize = 40;
 
-/// Ends of services that one process may have.
+/// Maximum clients and servers of one process.
 const ENDS_MAX: usize = 4;
 
-/// Services that there are.
+/// Number of services.
 const SERVICES: usize = 2;
 
-/// What an end is made of.
-enum Asker {
+/// A client of the engine, or one with the Cyclone header.
+enum ClientEnd {
     Engine(ServiceClient),
-    Headed(HeadedClient),
+    Cyclone(CycloneClient),
 }
 
-enum Replier {
+enum ServerEnd {
     Engine(ServiceServer),
-    Headed(End),
+    Cyclone(CycloneEnd),
 }
 
-/// How a client knows a call.
+/// Key of a call at its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum CallKey {
     Engine(CallId),
-    Headed(i64),
+    Cyclone(i64),
 }
 
-/// How a server knows a request.
-enum Asked {
+/// Key of a request at its server.
+enum RequestKey {
     Engine(RequestId),
-    Headed(Head),
+    Cyclone(CycloneHeader),
 }
 
-/// A client.
-pub(crate) struct ClientRole {
-    home: Home,
-    asker: Arc<Asker>,
+/// State of a client.
+pub(crate) struct ClientRecord {
+    location: EndpointLocation,
+    end: Arc<ClientEnd>,
     service: usize,
     keeps_all: bool,
     _task: Arc<dyn Task>,
     gone: bool,
-    /// Its calls that have not ended.
-    open: BTreeMap<Key, usize>,
+    /// Its open calls.
+    open: BTreeMap<CallKey, usize>,
 }
 
-/// A server.
-pub(crate) struct ServerRole {
-    home: Home,
-    replier: Arc<Replier>,
+/// State of a server.
+pub(crate) struct ServerRecord {
+    location: EndpointLocation,
+    end: Arc<ServerEnd>,
     service: usize,
     keeps_all: bool,
     _task: Arc<dyn Task>,
     gone: bool,
-    /// Requests that are answered later, and their calls.
-    pending: Vec<(usize, Asked)>,
-    /// Calls that it took, that it has answered, and that it never will.
+    /// Requests with a later reply, and their calls.
+    pending: Vec<(usize, RequestKey)>,
+    /// Calls that it took, that it has answered, and that it will never answer.
     taken: BTreeSet<usize>,
     answered: BTreeSet<usize>,
     ignored: BTreeSet<usize>,
 }
 
-/// What became of a call.
+/// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum CallOutcome {
     Answered,
     ServerGone,
     TimedOut,
     Refused,
-    /// A stranger said something.
-    Haunted,
+    /// The attacker replied.
+    FromAttacker,
 }
 
-/// One call.
-pub(crate) struct CallRole {
+/// State of a call.
+pub(crate) struct CallRecord {
     client: usize,
-    key: Option<Key>,
-    /// Listeners of the servers that were there.
-    asked: Vec<Guid>,
-    ending: Option<Ending>,
+    key: Option<CallKey>,
+    /// Request readers of the servers that were matched.
+    servers: Vec<Guid>,
+    outcome: Option<CallOutcome>,
 }
 
-/// Everybody who asks or answers.
+/// All clients, servers and calls.
 #[derive(Default)]
 pub(crate) struct Services {
-    clients: Vec<ClientRole>,
-    servers: Vec<ServerRole>,
-    calls: Vec<CallRole>,
-    /// Endpoints of servers, as clients know them.
+    clients: Vec<ClientRecord>,
+    servers: Vec<ServerRecord>,
+    calls: Vec<CallRecord>,
+    /// Servers by endpoint.
     by_guid: BTreeMap<Guid, usize>,
-    /// Ends of matches: who was told, of whom.
-    breaks: BTreeSet<(Guid, Guid)>,
-    /// Calls that got a reply.
+    /// Ended matches: the reporting endpoint and its peer.
+    lost_matches: BTreeSet<(Guid, Guid)>,
+    /// Number of calls with a reply.
     answered: u64,
 }
 
-impl Asker {
+impl ClientEnd {
     fn requests(&self) -> &Arc<WriterEndpoint> {
         match self {
             Self::Engine(client) => &client.requests,
-            Self::Headed(client) => &client.end.speaks,
+            Self::Cyclone(client) => &client.end.writer,
         }
     }
 
     fn replies(&self) -> &Arc<ReaderEndpoint> {
         match self {
             Self::Engine(client) => &client.replies,
-            Self::Headed(client) => &client.end.hears,
+            Self::Cyclone(client) => &client.end.reader,
         }
     }
 
     fn server_count(&self, core: &Core) -> usize {
         match self {
             Self::Engine(client) => client.server_count(core),
-            Self::Headed(client) => client.end.peers().len(),
+            Self::Cyclone(client) => client.end.peers().len(),
         }
     }
 
-    fn send(&self, core: &Core, message: &mut Message) -> Result<Key, SendError> {
+    fn send(&self, core: &Core, message: &mut Message) -> Result<CallKey, SendRequestError> {
         match self {
-            Self::Engine(client) => client.send(core, message, core.env.wall()).map(Key::Engine),
-            Self::Headed(_) if self.server_count(core) == 0 => Err(SendError::NoServer),
-            Self::Headed(client) => Ok(client.send(core, message).map(Key::Headed)?),
+            Self::Engine(client) => client
+                .send(core, message, core.platform.wall_clock())
+                .map(CallKey::Engine),
+            Self::Cyclone(_) if self.server_count(core) == 0 => Err(SendRequestError::NoServer),
+            Self::Cyclone(client) => Ok(client.send(core, message).map(CallKey::Cyclone)?),
         }
     }
 
-    fn take(&self, core: &Core) -> Option<(Key, Item)> {
+    fn take(&self, core: &Core) -> Option<(CallKey, QueuedSample)> {
         match self {
             Self::Engine(client) => {
                 let reply = client.take_reply(core)?;
-                Some((Key::Engine(reply.call), reply.item))
+                Some((CallKey::Engine(reply.call), reply.item))
             }
-            Self::Headed(client) => {
+            Self::Cyclone(client) => {
                 let (sequence, item) = client.take(core)?;
-                Some((Key::Headed(sequence), item))
+                Some((CallKey::Cyclone(sequence), item))
             }
         }
     }
 
-    /// Calls whose servers are all gone, which have ended thereby. Who speaks
-    /// Cyclone's dialect has nothing of the kind.
-    fn end_abandoned(&self) -> Vec<Key> {
+    /// Calls that ended because all their servers are gone. Clients with the
+    /// Cyclone header have no such report.
+    fn end_abandoned(&self) -> Vec<CallKey> {
         match self {
             Self::Engine(client) => {
-                let ended = client.end_abandoned().into_iter();
-                ended.map(Key::Engine).collect()
+                let ended = client.close_abandoned().into_iter();
+                ended.map(CallKey::Engine).collect()
             }
-            Self::Headed(_) => Vec::new(),
+            Self::Cyclone(_) => Vec::new(),
         }
     }
 }
 
-impl Replier {
+impl ServerEnd {
     fn requests(&self) -> &Arc<ReaderEndpoint> {
         match self {
             Self::Engine(server) => &server.requests,
-            Self::Headed(end) => &end.hears,
+            Self::Cyclone(end) => &end.reader,
         }
     }
 
     fn replies(&self) -> &Arc<WriterEndpoint> {
         match self {
             Self::Engine(server) => &server.replies,
-            Self::Headed(end) => &end.speaks,
+            Self::Cyclone(end) => &end.writer,
         }
     }
 
-    fn take(&self, core: &Core) -> Option<(Asked, Item)> {
+    fn take(&self, core: &Core) -> Option<(RequestKey, QueuedSample)> {
         match self {
             Self::Engine(server) => {
                 let request = server.take_request(core)?;
-                Some((Asked::Engine(request.id), request.item))
+                Some((RequestKey::Engine(request.id), request.item))
             }
-            Self::Headed(end) => {
+            Self::Cyclone(end) => {
                 let (head, item) = end.take(core)?;
-                Some((Asked::Headed(head), item))
+                Some((RequestKey::Cyclone(head), item))
             }
         }
     }
 
-    fn reply(&self, core: &Core, asked: &Asked, message: &mut Message) -> Result<(), PublishError> {
-        match (self, asked) {
-            (Self::Engine(server), Asked::Engine(id)) => server.reply(core, id, message),
-            (Self::Headed(end), Asked::Headed(head)) => end.send(core, *head, message),
+    fn reply(
+        &self,
+        core: &Core,
+        request: &RequestKey,
+        message: &mut Message,
+    ) -> Result<(), PublishError> {
+        match (self, request) {
+            (Self::Engine(server), RequestKey::Engine(id)) => server.reply(core, id, message),
+            (Self::Cyclone(end), RequestKey::Cyclone(head)) => end.send(core, *head, message),
             _ => Ok(()),
         }
     }
 }
 
-/// An end that a process gets.
+/// Kind of a service end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Asks.
+pub(crate) enum ServiceEndKind {
+    /// Sends requests.
     Client,
-    /// Answers.
+    /// Sends replies.
     Server,
 }
 
-/// A writer and a reader of a service, by topic and type.
+/// The request and reply endpoints of a service.
 fn spec(service: usize, keeps_all: bool) -> ServiceSpec {
     let end = |prefix: &str, part: &str| EndpointSpec {
         topic: format!("{prefix}/sim{service}{part}"),
         type_name: format!("sim::srv::dds_::S{service}_{part}_"),
         qos: EndpointQos {
             reliability: Reliability::Reliable,
-            history: match keeps_all {
-                true => History::KeepAll,
-                // ROS 2's default for services.
-                false => History::KeepLast(10),
+            history: if keeps_all {
+                History::KeepAll
+            } else {
+                // The default of ROS 2 for services.
+                History::KeepLast(10)
             },
             ..EndpointQos::default()
         },
@@ -256,95 +266,100 @@ fn spec(service: usize, keeps_all: bool) -> ServiceSpec {
     }
 }
 
-impl World {
-    /// Whether a process speaks Cyclone's dialect, and is taken for it. It has
-    /// services only.
-    pub(crate) fn is_foreign(&self, place: usize) -> bool {
-        self.plan.foreign && place == 0
+impl SimWorld {
+    /// Whether a process appears as Cyclone DDS. It has services only.
+    pub(crate) fn is_cyclone(&self, process: usize) -> bool {
+        self.plan.cyclone_process && process == 0
     }
 
-    /// A process gets an end of some service, unless it has many.
-    pub(crate) fn grow_service(&self, place: usize) {
-        let living = self.ends_of(|home| home.place == place);
+    /// Adds a client or server of a random service, up to a maximum.
+    pub(crate) fn add_random_service(&self, process: usize) {
+        let living = self.ends_of(|location| location.process == process);
         if living.len() >= ENDS_MAX {
             return;
         }
-        let mut script = self.script.lock();
-        let service = script.random.usize(0..SERVICES);
-        let keeps_all = script.random.bool();
-        let kind = match script.random.bool() {
-            true => Kind::Client,
-            false => Kind::Server,
+        let mut schedule = self.schedule.lock();
+        let service = schedule.random.usize(0..SERVICES);
+        let keeps_all = schedule.random.bool();
+        let kind = if schedule.random.bool() {
+            ServiceEndKind::Client
+        } else {
+            ServiceEndKind::Server
         };
-        drop(script);
-        self.add_end(place, kind, service, keeps_all);
+        drop(schedule);
+        self.add_end(process, kind, service, keeps_all);
     }
 
-    /// Adds a client or a server; its number among its kind.
-    fn add_end(&self, place: usize, kind: Kind, service: usize, keeps_all: bool) -> Option<usize> {
-        let (core, home) = (self.core(place)?, self.home(place)?);
-        let wants = match self.script.lock().random.bool() {
-            true => Wants::Bytes,
-            false => Wants::Type(Message::rust_type()),
+    /// Adds a client or server and returns its index among its kind.
+    fn add_end(
+        &self,
+        process: usize,
+        kind: ServiceEndKind,
+        service: usize,
+        keeps_all: bool,
+    ) -> Option<usize> {
+        let (core, location) = (self.core(process)?, self.location(process)?);
+        let wants = if self.schedule.lock().random.bool() {
+            DeliveryForm::Bytes
+        } else {
+            DeliveryForm::Type(Message::rust_type())
         };
         let spec = spec(service, keeps_all);
-        let is_foreign = self.is_foreign(place);
+        let is_cyclone = self.is_cyclone(process);
         let mut services = self.services.lock();
         let task = |ready| -> Arc<dyn Task> {
-            Arc::new(Mark {
+            Arc::new(ReadyTask {
                 ready,
-                marks: self.marks.clone(),
+                ready_sources: self.ready_sources.clone(),
             })
         };
-        let (index, ready, speaks, hears);
+        let (index, ready, writer, reader);
         match kind {
-            Kind::Client => {
+            ServiceEndKind::Client => {
                 index = services.clients.len();
-                let made = match is_foreign {
-                    false => core
-                        .create_service_client(spec, wants)
+                let made = if is_cyclone {
+                    CycloneClient::new(&core, spec, index as u64 + 1).map(ClientEnd::Cyclone)
+                } else {
+                    core.create_service_client(spec, wants)
                         .ok()
-                        .map(Asker::Engine),
-                    true => HeadedClient::new(&core, spec, index as u64 + 1).map(Asker::Headed),
+                        .map(ClientEnd::Engine)
                 };
-                let asker = Arc::new(self.made(made, place)?);
-                ready = task(Ready::Client(index));
-                (speaks, hears) = (asker.requests().clone(), asker.replies().clone());
-                services.clients.push(ClientRole {
-                    home,
-                    asker,
+                let end = Arc::new(self.made(made, process)?);
+                ready = task(ReadySource::Client(index));
+                (writer, reader) = (end.requests().clone(), end.replies().clone());
+                services.clients.push(ClientRecord {
+                    location,
+                    end,
                     service,
                     keeps_all,
                     _task: ready.clone(),
                     gone: false,
                     open: BTreeMap::new(),
                 });
-                let mut script = self.script.lock();
-                if !script.healed {
-                    let at = self.now() + script.around(2 * self.plan.period);
-                    script.plan(at, Step::Call(index));
+                let mut schedule = self.schedule.lock();
+                if !schedule.healed {
+                    let at = self.now() + schedule.around(2 * self.plan.period);
+                    schedule.add(at, SimEvent::Call(index));
                 }
             }
-            Kind::Server => {
+            ServiceEndKind::Server => {
                 index = services.servers.len();
-                let made = match is_foreign {
-                    false => core
-                        .create_service_server(spec, wants)
+                let made = if is_cyclone {
+                    let id = format!("serviceid={index:x};");
+                    CycloneEnd::new(&core, spec.replies, spec.requests, &id).map(ServerEnd::Cyclone)
+                } else {
+                    core.create_service_server(spec, wants)
                         .ok()
-                        .map(Replier::Engine),
-                    true => {
-                        let id = format!("serviceid={index:x};");
-                        End::new(&core, (spec.replies, spec.requests), &id).map(Replier::Headed)
-                    }
+                        .map(ServerEnd::Engine)
                 };
-                let replier = Arc::new(self.made(made, place)?);
-                ready = task(Ready::Server(index));
-                (speaks, hears) = (replier.replies().clone(), replier.requests().clone());
-                services.by_guid.insert(speaks.guid(), index);
-                services.by_guid.insert(hears.data.guid, index);
-                services.servers.push(ServerRole {
-                    home,
-                    replier,
+                let end = Arc::new(self.made(made, process)?);
+                ready = task(ReadySource::Server(index));
+                (writer, reader) = (end.replies().clone(), end.requests().clone());
+                services.by_guid.insert(writer.guid(), index);
+                services.by_guid.insert(reader.data.guid, index);
+                services.servers.push(ServerRecord {
+                    location,
+                    end,
                     service,
                     keeps_all,
                     _task: ready.clone(),
@@ -357,110 +372,117 @@ impl World {
             }
         }
         drop(services);
-        core.attach_endpoint(home.node, &speaks.data);
-        core.attach_endpoint(home.node, &hears.data);
-        self.say(format_args!(
-            "new {kind:?} {index} of service {service} at p{place}: {} {}, all {keeps_all}",
-            speaks.guid(),
-            hears.data.guid
+        core.attach_endpoint(location.node, &writer.data);
+        core.attach_endpoint(location.node, &reader.data);
+        self.trace_line(format_args!(
+            "new {kind:?} {index} of service {service} at p{process}: {} {}, all {keeps_all}",
+            writer.guid(),
+            reader.data.guid
         ));
-        let queue = self.queue(place)?;
-        for slot in [&speaks.events.slot, &hears.events.slot, &hears.slot] {
+        let queue = self.queue(process)?;
+        for slot in [&writer.events.slot, &reader.events.slot, &reader.slot] {
             slot.set_task(Arc::downgrade(&ready));
         }
-        let has_events = |events: &Events| !events.is_empty();
-        let attach = |slot: &pteros_rmw::ready::Slot, pending: bool| {
+        let has_events = |events: &EndpointEvents| !events.is_empty();
+        let attach = |slot: &pteros_runtime::ready_queue::ReadySlot, pending: bool| {
             slot.attach(Some(queue.clone()), || pending);
         };
-        attach(&speaks.events.slot, has_events(&speaks.events));
-        attach(&hears.events.slot, has_events(&hears.events));
-        attach(&hears.slot, hears.has_samples());
-        self.settle(place);
+        attach(&writer.events.slot, has_events(&writer.events));
+        attach(&reader.events.slot, has_events(&reader.events));
+        attach(&reader.slot, reader.has_samples());
+        self.drain_ready(process);
         Some(index)
     }
 
-    fn made<T>(&self, made: Option<T>, place: usize) -> Option<T> {
+    fn made<T>(&self, made: Option<T>, process: usize) -> Option<T> {
         if made.is_none() {
-            self.fail(format!("I11 p{place}: no end of a service"));
+            self.fail(format!(
+                "I11 p{process}: cannot create a service client or server"
+            ));
         }
         made
     }
 
-    /// The ends that live at some home.
-    fn ends_of(&self, is_there: impl Fn(&Home) -> bool) -> Vec<(Kind, usize)> {
+    /// The clients and servers at a location.
+    fn ends_of(
+        &self,
+        is_there: impl Fn(&EndpointLocation) -> bool,
+    ) -> Vec<(ServiceEndKind, usize)> {
         let services = self.services.lock();
         let clients = services.clients.iter().enumerate();
-        let clients = clients.filter(|(_, c)| !c.gone && is_there(&c.home));
-        let clients = clients.map(|(index, _)| (Kind::Client, index));
+        let clients = clients.filter(|(_, c)| !c.gone && is_there(&c.location));
+        let clients = clients.map(|(index, _)| (ServiceEndKind::Client, index));
         let servers = services.servers.iter().enumerate();
-        let servers = servers.filter(|(_, s)| !s.gone && is_there(&s.home));
+        let servers = servers.filter(|(_, s)| !s.gone && is_there(&s.location));
         clients
-            .chain(servers.map(|(index, _)| (Kind::Server, index)))
+            .chain(servers.map(|(index, _)| (ServiceEndKind::Server, index)))
             .collect()
     }
 
-    /// One end of a process's services goes, if it has any.
-    pub(crate) fn shrink_service(&self, place: usize) {
-        let living = self.ends_of(|home| home.place == place);
+    /// Removes a random client or server of a process.
+    pub(crate) fn remove_random_service(&self, process: usize) {
+        let living = self.ends_of(|location| location.process == process);
         if living.is_empty() {
             return;
         }
-        let which = self.script.lock().random.usize(0..living.len());
-        self.remove_end(living[which]);
+        let which = self.schedule.lock().random.usize(0..living.len());
+        let (kind, index) = living[which];
+        self.remove_end(kind, index);
     }
 
-    /// A node goes with its ends.
-    pub(crate) fn remove_services_of(&self, place: usize, node: pteros_rmw::graph::NodeKey) {
-        for end in self.ends_of(|home| home.place == place && home.node == node) {
-            self.remove_end(end);
+    /// Removes the clients and servers of a node.
+    pub(crate) fn remove_services_of(&self, process: usize, node: pteros_runtime::graph::NodeKey) {
+        let ends = self.ends_of(|location| location.process == process && location.node == node);
+        for (kind, index) in ends {
+            self.remove_end(kind, index);
         }
     }
 
-    /// A process is no more.
-    pub(crate) fn bury_services(&self, place: usize) {
-        let dead = self.ends_of(|home| home.place == place);
+    /// Marks the clients and servers of a dead process as gone.
+    pub(crate) fn mark_services_gone(&self, process: usize) {
+        let dead = self.ends_of(|location| location.process == process);
         let mut services = self.services.lock();
         for (kind, index) in dead {
             match kind {
-                Kind::Client => services.clients[index].gone = true,
-                Kind::Server => services.servers[index].gone = true,
+                ServiceEndKind::Client => services.clients[index].gone = true,
+                ServiceEndKind::Server => services.servers[index].gone = true,
             }
         }
     }
 
-    fn remove_end(&self, (kind, index): (Kind, usize)) {
+    fn remove_end(&self, kind: ServiceEndKind, index: usize) {
         let mut services = self.services.lock();
-        let home = match kind {
-            Kind::Client => services.clients[index].home,
-            Kind::Server => services.servers[index].home,
+        let location = match kind {
+            ServiceEndKind::Client => services.clients[index].location,
+            ServiceEndKind::Server => services.servers[index].location,
         };
-        let Some(core) = self.core(home.place) else {
+        let Some(core) = self.core(location.process) else {
             return;
         };
         let guids = match kind {
-            Kind::Client => {
-                let role = &mut services.clients[index];
-                role.gone = true;
-                let guids = [role.asker.requests().guid(), role.asker.replies().data.guid];
-                match &*role.asker {
-                    Asker::Engine(client) => core.remove_service_client(client),
-                    Asker::Headed(client) => {
-                        core.remove_writer(&client.end.speaks);
-                        core.remove_reader(&client.end.hears);
+            ServiceEndKind::Client => {
+                let record = &mut services.clients[index];
+                record.gone = true;
+                let guids = [record.end.requests().guid(), record.end.replies().data.guid];
+                match &*record.end {
+                    ClientEnd::Engine(client) => core.remove_service_client(client),
+                    ClientEnd::Cyclone(client) => {
+                        core.remove_writer(&client.end.writer);
+                        core.remove_reader(&client.end.reader);
                     }
                 }
                 guids
             }
-            Kind::Server => {
-                let role = &mut services.servers[index];
-                role.gone = true;
-                let (hears, speaks) = (role.replier.requests(), role.replier.replies());
-                let guids = [speaks.guid(), hears.data.guid];
-                match &*role.replier {
-                    Replier::Engine(server) => core.remove_service_server(server),
-                    Replier::Headed(end) => {
-                        core.remove_reader(&end.hears);
-                        core.remove_writer(&end.speaks);
+            ServiceEndKind::Server => {
+                let record = &mut services.servers[index];
+                record.gone = true;
+                let (reader, writer) = (record.end.requests(), record.end.replies());
+                let guids = [writer.guid(), reader.data.guid];
+                match &*record.end {
+                    ServerEnd::Engine(server) => core.remove_service_server(server),
+                    ServerEnd::Cyclone(end) => {
+                        core.remove_reader(&end.reader);
+                        core.remove_writer(&end.writer);
                     }
                 }
                 guids
@@ -468,37 +490,34 @@ impl World {
         };
         drop(services);
         for guid in guids {
-            core.detach_endpoint(home.node, guid);
+            core.detach_endpoint(location.node, guid);
         }
-        self.say(format_args!("removed {kind:?} {index}"));
-        self.settle(home.place);
+        self.trace_line(format_args!("removed {kind:?} {index}"));
+        self.drain_ready(location.process);
     }
 
-    /// Where an end lives.
-    pub(crate) fn home_of_end(&self, kind: Kind, index: usize) -> usize {
+    /// The process of a client or server.
+    pub(crate) fn process_of_end(&self, kind: ServiceEndKind, index: usize) -> usize {
         let services = self.services.lock();
         match kind {
-            Kind::Client => services.clients[index].home.place,
-            Kind::Server => services.servers[index].home.place,
+            ServiceEndKind::Client => services.clients[index].location.process,
+            ServiceEndKind::Server => services.servers[index].location.process,
         }
     }
 
-    /// Endpoints of living ends, by home, readers and writers apart.
-    pub(crate) fn service_endpoints(&self) -> Vec<(Home, Guid, Guid)> {
+    /// Request and reply endpoints of living clients and servers: location, reader,
+    /// writer.
+    pub(crate) fn service_endpoints(&self) -> Vec<(EndpointLocation, Guid, Guid)> {
         let services = self.services.lock();
         let clients = services.clients.iter().filter(|c| !c.gone);
         let clients = clients.map(|c| {
-            let asker = &c.asker;
-            (c.home, asker.replies().data.guid, asker.requests().guid())
+            let end = &c.end;
+            (c.location, end.replies().data.guid, end.requests().guid())
         });
         let servers = services.servers.iter().filter(|s| !s.gone);
         let servers = servers.map(|s| {
-            let replier = &s.replier;
-            (
-                s.home,
-                replier.requests().data.guid,
-                replier.replies().guid(),
-            )
+            let end = &s.end;
+            (s.location, end.requests().data.guid, end.replies().guid())
         });
         clients.chain(servers).collect()
     }

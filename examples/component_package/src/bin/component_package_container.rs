@@ -1,8 +1,8 @@
-//! The container that loads this package's components: it is built by the same
-//! cargo command as their library.
+//! The container that loads this package's components. The same cargo command
+//! builds both, so they have the same fingerprint.
 
 use pteros_dylib as _;
 
 fn main() -> std::process::ExitCode {
-    pteros_component::main()
+    pteros_container::main()
 }

@@ -1,4 +1,4 @@
-//! Both components in one program, composed by hand.
+//! Both components in one program, statically composed.
 
 use component_package::{Counter, Doubler};
 use pteros::component::{Component, ComponentError};

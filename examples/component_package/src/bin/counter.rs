@@ -1,4 +1,4 @@
-//! One component as a program of its own.
+//! One component as its own program.
 
 use component_package::Counter;
 use pteros::component::ComponentError;

@@ -1,9 +1,9 @@
-//! One part of the robot as a process, or all of it composed by hand:
-//! `robot base|laser|map_server|planner|controller|supervisor|sim_clock|all
-//! [--ros-args …]`. Planner and controller wait for the supervisor to bring them up.
+//! One node of the robot as a process, or all of them statically composed:
+//! `robot base|laser|map_server|planner|controller|supervisor|sim_clock|all [--ros-args …]`.
+//! The supervisor brings planner and controller up.
 #![allow(
     clippy::disallowed_methods,
-    reason = "the supervisor blocks in a thread of its own"
+    reason = "the supervisor blocks, so it has its own thread"
 )]
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn main() -> Result<(), ComponentError> {
     };
     let context = Context::new()?;
     if part == "supervisor" {
-        look_after(&context);
+        supervise(&context);
         return Ok(());
     }
     let executor = SingleThreadedExecutor::new(&context);
@@ -31,19 +31,21 @@ fn main() -> Result<(), ComponentError> {
         "all" => &["base", "laser", "map_server", "planner", "controller"][..],
         part => &[part],
     };
-    let made = parts.iter().map(|part| make(part, &context, &executor));
+    let made = parts
+        .iter()
+        .map(|part| create_component(part, &context, &executor));
     let _kept = made.collect::<Result<Vec<_>, _>>()?;
     if part == "all" {
         let context = context.clone();
-        std::thread::spawn(move || look_after(&context));
+        std::thread::spawn(move || supervise(&context));
     }
     executor.spin();
     Ok(())
 }
 
-/// Brings the managed nodes up, and up again when one comes back, until Ctrl-C.
-fn look_after(context: &Context) {
-    // They are active when map and transforms are there, whoever starts last.
+/// Brings the managed nodes up, and again after a restart, until Ctrl-C.
+fn supervise(context: &Context) {
+    // They become active when map and transforms are available, in any start order.
     let patience = LossPolicy::Restart {
         attempts: 100,
         backoff: Duration::from_millis(200),
@@ -63,17 +65,17 @@ fn look_after(context: &Context) {
     }
 }
 
-type Kept = Box<dyn std::any::Any>;
+type KeptAlive = Box<dyn std::any::Any>;
 
-fn make(
+fn create_component(
     part: &str,
     context: &Context,
     executor: &SingleThreadedExecutor,
-) -> Result<Kept, ComponentError> {
+) -> Result<KeptAlive, ComponentError> {
     fn one<C: Component>(
         context: &Context,
         executor: &SingleThreadedExecutor,
-    ) -> Result<Kept, ComponentError> {
+    ) -> Result<KeptAlive, ComponentError> {
         let component = C::new(context, NodeOptions::default())?;
         executor.add_node(component.node())?;
         Ok(Box::new(component))

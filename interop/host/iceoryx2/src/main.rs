@@ -1,7 +1,7 @@
-//! iceoryx2 as a contestant of `cargo xtask bench host`: options and lines are
-//! those of `host.rs`. A reader that sleeps is woken by iceoryx2's event service;
-//! one that polls needs none. Limits of a service, which whoever makes it first
-//! decides, are set to what the measurement needs.
+//! Program of iceoryx2 for `cargo xtask bench host`, with the options and lines of
+//! `host.rs`. iceoryx2's event service wakes a sleeping reader; a polling reader
+//! needs none. The first process that opens a service sets its limits, here as the
+//! measurement needs them.
 
 #[path = "../../host.rs"]
 mod host;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
+use host::{EndpointTopics, Options, Stack, Traffic, node_topics, now_ns};
 use iceoryx2::port::listener::Listener;
 use iceoryx2::port::notifier::Notifier;
 use iceoryx2::port::publisher::Publisher;
@@ -19,7 +19,7 @@ use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::publish_subscribe::PortFactory as Topic;
 
-/// Samples that wait for a subscriber.
+/// Buffer size of a subscriber in samples.
 const BUFFER: usize = 10;
 
 fn main() -> ExitCode {
@@ -44,10 +44,10 @@ struct Iceoryx {
     message: Vec<u8>,
     sending: Vec<Sending>,
     receiving: Vec<Receiving>,
-    /// A subscriber takes up its connections when it looks for samples; until
-    /// then a full one drops them, so it must look before the first comes.
+    /// A subscriber accepts connections when it looks for samples. Before that, a
+    /// full connection drops samples, so it must look before the first one arrives.
     connected: bool,
-    /// Last: its ports use it.
+    /// Declared last, since its ports use it.
     node: Node<ipc::Service>,
 }
 
@@ -58,7 +58,7 @@ fn said<E: Debug>(action: &'static str) -> impl Fn(E) -> String {
 impl Iceoryx {
     fn new(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
         let mut config = Config::default();
-        // Beside its shared memory, where the bench clears up.
+        // Beside its shared memory, where the benchmark cleans up.
         let root = Path::new(b"/dev/shm/iceoryx2").map_err(said("path"))?;
         config.global.set_root_path(&root);
         let node = NodeBuilder::new().config(&config).create::<ipc::Service>();
@@ -73,8 +73,8 @@ impl Iceoryx {
         })
     }
 
-    /// How many processes may take part.
-    fn room(&self) -> usize {
+    /// Largest number of participating processes.
+    fn processes_max(&self) -> usize {
         self.options.subscribers.max(self.options.of) + 2
     }
 
@@ -85,9 +85,9 @@ impl Iceoryx {
             .publish_subscribe::<[u8]>()
             .enable_safe_overflow(!self.options.keep_all)
             .subscriber_max_buffer_size(BUFFER)
-            .max_publishers(self.room())
-            .max_subscribers(self.room())
-            .max_nodes(self.room())
+            .max_publishers(self.processes_max())
+            .max_subscribers(self.processes_max())
+            .max_nodes(self.processes_max())
             .open_or_create()
             .map_err(said("service"))
     }
@@ -100,16 +100,16 @@ impl Iceoryx {
         self.node
             .service_builder(&name)
             .event()
-            .max_notifiers(self.room())
-            .max_listeners(self.room())
-            .max_nodes(self.room())
+            .max_notifiers(self.processes_max())
+            .max_listeners(self.processes_max())
+            .max_nodes(self.processes_max())
             .open_or_create()
             .map_err(said("event service"))
     }
 
-    fn add(&mut self, ends: &Ends) -> Result<(), String> {
-        // The listener exists before the subscriber does, or a message could
-        // come without its event.
+    fn add(&mut self, ends: &EndpointTopics) -> Result<(), String> {
+        // The listener must exist before the subscriber, or a message could arrive
+        // without its event.
         if let Some(name) = &ends.input {
             let listener = self.event(name)?.listener_builder().create();
             let topic = self.topic(name)?;
@@ -137,7 +137,7 @@ impl Iceoryx {
         Ok(())
     }
 
-    /// Everything that is there; true when something was.
+    /// Receives all available samples. Returns whether there were any.
     fn receive(&mut self) -> Result<bool, String> {
         let mut some = false;
         loop {
@@ -149,7 +149,7 @@ impl Iceoryx {
             };
             some = true;
             self.connected = true;
-            let answer = self.traffic.hear(sample.payload(), "shared memory");
+            let answer = self.traffic.receive(sample.payload(), "shared memory");
             drop(sample);
             if answer {
                 self.publish()?;
@@ -159,7 +159,11 @@ impl Iceoryx {
 }
 
 impl Stack for Iceoryx {
-    fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
+    fn open(
+        options: &Options,
+        ends: &EndpointTopics,
+        traffic: &Arc<Traffic>,
+    ) -> Result<Self, String> {
         options.need_no_policies("iceoryx2")?;
         let mut this = Self::new(options, traffic)?;
         this.add(ends)?;
@@ -168,7 +172,7 @@ impl Stack for Iceoryx {
 
     fn publish(&mut self) -> Result<(), String> {
         let Some((publisher, notifier, _)) = self.sending.first() else {
-            return Err("nothing to publish with".into());
+            return Err("there is no publisher".into());
         };
         let lent = publisher.loan_slice_uninit(self.options.size);
         let lent = lent.map_err(said("loan"))?;
@@ -204,7 +208,7 @@ impl Stack for Iceoryx {
             if now_ns() >= until {
                 return false;
             }
-            // It has no event for this; 200 processes must not eat the CPU.
+            // It has no event for this; 200 processes must not use up the CPU.
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -220,9 +224,10 @@ impl Stack for Iceoryx {
                 }
             }
             let left = Duration::from_nanos(until.saturating_sub(now_ns()));
-            let left = left.min(match self.connected {
-                true => Duration::from_secs(3600),
-                false => Duration::from_millis(10),
+            let left = left.min(if self.connected {
+                Duration::from_secs(3600)
+            } else {
+                Duration::from_millis(10)
             });
             match self.receiving.first() {
                 Some(_) if self.options.poll => {}
@@ -234,12 +239,12 @@ impl Stack for Iceoryx {
         }
     }
 
-    fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
+    fn open_many(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
         let mut this = Self::new(options, traffic)?;
         for index in 0..options.nodes {
-            this.add(&crowd_ends(options, index))?;
+            this.add(&node_topics(options, index))?;
         }
-        // Nothing will come.
+        // No more connections will come.
         this.connected = true;
         Ok(this)
     }

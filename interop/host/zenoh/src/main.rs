@@ -1,8 +1,8 @@
-//! Zenoh as a contestant of `cargo xtask bench host`: options and lines are
-//! those of `host.rs`. Peers that find each other on loopback, linked by TCP, with
-//! Zenoh's shared memory for what its applications lend and for what is large.
-//! Its threads call back and answer; there is no way to poll around them.
-//! HOST_LOWLATENCY=on takes the transport without queues and priorities.
+//! Program of Zenoh for `cargo xtask bench host`, with the options and lines of
+//! `host.rs`. Peers discover each other on loopback and use TCP, with Zenoh's
+//! shared memory for loaned and large messages. Zenoh's threads call back and
+//! reply; its API has no polling. HOST_LOWLATENCY=on selects the transport without
+//! queues and priorities.
 
 #[path = "../../host.rs"]
 mod host;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
-use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
+use host::{EndpointTopics, Options, Stack, Traffic, node_topics, now_ns};
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::sample::{Sample, SampleKind};
@@ -23,14 +23,14 @@ use zenoh::shm::{
 };
 use zenoh::{Config, Session, Wait};
 
-/// What may be lent at a time: enough for sixteen of the largest messages.
+/// Size of the pool for loans: enough for sixteen of the largest messages.
 const POOL_BYTES: usize = 64 << 20;
 
 fn main() -> ExitCode {
     host::main_of::<Zenoh>()
 }
 
-/// What both the caller and Zenoh's threads publish with.
+/// Publishing state that the caller and Zenoh's threads share.
 struct Sender {
     traffic: Arc<Traffic>,
     publisher: Publisher<'static>,
@@ -55,7 +55,7 @@ impl Sender {
     }
 }
 
-/// How many of something are alive, counted by Zenoh's liveliness tokens.
+/// Number of alive entities, counted by Zenoh's liveliness tokens.
 #[derive(Default)]
 struct Alive(AtomicUsize);
 
@@ -108,7 +108,7 @@ impl Zenoh {
         })
     }
 
-    /// Says that this end of the topic exists, and counts the other ends.
+    /// Declares this side of the topic, and counts the other sides.
     fn meet(&mut self, topic: &str, own: &str, other: &str) -> Result<(), String> {
         let key = |end: &str, who: String| format!("alive/{topic}/{end}/{who}");
         let count = match other {
@@ -140,7 +140,7 @@ impl Zenoh {
         self.session
             .declare_publisher(topic.to_owned())
             .congestion_control(CongestionControl::Block)
-            // As fast as possible it may gather messages, else it must not.
+            // Batching is allowed only at full rate.
             .express(!options.keep_all)
             .wait()
             .map_err(said)
@@ -152,7 +152,7 @@ impl Zenoh {
         let hear = move |sample: Sample| {
             let shared = sample.payload().as_shm().is_some();
             let path = if shared { "shared memory" } else { "TCP" };
-            if traffic.hear(&sample.payload().to_bytes(), path)
+            if traffic.receive(&sample.payload().to_bytes(), path)
                 && let Some(sender) = &sender
                 && let Err(error) = sender.send()
             {
@@ -170,7 +170,11 @@ impl Zenoh {
 }
 
 impl Stack for Zenoh {
-    fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
+    fn open(
+        options: &Options,
+        ends: &EndpointTopics,
+        traffic: &Arc<Traffic>,
+    ) -> Result<Self, String> {
         options.need_no_policies("Zenoh")?;
         let mut this = Self::new(traffic)?;
         if let Some(topic) = &ends.out {
@@ -197,7 +201,7 @@ impl Stack for Zenoh {
 
     fn publish(&mut self) -> Result<(), String> {
         let Some(sender) = &self.sender else {
-            return Err("nothing to publish with".into());
+            return Err("there is no publisher".into());
         };
         sender.send()
     }
@@ -224,10 +228,10 @@ impl Stack for Zenoh {
         }
     }
 
-    fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
+    fn open_many(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
         let mut this = Self::new(traffic)?;
         for index in 0..options.nodes {
-            let ends = crowd_ends(options, index);
+            let ends = node_topics(options, index);
             let publisher = this.publisher(options, &ends.out.unwrap_or_default())?;
             this._kept.push(Box::new(publisher));
             this.subscribe(&ends.input.unwrap_or_default())?;

@@ -1,31 +1,32 @@
-//! One row asked of one contestant, once.
+//! Measurement of one row for one implementation, once.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use pteros_testbed::contestant::FLOOR;
-use pteros_testbed::{Contestant, Failure, Process, watch};
+use pteros_testbed::implementation::FLOOR;
+use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use super::rows::{Kind, Regime, Size};
-use crate::bench::contestant::Pinning;
+use crate::bench::wire_peer::Pinning;
 use crate::driver::value;
 
-/// How long a process may take to begin, to match and to end.
-const PATIENCE: Duration = Duration::from_secs(25);
-/// The same for many processes at once.
-const CROWD_PATIENCE: Duration = Duration::from_secs(90);
+/// Longest time for a process to start, to match and to end.
+const TIMEOUT: Duration = Duration::from_secs(25);
+/// The same limit for many processes at once.
+const MANY_PROCESSES_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What one measurement says: figures by name, and the path of the messages.
+/// Result of one measurement: values by name, and the transport of the messages.
 #[derive(Default)]
 pub struct Outcome {
     pub figures: Vec<(&'static str, f64)>,
     pub path: Option<String>,
 }
 
-/// Whether the floor answers such a row, and whether others do.
-pub fn is_asked(kind: &Kind, contestant: &str) -> bool {
-    let floor = contestant == FLOOR;
+/// Whether the row applies to this implementation. Only some rows apply to the
+/// floor.
+pub fn applies_to(kind: &Kind, implementation: &str) -> bool {
+    let floor = implementation == FLOOR;
     match kind {
         Kind::Wake { .. } | Kind::Memcpy { .. } => floor,
         Kind::RoundTrip { .. } | Kind::Discovery { .. } => true,
@@ -34,9 +35,19 @@ pub fn is_asked(kind: &Kind, contestant: &str) -> bool {
     }
 }
 
-/// Asks it. `turn` makes topics that no earlier process has used.
-pub fn measure(kind: &Kind, who: &Contestant, quick: bool, turn: u64) -> Result<Outcome, Failure> {
-    let run = Run { who, quick, turn };
+/// Measures the row. `topic_number` selects topics that no earlier process has
+/// used.
+pub fn measure(
+    kind: &Kind,
+    implementation: &Implementation,
+    quick: bool,
+    topic_number: u64,
+) -> Result<Outcome, MeasurementFailure> {
+    let run = Run {
+        implementation,
+        quick,
+        topic_number,
+    };
     match *kind {
         Kind::Wake { how, pinning } => {
             let line = format!("ping --how {how} --cpus {}", cpus(pinning));
@@ -48,7 +59,7 @@ pub fn measure(kind: &Kind, who: &Contestant, quick: bool, turn: u64) -> Result<
             regime,
             loan,
             pinning,
-        } if who.name == FLOOR => {
+        } if implementation.name == FLOOR => {
             let how = match regime {
                 Regime::Saturated => "spin",
                 _ => "futex",
@@ -68,7 +79,10 @@ pub fn measure(kind: &Kind, who: &Contestant, quick: bool, turn: u64) -> Result<
             loan,
             pinning,
         } => run.round_trip(size, regime, loan, pinning),
-        Kind::Intra { size, outside } => run.intra(size, outside),
+        Kind::Intra {
+            size,
+            remote_subscribers,
+        } => run.intra(size, remote_subscribers),
         Kind::FanOut { size, subscribers } => {
             let count = if quick { 20 } else { 60 };
             let columns = ["p50", "slowest", "spread", "cpu ms/s", "lost"];
@@ -93,24 +107,24 @@ pub fn measure(kind: &Kind, who: &Contestant, quick: bool, turn: u64) -> Result<
 }
 
 struct Run<'a> {
-    who: &'a Contestant,
+    implementation: &'a Implementation,
     quick: bool,
-    turn: u64,
+    topic_number: u64,
 }
 
 impl Run<'_> {
-    fn start(&self, line: &str, cpu: Option<u32>) -> Result<Process, Failure> {
-        let line = match self.who.name {
+    fn start(&self, line: &str, cpu: Option<u32>) -> Result<PeerProcess, MeasurementFailure> {
+        let line = match self.implementation.name {
             FLOOR => line.to_owned(),
-            _ => format!("{line} --topic t{}", self.turn),
+            _ => format!("{line} --topic t{}", self.topic_number),
         };
-        Ok(self.who.start(&line, cpu)?)
+        Ok(self.implementation.start(&line, cpu)?)
     }
 
-    /// Started and ready.
-    fn ready(&self, line: &str, cpu: Option<u32>) -> Result<Process, Failure> {
+    /// Starts a peer and waits until it is ready.
+    fn ready(&self, line: &str, cpu: Option<u32>) -> Result<PeerProcess, MeasurementFailure> {
         let mut process = self.start(line, cpu)?;
-        process.expect("ready", PATIENCE)?;
+        process.expect("ready", TIMEOUT)?;
         Ok(process)
     }
 
@@ -123,15 +137,15 @@ impl Run<'_> {
         }
     }
 
-    fn floor_ping(&self, line: &str, count: u64) -> Result<Outcome, Failure> {
+    fn floor_ping(&self, line: &str, count: u64) -> Result<Outcome, MeasurementFailure> {
         let line = format!("{line} --count {count} --warmup {}", warmup(count));
-        let took = self.start(&line, None)?.expect("took", PATIENCE)?;
+        let took = self.start(&line, None)?.expect("took", TIMEOUT)?;
         latency(&took, 2.0)
     }
 
-    fn memcpy(&self, size: Size) -> Result<Outcome, Failure> {
+    fn memcpy(&self, size: Size) -> Result<Outcome, MeasurementFailure> {
         let line = format!("memcpy --size {} --count 200", size.bytes);
-        let copied = self.start(&line, None)?.expect("copied", PATIENCE)?;
+        let copied = self.start(&line, None)?.expect("copied", TIMEOUT)?;
         let figures = vec![
             ("p50", number(&copied, "hot")?),
             ("cold", number(&copied, "cold")?),
@@ -148,7 +162,7 @@ impl Run<'_> {
         regime: Regime,
         loan: bool,
         pinning: Pinning,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, MeasurementFailure> {
         let count = self.trips(size, regime);
         let common = format!(
             "--size {} --count {count} --warmup {} --wait {} --loan {} --rate {}",
@@ -169,32 +183,32 @@ impl Run<'_> {
         };
         let mut pong = self.ready(&format!("pong {common}"), cpu(1))?;
         let mut ping = self.start(&format!("ping {common}"), cpu(0))?;
-        let took = ping.expect("took", PATIENCE)?;
-        let ponged = pong.expect("took", PATIENCE)?;
+        let took = ping.expect("took", TIMEOUT)?;
+        let ponged = pong.expect("took", TIMEOUT)?;
         let mut outcome = latency(&took, 2.0)?;
         let load = cpu_load(&took)? + cpu_load(&ponged)?;
         outcome.figures.push(("cpu ms/s", load));
         Ok(outcome)
     }
 
-    fn intra(&self, size: Size, outside: u32) -> Result<Outcome, Failure> {
+    fn intra(&self, size: Size, remote_subscribers: u32) -> Result<Outcome, MeasurementFailure> {
         let count = self.trips(size, Regime::Blocked);
         let common = format!(
             "--size {} --count {count} --warmup {} --subscribers {}",
             size.bytes,
             warmup(count),
-            outside + 1
+            remote_subscribers + 1
         );
-        let subscriptions: Result<Vec<_>, _> = (0..outside)
+        let subscriptions: Result<Vec<_>, _> = (0..remote_subscribers)
             .map(|_| self.ready(&format!("sub {common}"), None))
             .collect();
         let _subscriptions = subscriptions?;
         let mut both = self.start(&format!("intra {common}"), None)?;
-        latency(&both.expect("took", PATIENCE)?, 1.0)
+        latency(&both.expect("took", TIMEOUT)?, 1.0)
     }
 
-    /// One publisher and its subscriptions, one process each; of what there is
-    /// to know, `columns`.
+    /// Runs one publisher and its subscriptions, one process each, and returns the
+    /// values named in `columns`.
     fn flow(
         &self,
         size: Size,
@@ -202,7 +216,7 @@ impl Run<'_> {
         count: u64,
         options: &str,
         columns: &[&str],
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, MeasurementFailure> {
         let (sent, took) = self.flow_lines(size, subscribers, count, options)?;
         let mut p50s = Vec::new();
         let mut outcome = Outcome::default();
@@ -236,7 +250,7 @@ impl Run<'_> {
         subscribers: u32,
         count: u64,
         options: &str,
-    ) -> Result<(String, Vec<String>), Failure> {
+    ) -> Result<(String, Vec<String>), MeasurementFailure> {
         let common = format!(
             "--size {} --count {count} --warmup {} --subscribers {subscribers} {options}",
             size.bytes,
@@ -247,15 +261,15 @@ impl Run<'_> {
             .collect();
         let mut listening = listening?;
         let mut publisher = self.start(&format!("pub {common}"), None)?;
-        let sent = publisher.expect("sent", PATIENCE)?;
+        let sent = publisher.expect("sent", TIMEOUT)?;
         let took: Result<Vec<_>, _> = listening
             .iter_mut()
-            .map(|process| process.expect("took", PATIENCE))
+            .map(|process| process.expect("took", TIMEOUT))
             .collect();
         Ok((sent, took?))
     }
 
-    fn cpu(&self, sizes: &[Size]) -> Result<Outcome, Failure> {
+    fn cpu(&self, sizes: &[Size]) -> Result<Outcome, MeasurementFailure> {
         let mut sum = 0.0;
         let mut outcome = Outcome::default();
         let count = if self.quick { 50 } else { 150 };
@@ -270,64 +284,64 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    fn memory(&self, nodes: u32, composed: bool) -> Result<Outcome, Failure> {
-        if self.who.name == FLOOR {
-            let crowd = self.crowd(&vec![String::from("nodes"); nodes as usize])?;
+    fn memory(&self, nodes: u32, composed: bool) -> Result<Outcome, MeasurementFailure> {
+        if self.implementation.name == FLOOR {
+            let all_processes = self.start_all(&vec![String::from("nodes"); nodes as usize])?;
             return Ok(Outcome {
-                figures: self.at_rest(&crowd, None)?,
+                figures: self.at_rest(&all_processes, None)?,
                 path: None,
             });
         }
-        let crowd = match composed {
-            true => self.crowd(&[format!("nodes --nodes {nodes} --of {nodes}")])?,
-            false => {
-                let line = |first| format!("nodes --nodes 1 --first {first} --of {nodes}");
-                self.crowd(&(0..nodes).map(line).collect::<Vec<_>>())?
-            }
+        let all_processes = if composed {
+            self.start_all(&[format!("nodes --nodes {nodes} --of {nodes}")])?
+        } else {
+            let line = |first| format!("nodes --nodes 1 --first {first} --of {nodes}");
+            self.start_all(&(0..nodes).map(line).collect::<Vec<_>>())?
         };
         let bare = match nodes {
-            1 => Some(self.crowd(&["nodes --nodes 0".to_owned()])?),
+            1 => Some(self.start_all(&["nodes --nodes 0".to_owned()])?),
             _ => None,
         };
         let bare = match &bare {
-            Some(processes) => Some(watch::memory(processes[0].id())?.pss_kb),
+            Some(processes) => Some(procfs::memory(processes[0].id())?.pss_kb),
             None => None,
         };
-        let figures = self.at_rest(&crowd, bare)?;
+        let figures = self.at_rest(&all_processes, bare)?;
         Ok(Outcome {
             figures,
             path: None,
         })
     }
 
-    /// Starts them all, then waits until each is ready.
-    fn crowd(&self, lines: &[String]) -> Result<Vec<Process>, Failure> {
+    /// Starts all processes, then waits until each is ready.
+    fn start_all(&self, lines: &[String]) -> Result<Vec<PeerProcess>, MeasurementFailure> {
         let started: Result<Vec<_>, _> = lines.iter().map(|line| self.start(line, None)).collect();
         let mut started = started?;
         for process in &mut started {
-            process.expect("ready", CROWD_PATIENCE)?;
+            process.expect("ready", MANY_PROCESSES_TIMEOUT)?;
         }
         Ok(started)
     }
 
-    /// What they cost once they have met: sums over all processes.
+    /// Cost of the processes after discovery: sums over all of them.
     fn at_rest(
         &self,
-        crowd: &[Process],
+        all_processes: &[PeerProcess],
         bare: Option<u64>,
-    ) -> Result<Vec<(&'static str, f64)>, Failure> {
-        let rest = if self.quick { 500 } else { 2000 } + 20 * crowd.len() as u64;
+    ) -> Result<Vec<(&'static str, f64)>, MeasurementFailure> {
+        let rest = if self.quick { 500 } else { 2000 } + 20 * all_processes.len() as u64;
         std::thread::sleep(Duration::from_millis(rest));
         let sum = || -> Result<(f64, f64)> {
-            let used = crowd.iter().map(|p| watch::cpu(p.id()));
-            used.sum::<Result<watch::Used>>().map(|u| (u.ms, u.wakes))
+            let used = all_processes.iter().map(|p| procfs::cpu(p.id()));
+            used.sum::<Result<procfs::CpuUsage>>()
+                .map(|u| (u.ms, u.wakes))
         };
         let (begin, before) = (Instant::now(), sum()?);
         std::thread::sleep(Duration::from_millis(rest));
         let (seconds, after) = (begin.elapsed().as_secs_f64(), sum()?);
         let (mut pss, mut private, mut threads) = (0, 0, 0);
-        for process in crowd {
-            let memory = watch::memory(process.id())?;
+        for process in all_processes {
+            let memory = procfs::memory(process.id())?;
             pss += memory.pss_kb;
             private += memory.pss_anonymous_kb;
             threads += memory.threads;
@@ -345,16 +359,16 @@ impl Run<'_> {
         Ok(figures)
     }
 
-    /// How much one process grows when another brings nodes.
-    fn growth(&self, nodes: u32) -> Result<Outcome, Failure> {
+    /// How much one process grows when another process creates nodes.
+    fn growth(&self, nodes: u32) -> Result<Outcome, MeasurementFailure> {
         let of = nodes + 1;
-        let watched = self.crowd(&[format!("nodes --nodes 1 --of {of}")])?;
-        let look = || -> Result<f64, Failure> {
+        let watched = self.start_all(&[format!("nodes --nodes 1 --of {of}")])?;
+        let look = || -> Result<f64, MeasurementFailure> {
             std::thread::sleep(Duration::from_secs(2));
-            Ok(watch::memory(watched[0].id())?.pss_anonymous_kb as f64)
+            Ok(procfs::memory(watched[0].id())?.pss_anonymous_kb as f64)
         };
         let before = look()?;
-        let _others = self.crowd(&[format!("nodes --nodes {nodes} --first 1 --of {of}")])?;
+        let _others = self.start_all(&[format!("nodes --nodes {nodes} --first 1 --of {of}")])?;
         let grown = look()? - before;
         let figures = vec![("kB/endpoint", grown / f64::from(2 * nodes))];
         Ok(Outcome {
@@ -363,44 +377,49 @@ impl Run<'_> {
         })
     }
 
-    fn discovery(&self, processes: u32) -> Result<Outcome, Failure> {
-        let line = match self.who.name {
+    fn discovery(&self, processes: u32) -> Result<Outcome, MeasurementFailure> {
+        let line = match self.implementation.name {
             FLOOR => "nodes".to_owned(),
             _ => format!(
                 "meet --of {processes} --timeout {}",
-                CROWD_PATIENCE.as_secs()
+                MANY_PROCESSES_TIMEOUT.as_secs()
             ),
         };
-        let bytes_before = watch::loopback_bytes()?;
+        let bytes_before = procfs::loopback_bytes()?;
         let begin = Instant::now();
-        let crowd: Result<Vec<_>, _> = (0..processes).map(|_| self.start(&line, None)).collect();
-        let mut crowd = crowd?;
-        let word = if self.who.name == FLOOR {
+        let all_processes: Result<Vec<_>, _> =
+            (0..processes).map(|_| self.start(&line, None)).collect();
+        let mut all_processes = all_processes?;
+        let word = if self.implementation.name == FLOOR {
             "ready"
         } else {
             "met"
         };
         let mut met = 0;
-        for process in &mut crowd {
-            let left = CROWD_PATIENCE.saturating_sub(begin.elapsed());
+        for process in &mut all_processes {
+            let left = MANY_PROCESSES_TIMEOUT.saturating_sub(begin.elapsed());
             match process.expect(word, left.max(Duration::from_millis(1))) {
                 Ok(_) => met += 1,
-                Err(Failure::Unsupported(why)) => return Err(Failure::Unsupported(why)),
-                Err(Failure::Failed(why)) if met + 1 == processes || processes < 3 => {
-                    return Err(Failure::Failed(why));
+                Err(MeasurementFailure::Unsupported(why)) => {
+                    return Err(MeasurementFailure::Unsupported(why));
                 }
-                Err(Failure::Failed(_)) => {}
+                Err(MeasurementFailure::Failed(why)) if met + 1 == processes || processes < 3 => {
+                    return Err(MeasurementFailure::Failed(why));
+                }
+                Err(MeasurementFailure::Failed(_)) => {}
             }
         }
         let ms = begin.elapsed().as_secs_f64() * 1e3;
         if met < processes {
-            let why = anyhow!("{met} of {processes} met all others in {CROWD_PATIENCE:?}");
+            let why = anyhow!(
+                "{met} of {processes} processes discovered all others in {MANY_PROCESSES_TIMEOUT:?}"
+            );
             return Err(why.into());
         }
-        let kilobytes = (watch::loopback_bytes()? - bytes_before) as f64 / 1024.0;
-        let used: watch::Used = crowd
+        let kilobytes = (procfs::loopback_bytes()? - bytes_before) as f64 / 1024.0;
+        let used: procfs::CpuUsage = all_processes
             .iter()
-            .map(|p| watch::cpu(p.id()))
+            .map(|p| procfs::cpu(p.id()))
             .sum::<Result<_>>()?;
         let figures = vec![("ms", ms), ("kB", kilobytes), ("cpu ms", used.ms)];
         Ok(Outcome {
@@ -433,11 +452,11 @@ fn cpu_load(line: &str) -> Result<f64> {
     Ok(number(line, "cpu_ms")? / number(line, "wall_ms")? * 1e3)
 }
 
-/// The latencies of a `took` line; of a round trip, half.
-fn latency(line: &str, parts: f64) -> Result<Outcome, Failure> {
+/// Latencies of a `took` line; for a round trip, half of them.
+fn latency(line: &str, parts: f64) -> Result<Outcome, MeasurementFailure> {
     let failed = number(line, "lost")? + number(line, "torn")?;
     if failed > 0.0 {
-        return Err(anyhow!("lost or torn: {line}").into());
+        return Err(anyhow!("lost or corrupt: {line}").into());
     }
     let figures = ["p50", "p95", "min"].map(|key| Ok((key, number(line, key)? / parts)));
     Ok(Outcome {
@@ -446,17 +465,18 @@ fn latency(line: &str, parts: f64) -> Result<Outcome, Failure> {
     })
 }
 
-/// What is left in shared memory when every process of a measurement is gone,
-/// in the private mount of this run.
-pub fn sweep_shared_memory() {
+/// Removes shared-memory files that remain after all processes of a measurement
+/// have ended, in the private mount of this run.
+pub fn remove_shared_memory_files() {
     let Ok(entries) = fs::read_dir("/dev/shm") else {
         return;
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        let _ = match path.is_dir() {
-            true => fs::remove_dir_all(&path),
-            false => fs::remove_file(&path),
+        let _ = if path.is_dir() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
         };
     }
 }

@@ -1,14 +1,15 @@
-//! `cargo xtask bench host [--quick] [--only ROW,…]`: one host, ours beside
-//! Cyclone DDS, Fast DDS, iceoryx2 and Zenoh, and beside what the kernel allows.
+//! `cargo xtask bench host [--quick] [--only ROW,…]`: Pteros on one host, compared
+//! with Cyclone DDS, Fast DDS, iceoryx2 and Zenoh, and with the limit of the
+//! kernel.
 //!
-//! Every row is asked of every contestant in turns, in a private network with
-//! a shared-memory file system of its own. Wall time reports, it never fails a
-//! build: ratios of one run mean much more than its numbers.
+//! Implementations take turns in every row, in a private network with a private
+//! shared-memory file system. Wall time is reported and never fails a build. Ratios
+//! within one run mean much more than absolute numbers.
 
-mod aims;
 mod measure;
 mod report;
 mod rows;
+mod targets;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -17,53 +18,54 @@ use anyhow::{Context, Result, bail};
 
 use super::median;
 use crate::{host_peers, namespace, peers};
-use pteros_testbed::{Contestant, Failure, contestant};
+use pteros_testbed::{Implementation, MeasurementFailure, implementation};
 use rows::Row;
 
-/// The task that runs inside the namespace.
+/// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "bench-host-inside";
 
-const USAGE: &str = "usage: cargo xtask bench host [--quick] [--only ROW,...] [--contestants NAME,...] [--repeats N] [--json FILE] [--list]\n\
-     ROW: the begin of row names, as inter-64B or discovery; --list prints them all";
+const USAGE: &str = "usage: cargo xtask bench host [--quick] [--only ROW,...] [--implementations NAME,...] [--repeats N] [--json FILE] [--list]\n\
+     ROW: the start of row names, for example inter-64B or discovery; --list prints them all";
 
-/// Repeats that bring nothing before the rest of a cell is left out.
+/// Failed repeats before the remaining ones of a row and implementation are
+/// skipped.
 const FAILURES_MAX: usize = 2;
 
-/// What the command line says.
+/// Parsed command line.
 #[derive(Default)]
-struct Plan {
+struct HostBenchPlan {
     quick: bool,
     list: bool,
     only: Vec<String>,
-    contestants: Vec<String>,
+    implementations: Vec<String>,
     repeats: usize,
     json: Option<PathBuf>,
 }
 
-/// One row's answers of one contestant.
-pub struct Cell {
+/// Results of one implementation in one row.
+pub struct RowResult {
     row: String,
-    contestant: &'static str,
+    implementation: &'static str,
     repeats: Vec<Vec<(&'static str, f64)>>,
     path: Option<String>,
     failures: usize,
-    why_not: Option<String>,
+    failure: Option<String>,
 }
 
-/// All answers of a run.
+/// All results of a run.
 #[derive(Default)]
 pub struct Results {
-    cells: Vec<Cell>,
+    row_results: Vec<RowResult>,
 }
 
-impl Cell {
-    /// The names of its figures, in the order of measuring.
+impl RowResult {
+    /// Names of the row's values, in the order of measuring.
     fn names(&self) -> impl Iterator<Item = &'static str> {
         let first = self.repeats.first().into_iter().flatten();
         first.map(|(name, _)| *name)
     }
 
-    /// The median of a figure over the repeats.
+    /// Median of a value over the repeats.
     fn figure(&self, name: &str) -> Option<f64> {
         let of = |figures: &Vec<(&str, f64)>| figures.iter().find(|f| f.0 == name).map(|f| f.1);
         let all: Vec<f64> = self.repeats.iter().filter_map(of).collect();
@@ -72,42 +74,48 @@ impl Cell {
 }
 
 impl Results {
-    fn cell(&mut self, row: &str, contestant: &'static str) -> &mut Cell {
-        let is_it = |c: &Cell| c.row == row && c.contestant == contestant;
-        let index = self.cells.iter().position(is_it).unwrap_or_else(|| {
-            self.cells.push(Cell {
-                row: row.into(),
-                contestant,
-                repeats: Vec::new(),
-                path: None,
-                failures: 0,
-                why_not: None,
+    fn row_result(&mut self, row: &str, implementation: &'static str) -> &mut RowResult {
+        let is_same = |c: &RowResult| c.row == row && c.implementation == implementation;
+        let index = self
+            .row_results
+            .iter()
+            .position(is_same)
+            .unwrap_or_else(|| {
+                self.row_results.push(RowResult {
+                    row: row.into(),
+                    implementation,
+                    repeats: Vec::new(),
+                    path: None,
+                    failures: 0,
+                    failure: None,
+                });
+                self.row_results.len() - 1
             });
-            self.cells.len() - 1
-        });
-        &mut self.cells[index]
+        &mut self.row_results[index]
     }
 
-    fn add(&mut self, row: &str, contestant: &'static str, figures: &[(&'static str, f64)]) {
-        self.cell(row, contestant).repeats.push(figures.to_vec());
+    fn add(&mut self, row: &str, implementation: &'static str, figures: &[(&'static str, f64)]) {
+        self.row_result(row, implementation)
+            .repeats
+            .push(figures.to_vec());
     }
 
-    fn why_not(&mut self, row: &str, contestant: &'static str, why: &str) {
-        let cell = self.cell(row, contestant);
-        cell.failures += 1;
-        cell.why_not = Some(why.into());
+    fn record_failure(&mut self, row: &str, implementation: &'static str, why: &str) {
+        let row_result = self.row_result(row, implementation);
+        row_result.failures += 1;
+        row_result.failure = Some(why.into());
     }
 
-    /// The median of a contestant's figure in a row.
-    fn figure(&self, row: &str, contestant: &str, name: &str) -> Option<f64> {
-        let is_it = |c: &&Cell| c.row == row && c.contestant == contestant;
-        self.cells.iter().find(is_it)?.figure(name)
+    /// Median of an implementation's value in a row.
+    fn figure(&self, row: &str, implementation: &str, name: &str) -> Option<f64> {
+        let is_same = |c: &&RowResult| c.row == row && c.implementation == implementation;
+        self.row_results.iter().find(is_same)?.figure(name)
     }
 }
 
-/// Prepares what is measured, then measures it in a private network.
+/// Builds the programs, then measures them in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
-    let plan = Plan::parse(flags)?;
+    let plan = HostBenchPlan::parse(flags)?;
     let own = std::env::current_exe()?;
     if plan.list {
         plan.chosen()
@@ -115,7 +123,7 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
             .for_each(|row| println!("{}", row.name));
         return Command::new("true").status().context("run true");
     }
-    let folder = host_peers::prepare(&plan.contestants)?;
+    let folder = host_peers::prepare(&plan.implementations)?;
     super::build(&["host-peer"])?;
     namespace::command(true, &own.to_string_lossy())?
         .arg(INSIDE_TASK)
@@ -125,49 +133,62 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
         .context("run the bench in a private network")
 }
 
-/// The inner half.
+/// Runs the measurement inside the namespace.
 pub fn run_inside(arguments: &[String]) -> Result<()> {
     let [folder, flags @ ..] = arguments else {
         bail!(USAGE);
     };
-    let plan = Plan::parse(flags)?;
+    let plan = HostBenchPlan::parse(flags)?;
     let programs = peers::target_folder()?.join("release");
-    let mut all = contestant::all(Path::new(folder), &programs.join("host-peer"), &[]);
-    // Which needs a master beside it, and has a row in none of the questions.
-    all.retain(|c| c.stack != contestant::ROS1);
-    let contestants = contestant::chosen(all, &plan.contestants)?;
+    let mut all = implementation::all(Path::new(folder), &programs.join("host-peer"), &[]);
+    // ROS 1 needs a master process and has no row here.
+    all.retain(|c| c.stack != implementation::ROS1);
+    let implementations = implementation::select(all, &plan.implementations)?;
     let clean = private_shared_memory();
     println!(
-        "One host, two processes and more; median of {} repeats, contestants in turns.",
+        "One host, two or more processes; median of {} repeats, implementations take turns.",
         plan.repeats
     );
-    for who in &contestants {
-        let missing = if who.is_there() { "" } else { " – not built" };
-        println!("  {:<16} {}{missing}", who.name, who.about);
+    for implementation in &implementations {
+        let missing = if implementation.is_built() {
+            ""
+        } else {
+            " – not built"
+        };
+        println!(
+            "  {:<16} {}{missing}",
+            implementation.name, implementation.about
+        );
     }
     let rows = plan.chosen();
     let mut results = Results::default();
-    let mut turn = 0;
+    let mut topic_number = 0;
     for (index, row) in rows.iter().enumerate() {
         eprint!("{} of {}: {}", index + 1, rows.len(), row.name);
         for repeat in 0..plan.repeats {
             eprint!(".");
-            for at in 0..contestants.len() {
-                let who = &contestants[(at + repeat) % contestants.len()];
-                turn += 1;
-                ask(row, who, &plan, turn, &mut results);
+            for at in 0..implementations.len() {
+                let implementation = &implementations[(at + repeat) % implementations.len()];
+                topic_number += 1;
+                measure_once(row, implementation, &plan, topic_number, &mut results);
                 if clean {
-                    measure::sweep_shared_memory();
+                    measure::remove_shared_memory_files();
                 }
             }
         }
         eprintln!();
-        // In the order of the head, whoever came first.
-        let order = |c: &Cell| contestants.iter().position(|who| who.name == c.contestant);
-        results.cells.sort_by_key(|c| (c.row != row.name, order(c)));
+        // In the order of the table's head, whatever the order of measuring.
+        let order = |c: &RowResult| {
+            implementations
+                .iter()
+                .position(|implementation| implementation.name == c.implementation)
+        };
+        results
+            .row_results
+            .sort_by_key(|c| (c.row != row.name, order(c)));
         print!("{}", report::row(row, &results));
     }
-    print!("{}", report::aims(&rows, &results));
+    print!("{}", report::targets(&rows, &results));
     if let Some(file) = &plan.json {
         let json = serde_json::to_string_pretty(&report::json(&rows, &results))?;
         std::fs::write(file, json + "\n").with_context(|| format!("write {}", file.display()))?;
@@ -175,7 +196,7 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A file system of this run's own, so that it may be cleared in between.
+/// Mounts a private file system for shared memory, so that the run may clear it.
 fn private_shared_memory() -> bool {
     let mounted = Command::new("mount")
         .args(["-t", "tmpfs", "tmpfs", "/dev/shm"])
@@ -183,32 +204,38 @@ fn private_shared_memory() -> bool {
     mounted.is_ok_and(|status| status.success())
 }
 
-/// One repeat of a cell.
-fn ask(row: &Row, who: &Contestant, plan: &Plan, turn: u64, results: &mut Results) {
-    if !measure::is_asked(&row.kind, who.name) || !who.is_there() {
+/// Runs one repeat of one row and implementation.
+fn measure_once(
+    row: &Row,
+    implementation: &Implementation,
+    plan: &HostBenchPlan,
+    topic_number: u64,
+    results: &mut Results,
+) {
+    if !measure::applies_to(&row.kind, implementation.name) || !implementation.is_built() {
         return;
     }
-    let cell = results.cell(&row.name, who.name);
-    if cell.failures >= FAILURES_MAX {
+    let row_result = results.row_result(&row.name, implementation.name);
+    if row_result.failures >= FAILURES_MAX {
         return;
     }
-    match measure::measure(&row.kind, who, plan.quick, turn) {
+    match measure::measure(&row.kind, implementation, plan.quick, topic_number) {
         Ok(outcome) => {
-            results.add(&row.name, who.name, &outcome.figures);
-            results.cell(&row.name, who.name).path = outcome.path;
+            results.add(&row.name, implementation.name, &outcome.figures);
+            results.row_result(&row.name, implementation.name).path = outcome.path;
         }
-        Err(Failure::Unsupported(why)) => {
-            results.why_not(&row.name, who.name, &why);
-            results.cell(&row.name, who.name).failures = FAILURES_MAX;
+        Err(MeasurementFailure::Unsupported(why)) => {
+            results.record_failure(&row.name, implementation.name, &why);
+            results.row_result(&row.name, implementation.name).failures = FAILURES_MAX;
         }
-        Err(Failure::Failed(why)) => {
-            eprintln!("\n{}, {}: {why}", row.name, who.name);
-            results.why_not(&row.name, who.name, &why);
+        Err(MeasurementFailure::Failed(why)) => {
+            eprintln!("\n{}, {}: {why}", row.name, implementation.name);
+            results.record_failure(&row.name, implementation.name, &why);
         }
     }
 }
 
-impl Plan {
+impl HostBenchPlan {
     fn parse(flags: &[String]) -> Result<Self> {
         let mut plan = Self::default();
         let mut flags = flags.iter();
@@ -225,28 +252,31 @@ impl Plan {
                 "--json" => plan.json = Some(value()?.into()),
                 "--repeats" => plan.repeats = value()?.parse().context("--repeats")?,
                 "--only" => plan.only = list(value()?),
-                "--contestants" => plan.contestants = list(value()?),
+                "--implementations" => plan.implementations = list(value()?),
                 other => bail!("{other}: no such option\n{USAGE}"),
             }
         }
         for wanted in &plan.only {
             if !rows::all().iter().any(|row| row.name.starts_with(wanted)) {
-                bail!("--only {wanted}: no row begins so; --list prints them all");
+                bail!("--only {wanted}: no row name starts with this; --list prints them all");
             }
         }
-        contestant::chosen(Vec::new(), &plan.contestants)?;
+        implementation::select(Vec::new(), &plan.implementations)?;
         if plan.repeats == 0 {
             plan.repeats = if plan.quick { 1 } else { 5 };
         }
         Ok(plan)
     }
 
-    /// The rows that this run asks: with `--only` also those that are not quick.
+    /// Rows of this run. `--only` also selects rows that are not quick.
     fn chosen(&self) -> Vec<Row> {
         let mut all = rows::all();
-        all.retain(|row| match self.only.is_empty() {
-            true => row.quick || !self.quick,
-            false => self.only.iter().any(|wanted| row.name.starts_with(wanted)),
+        all.retain(|row| {
+            if self.only.is_empty() {
+                row.quick || !self.quick
+            } else {
+                self.only.iter().any(|wanted| row.name.starts_with(wanted))
+            }
         });
         all
     }
@@ -256,13 +286,13 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Plan, String> {
+    fn parse(line: &str) -> Result<HostBenchPlan, String> {
         let flags: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        Plan::parse(&flags).map_err(|e| e.to_string())
+        HostBenchPlan::parse(&flags).map_err(|e| e.to_string())
     }
 
     #[test]
-    fn rows_are_chosen_by_the_begin_of_their_names() {
+    fn rows_are_selected_by_a_prefix_of_their_names() {
         let names = |line: &str| -> Vec<String> {
             let chosen = parse(line).expect("right").chosen();
             chosen.into_iter().map(|row| row.name).collect()
@@ -278,13 +308,13 @@ mod tests {
     fn a_wrong_option_is_named() {
         let wrong = |line: &str| parse(line).err().unwrap_or_default();
         assert!(wrong("--only them").contains("--only them"));
-        assert!(wrong("--contestants them").contains("expected floor"));
+        assert!(wrong("--implementations them").contains("expected floor"));
         assert!(wrong("--slow").contains("--slow"));
         assert!(wrong("--json").contains("lacks a value"));
     }
 
     #[test]
-    fn a_figure_is_the_median_of_its_repeats() {
+    fn a_value_is_the_median_of_its_repeats() {
         let mut results = Results::default();
         for p50 in [5.0, 900.0, 6.0] {
             results.add("row", "floor", &[("p50", p50)]);

@@ -1,16 +1,16 @@
-//! What `bench host` measures, as data: one row is one question that every
-//! contestant is asked. Adding a row is adding a line here.
+//! Rows of `bench host`, as data: one row is one measurement that every
+//! implementation runs. A new row is a new line here.
 
-use crate::bench::contestant::Pinning;
+use crate::bench::wire_peer::Pinning;
 
-/// A payload and how many of them make one measurement.
+/// Payload size, and the number of messages of one measurement.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub name: &'static str,
     pub bytes: usize,
     /// Round trips of one measurement.
     pub trips: u64,
-    /// Messages of one measurement of goodput: about a second's worth.
+    /// Messages of one goodput measurement, about one second of traffic.
     pub flood: u64,
 }
 
@@ -31,16 +31,16 @@ const K64: Size = size("64KB", 64 << 10, 1000, 20_000);
 const M1: Size = size("1MB", 1 << 20, 200, 1_500);
 const M4: Size = size("4MB", 4 << 20, 60, 400);
 
-/// The sizes of latencies.
+/// Sizes of the latency rows.
 const SIZES: [Size; 5] = [B64, K1, K64, M1, M4];
-/// The sizes whose CPU time is added up.
+/// Sizes whose CPU times are summed.
 const SWEEP: [Size; 5] = [B256, K4, K64, M1, M4];
 const SWEEP_QUICK: [Size; 2] = [B256, M4];
 
-/// How the receiver waits and how often messages come.
+/// How the receiver waits, and the message rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Regime {
-    /// Back to back; who can poll does not sleep.
+    /// Back to back; a receiver that can poll does not sleep.
     Saturated,
     /// Back to back, asleep until woken.
     Blocked,
@@ -58,10 +58,10 @@ impl Regime {
     }
 }
 
-/// The question of a row.
+/// The measurement of a row.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// What the kernel allows, without bytes to speak of.
+    /// Wake-up through a kernel primitive, with almost no payload.
     Wake { how: &'static str, pinning: Pinning },
     /// A copy in one thread.
     Memcpy { size: Size },
@@ -72,9 +72,9 @@ pub enum Kind {
         loan: bool,
         pinning: Pinning,
     },
-    /// From publish to callback in one process, beside so many subscriptions
-    /// of other processes.
-    Intra { size: Size, outside: u32 },
+    /// Latency from publish to callback in one process, with this number of
+    /// subscriptions in other processes.
+    Intra { size: Size, remote_subscribers: u32 },
     /// 20 Hz to several processes.
     FanOut { size: Size, subscribers: u32 },
     /// As fast as possible, nothing lost.
@@ -83,20 +83,20 @@ pub enum Kind {
         subscribers: u32,
         loan: bool,
     },
-    /// CPU time of both ends at 50 Hz, added up over sizes.
+    /// CPU time of both ends at 50 Hz, summed over sizes.
     Cpu {
         sizes: &'static [Size],
         quick: &'static [Size],
     },
-    /// Nodes at rest, a process each or all in one.
+    /// Idle nodes, one process each or all in one process.
     Memory { nodes: u32, composed: bool },
-    /// What a process keeps of each of so many nodes in another one.
+    /// Memory that a process stores per node of another process.
     Growth { nodes: u32 },
-    /// Until so many processes, started at once, have all met.
+    /// Discovery time of processes that start at once.
     Discovery { processes: u32 },
 }
 
-/// One question, its name for `--only`, and whether `--quick` asks it.
+/// One measurement, its name for `--only`, and whether `--quick` includes it.
 pub struct Row {
     pub name: String,
     pub kind: Kind,
@@ -126,11 +126,18 @@ pub fn all() -> Vec<Row> {
     for size in SIZES {
         let quick = [64, 4 << 20].contains(&size.bytes);
         let name = format!("intra-{}", size.name);
-        add(name, Kind::Intra { size, outside: 0 }, quick);
+        add(
+            name,
+            Kind::Intra {
+                size,
+                remote_subscribers: 0,
+            },
+            quick,
+        );
     }
     let beside = Kind::Intra {
         size: B64,
-        outside: 1,
+        remote_subscribers: 1,
     };
     add("intra-64B-beside-1-outside".into(), beside, true);
     inter(&mut add, &SIZES, &[false, true], Free);
@@ -191,7 +198,7 @@ pub fn all() -> Vec<Row> {
     rows
 }
 
-/// The latencies between two processes: sizes times regimes times ways.
+/// Latencies between two processes: every size, regime and kind of write.
 fn inter(
     add: &mut impl FnMut(String, Kind, bool),
     sizes: &[Size],
@@ -201,7 +208,7 @@ fn inter(
     for &size in sizes {
         for &loan in loans {
             for regime in [Regime::Saturated, Regime::Blocked, Regime::Idle] {
-                // Who polls would keep the other from the one CPU.
+                // A polling process would keep the other off the only CPU.
                 if pinning == Pinning::OneCpu && regime == Regime::Saturated {
                     continue;
                 }
@@ -230,7 +237,7 @@ fn inter(
     }
 }
 
-/// The same row with messages that are copied, where it has them loaned.
+/// Name of the same row with copied messages, if this row has loaned ones.
 pub fn copied_twin(name: &str) -> Option<String> {
     name.contains("-loaned")
         .then(|| name.replace("-loaned", ""))
@@ -241,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_has_a_name_of_its_own_and_loaned_ones_have_a_twin() {
+    fn row_names_are_unique_and_loaned_rows_have_a_copied_counterpart() {
         let rows = all();
         let mut names: Vec<_> = rows.iter().map(|row| row.name.as_str()).collect();
         for name in &names {

@@ -1,34 +1,37 @@
-//! C23.4: the three executors of containers (fig. 5), in containers and composed by hand: one publisher of 500 KB at 50 Hz
-//! and N subscriptions that compute 500 us for each message; again without computing; again N timers
-//! instead, each a publisher that nobody hears.
+//! C23.4: the three executors of component containers (fig. 5), in containers and
+//! with manual composition.
+//!
+//! One publisher of 500 KB at 50 Hz, and N subscriptions that compute 500 us per
+//! message. Then without computing. Then N timers, each a publisher without
+//! subscriptions.
 
 use std::time::Duration;
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 use serde_json::{Value, json};
 
-use super::{CONTAINER, CPU, Placing, cpu_and_memory, heard, run_graph};
-use crate::exhibit::{self, Exhibit};
-use crate::experiment::{Cell, Experiment, Extent, LATENCY, Measured, Paper, Scope};
+use super::{CONTAINER, CPU, GraphPlacement, cpu_and_memory, latency_and_delivery, run_graph};
+use crate::experiment::{Configuration, Experiment, Extent, LATENCY, Measurement, Paper, Scope};
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Division;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "c23.4",
     paper: Paper::C23,
     title: "Containers: which executor for how many nodes",
-    shows: "fig. 5",
-    asks: "What do one thread, several threads and a thread for each node cost, and how late are messages?",
+    reproduces: "fig. 5",
+    question: "What do single-threaded, multi-threaded and isolated executors cost, and how late are messages?",
     metrics: &[LATENCY, CPU],
-    cells,
+    configurations,
     run,
     published: &[],
-    exhibits,
+    report_items,
 };
 
-/// The paper's words and the container program's.
+/// Names in the paper and in the container program.
 const EXECUTORS: [(&str, &str); 3] = [
     ("single-threaded", "single"),
     ("multi-threaded", "multi"),
@@ -50,19 +53,19 @@ fn duration(extent: Extent) -> Duration {
     Duration::from_millis(extent.choose(300, 1_000, 10_000))
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
-    let mut cells = Vec::new();
+fn configurations(scope: &Scope) -> Vec<Configuration> {
+    let mut configurations = Vec::new();
     let mut add = |placed: &str, load: &str, executor: &str, nodes: u64| {
-        for contestant in scope.among(&["pteros"]) {
+        for implementation in scope.among(&["pteros"]) {
             let case = vec![
-                ("placed", placed.to_owned()),
+                ("placement", placed.to_owned()),
                 ("load", load.to_owned()),
                 ("executor", executor.to_owned()),
                 ("nodes", nodes.to_string()),
             ];
-            cells.push(Cell {
+            configurations.push(Configuration {
                 case,
-                contestant,
+                implementation,
                 seconds: duration(scope.extent).as_secs_f64() + 0.4,
             });
         }
@@ -72,7 +75,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
             for nodes in numbers(scope.extent) {
                 add(CONTAINER, load, executor, *nodes);
             }
-            // Beside the paper: what loading costs over composing by hand.
+            // Beyond the paper: the cost of loading over manual composition.
             let most = numbers(scope.extent).iter().rev();
             let by_hand: Vec<&u64> = match scope.extent {
                 Extent::Full => most.collect(),
@@ -83,7 +86,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
             }
         }
     }
-    cells
+    configurations
 }
 
 fn graph(load: &str, nodes: u64, is_isolated: bool) -> Value {
@@ -112,15 +115,15 @@ fn graph(load: &str, nodes: u64, is_isolated: bool) -> Value {
     json!({ "nodes": list })
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let executor = cell.get("executor");
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let executor = configuration.get("executor");
     let graph = graph(
-        cell.get("load"),
-        cell.number("nodes"),
+        configuration.get("load"),
+        configuration.number("nodes"),
         executor == "isolated",
     );
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let placing = Placing {
+    let graph_placement = GraphPlacement {
         division: Division::Composed,
         intra_process: true,
         threads: if executor == "multi-threaded" {
@@ -130,30 +133,30 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
         },
         container: EXECUTORS
             .iter()
-            .find(|(name, _)| cell.get("placed") == CONTAINER && *name == executor)
+            .find(|(name, _)| configuration.get("placement") == CONTAINER && *name == executor)
             .map(|(_, word)| *word),
     };
-    let results = run_graph(lab, &graph, placing, duration(lab.extent))?;
+    let results = run_graph(lab, &graph, graph_placement, duration(lab.extent))?;
     let [cpu, _] = cpu_and_memory(&results);
-    let (latency, delivery) = heard(&results);
-    Ok(Measured {
+    let (latency, delivery) = latency_and_delivery(&results);
+    Ok(Measurement {
         samples: vec![("latency", latency.into_iter().collect())],
-        figures: vec![cpu],
+        values: vec![cpu],
         delivery: (delivery.expected > 0).then_some(delivery),
-        ..Measured::default()
+        ..Measurement::default()
     })
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     let mut all = vec![
-        Exhibit::Table(exhibit::comparison(view, &LATENCY)),
-        Exhibit::Table(exhibit::comparison(view, &CPU)),
+        ReportItem::Table(report_items::comparison(view, &LATENCY)),
+        ReportItem::Table(report_items::comparison(view, &CPU)),
     ];
     for load in LOADS {
         for (metric, what) in [(&LATENCY, "latency"), (&CPU, "CPU")] {
             let title = format!("work {load}: {what} by number of nodes (fig. 5)");
-            all.push(exhibit::lines_by(view, title, "nodes", metric, |c| {
-                let name = || format!("{} {}", c.get("placed"), c.get("executor"));
+            all.push(report_items::lines_by(view, title, "nodes", metric, |c| {
+                let name = || format!("{} {}", c.get("placement"), c.get("executor"));
                 c.is(&[("load", load)]).then(name)
             }));
         }

@@ -1,57 +1,61 @@
-//! C23.3: the most that one publisher gets to one subscription, without pause, against
-//! size (fig. 4); the size of a VGA frame among them.
+//! C23.3: goodput from one publisher to one subscription without pauses, by size
+//! (fig. 4), with the size of a VGA frame.
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 
-use super::by_way_and_size;
-use crate::exhibit::{self, Exhibit};
+use super::by_placement_and_size;
 use crate::experiment::{
-    Better, Cell, Experiment, Extent, Measured, Metric, Paper, Published, Scope, Statistic,
+    Better, Configuration, Experiment, Extent, Measurement, Metric, Paper, Published, Scope,
+    Statistic,
 };
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "c23.3",
     paper: Paper::C23,
     title: "Goodput by size",
-    shows: "fig. 4",
-    asks: "How much gets through, at which CPU, and does it collapse anywhere?",
+    reproduces: "fig. 4",
+    question: "How high is the goodput, at which CPU load, and does it collapse at some size?",
     metrics: &[GOODPUT, MESSAGES, CPU, CPU_EACH],
-    cells,
+    configurations,
     run,
     published: &[
         Published {
-            case: &[("way", "processes"), ("size", "921600")],
-            who: "ROS 2",
+            case: &[("placement", "processes"), ("size", "921600")],
+            implementation: "ROS 2",
             value: "20 Hz",
-            place: "V-B, Raspberry Pi 4",
+            source: "V-B, Raspberry Pi 4",
         },
         Published {
-            case: &[("way", "composed + intra-process"), ("size", "921600")],
-            who: "ROS 2",
+            case: &[
+                ("placement", "composed + intra-process"),
+                ("size", "921600"),
+            ],
+            implementation: "ROS 2",
             value: "415 Hz",
-            place: "V-B, Raspberry Pi 4",
+            source: "V-B, Raspberry Pi 4",
         },
         Published {
-            case: &[("way", COMPOSED), ("size", "921600")],
-            who: "ROS 2",
+            case: &[("placement", COMPOSED), ("size", "921600")],
+            implementation: "ROS 2",
             value: "85 Hz",
-            place: "V-B, Raspberry Pi 4",
+            source: "V-B, Raspberry Pi 4",
         },
         Published {
-            case: &[("way", "loaned"), ("size", "921600")],
-            who: "ROS 2",
+            case: &[("placement", "loaned"), ("size", "921600")],
+            implementation: "ROS 2",
             value: "deadlocked at 500 Hz",
-            place: "fig. 4",
+            source: "fig. 4",
         },
     ],
-    exhibits,
+    report_items,
 };
 
-/// 640 x 480 x 3.
+/// 640 x 480 x 3 bytes.
 const VGA: u64 = 921_600;
 
 const GOODPUT: Metric = Metric {
@@ -68,13 +72,13 @@ const MESSAGES: Metric = Metric {
     statistic: Statistic::Mean,
 };
 
-/// All processes together. Whoever gets more through may use more.
+/// CPU of all processes. A higher goodput may need more.
 const CPU: Metric = Metric {
     better: Better::Neither,
     ..super::CPU
 };
 
-/// What a message costs all processes together.
+/// CPU time of all processes per message.
 const CPU_EACH: Metric = Metric {
     name: "CPU per message",
     unit: "us",
@@ -84,7 +88,7 @@ const CPU_EACH: Metric = Metric {
 
 const COMPOSED: &str = "composed";
 
-const WAYS: [(&str, &[&str]); 4] = [
+const PLACEMENTS: [(&str, &[&str]); 4] = [
     (
         "processes",
         &[
@@ -100,7 +104,7 @@ const WAYS: [(&str, &[&str]); 4] = [
         "loaned",
         &["pteros", "fastdds-sharing", "iceoryx2", "zenoh"],
     ),
-    // Only ours composes without handing values over.
+    // Only Pteros composes without intra-process communication.
     (COMPOSED, &["pteros"]),
     (
         "composed + intra-process",
@@ -119,11 +123,11 @@ fn sizes(extent: Extent) -> &'static [u64] {
     }
 }
 
-fn flow(way: &str, size: u64, extent: Extent) -> Flow {
+fn flow(placement: &str, size: u64, extent: Extent) -> Flow {
     let bytes = extent.choose(4 << 20, 128 << 20, 1 << 30);
     Flow {
-        is_intra: way.starts_with(COMPOSED),
-        is_serialized: way == COMPOSED,
+        is_intra: placement.starts_with(COMPOSED),
+        is_serialized: placement == COMPOSED,
         is_text: false,
         size,
         count: (bytes / size).clamp(20, extent.choose(1_000, 20_000, 200_000)),
@@ -137,48 +141,54 @@ fn flow(way: &str, size: u64, extent: Extent) -> Flow {
         subscribers: 1,
         waits_for_match: true,
         is_real_time: false,
-        is_lent: way == "loaned",
+        is_loaned: placement == "loaned",
     }
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
-    by_way_and_size(scope, &WAYS, sizes(scope.extent), flow)
+fn configurations(scope: &Scope) -> Vec<Configuration> {
+    by_placement_and_size(scope, &PLACEMENTS, sizes(scope.extent), flow)
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let size = cell.number("size");
-    let flow = flow(cell.get("way"), size, lab.extent);
-    let flowed = flow::run(lab, lab.contestant(cell.contestant)?, &flow)?;
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let size = configuration.number("size");
+    let flow = flow(configuration.get("placement"), size, lab.extent);
+    let flowed = flow::run(
+        lab,
+        lab.implementation(configuration.implementation)?,
+        &flow,
+    )?;
     let mut measured = flowed.measured(&flow);
-    // Latency says nothing where messages wait for each other.
+    // Latency is meaningless when messages queue behind each other.
     measured.samples.clear();
-    if let Some(heard) = flowed.heard.first().filter(|heard| heard.wall_ms > 0.0) {
+    if let Some(results) = flowed
+        .results
+        .first()
+        .filter(|results| results.wall_ms > 0.0)
+    {
         // The clock begins with the first message.
-        let hz = heard.messages.len().saturating_sub(1) as f64 / heard.wall_ms * 1e3;
-        measured
-            .figures
-            .push((GOODPUT.name, hz * size as f64 / 1e6));
-        measured.figures.push((MESSAGES.name, hz));
+        let hz = results.messages.len().saturating_sub(1) as f64 / results.wall_ms * 1e3;
+        measured.values.push((GOODPUT.name, hz * size as f64 / 1e6));
+        measured.values.push((MESSAGES.name, hz));
         if hz > 0.0 {
             let each = (CPU_EACH.name, flowed.load() * 1e6 / hz);
-            measured.figures.push(each);
+            measured.values.push(each);
         }
     }
-    measured.figures.push((CPU.name, flowed.load() * 100.0));
+    measured.values.push((CPU.name, flowed.load() * 100.0));
     Ok(measured)
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     let mut all = vec![
-        Exhibit::Table(exhibit::comparison(view, &GOODPUT)),
-        Exhibit::Table(exhibit::comparison(view, &MESSAGES)),
-        Exhibit::Table(exhibit::comparison(view, &CPU)),
-        Exhibit::Table(exhibit::comparison(view, &CPU_EACH)),
+        ReportItem::Table(report_items::comparison(view, &GOODPUT)),
+        ReportItem::Table(report_items::comparison(view, &MESSAGES)),
+        ReportItem::Table(report_items::comparison(view, &CPU)),
+        ReportItem::Table(report_items::comparison(view, &CPU_EACH)),
     ];
-    for (way, _) in WAYS {
-        let title = format!("{way}: goodput by size (fig. 4)");
-        all.push(exhibit::lines(view, title, "size", &GOODPUT, |c| {
-            c.is(&[("way", way)])
+    for (placement, _) in PLACEMENTS {
+        let title = format!("{placement}: goodput by size (fig. 4)");
+        all.push(report_items::lines(view, title, "size", &GOODPUT, |c| {
+            c.is(&[("placement", placement)])
         }));
     }
     all

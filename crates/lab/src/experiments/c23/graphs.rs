@@ -6,13 +6,15 @@
 
 use std::time::Duration;
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 use serde_json::{Value, json};
 
-use super::{CONTAINER, CPU, MEMORY, Placing, cpu_and_memory, heard, run_graph};
-use crate::exhibit::{self, Exhibit};
-use crate::experiment::{Cell, Experiment, LATENCY, Measured, Paper, Published, Scope};
+use super::{
+    CONTAINER, CPU, GraphPlacement, MEMORY, cpu_and_memory, latency_and_delivery, run_graph,
+};
+use crate::experiment::{Configuration, Experiment, LATENCY, Measurement, Paper, Published, Scope};
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Division;
 
@@ -21,33 +23,37 @@ pub const NAV2: Experiment = Experiment {
     id: "c23.5",
     paper: Paper::C23,
     title: "A graph of fifteen nodes, as large as Nav2's",
-    shows: "table I",
-    asks: "What do memory and CPU of a whole system gain by composition?",
+    reproduces: "table I",
+    question: "What do memory and CPU of a whole system gain by composition?",
     metrics: &[MEMORY, CPU, LATENCY],
-    cells: nav2_cells,
+    configurations: nav2_cells,
     run: run_nav2,
     published: &[
-        table_one(X86, &[("way", "processes")], "118.85 MB, 48.60 % CPU"),
-        table_one(X86, &[("way", "composed")], "67.13 MB, 36.60 % CPU"),
+        table_one(X86, &[("placement", "processes")], "118.85 MB, 48.60 % CPU"),
+        table_one(X86, &[("placement", "composed")], "67.13 MB, 36.60 % CPU"),
         table_one(
             X86,
-            &[("way", "container isolated")],
+            &[("placement", "container isolated")],
             "67.67 MB, 36.09 % CPU",
         ),
-        table_one(ARM, &[("way", "processes")], "116.63 MB, 154.27 % CPU"),
-        table_one(ARM, &[("way", "composed")], "77.84 MB, 110.50 % CPU"),
         table_one(
             ARM,
-            &[("way", "container isolated")],
+            &[("placement", "processes")],
+            "116.63 MB, 154.27 % CPU",
+        ),
+        table_one(ARM, &[("placement", "composed")], "77.84 MB, 110.50 % CPU"),
+        table_one(
+            ARM,
+            &[("placement", "container isolated")],
             "78.63 MB, 109.62 % CPU",
         ),
         table_one(
             ARM,
-            &[("way", "container multi-threaded")],
+            &[("placement", "container multi-threaded")],
             "75.52 MB, 140.32 % CPU",
         ),
     ],
-    exhibits,
+    report_items,
 };
 
 /// Ten nodes.
@@ -55,57 +61,67 @@ pub const CREATE3: Experiment = Experiment {
     id: "c23.6",
     paper: Paper::C23,
     title: "A graph of ten nodes, as large as a Create 3's",
-    shows: "VI-B",
-    asks: "Does a whole robot fit into 60 MB?",
+    reproduces: "VI-B",
+    question: "Does a whole robot fit into 60 MB?",
     metrics: &[MEMORY, CPU, LATENCY],
-    cells: create3_cells,
+    configurations: create3_cells,
     run: run_create3,
     published: &[Published {
-        case: &[("way", "composed")],
-        who: "ROS 2 on a Create 3",
+        case: &[("placement", "composed")],
+        implementation: "ROS 2 on a Create 3",
         value: "32 of 60 MB",
-        place: "VI-B",
+        source: "VI-B",
     }],
-    exhibits,
+    report_items,
 };
 
 const X86: &str = "Nav2 on x86";
 const ARM: &str = "Nav2 on ARM";
 
 const fn table_one(
-    who: &'static str,
+    implementation: &'static str,
     case: &'static [(&'static str, &'static str)],
     value: &'static str,
 ) -> Published {
     Published {
         case,
-        who,
+        implementation,
         value,
-        place: "table I",
+        source: "table I",
     }
 }
 
-const WAYS: [(&str, Placing); 7] = [
-    ("processes", placing(Division::PerNode, 1, None)),
-    ("composed", placing(Division::Composed, 1, None)),
-    ("composed isolated", placing(Division::Composed, 1, None)),
+const PLACEMENTS: [(&str, GraphPlacement); 7] = [
+    ("processes", graph_placement(Division::PerNode, 1, None)),
+    ("composed", graph_placement(Division::Composed, 1, None)),
+    (
+        "composed isolated",
+        graph_placement(Division::Composed, 1, None),
+    ),
     (
         "composed multi-threaded",
-        placing(Division::Composed, 4, None),
+        graph_placement(Division::Composed, 4, None),
     ),
-    (CONTAINER, placing(Division::Composed, 1, Some("single"))),
+    (
+        CONTAINER,
+        graph_placement(Division::Composed, 1, Some("single")),
+    ),
     (
         "container isolated",
-        placing(Division::Composed, 1, Some("isolated")),
+        graph_placement(Division::Composed, 1, Some("isolated")),
     ),
     (
         "container multi-threaded",
-        placing(Division::Composed, 1, Some("multi")),
+        graph_placement(Division::Composed, 1, Some("multi")),
     ),
 ];
 
-const fn placing(division: Division, threads: usize, container: Option<&'static str>) -> Placing {
-    Placing {
+const fn graph_placement(
+    division: Division,
+    threads: usize,
+    container: Option<&'static str>,
+) -> GraphPlacement {
+    GraphPlacement {
         division,
         intra_process: true,
         threads,
@@ -113,63 +129,88 @@ const fn placing(division: Division, threads: usize, container: Option<&'static 
     }
 }
 
-/// Publishers: node, topic, type, bytes, Hz.
-type Says = (&'static str, &'static str, &'static str, u64, f64);
+/// A publisher of a node.
+struct PublisherRow {
+    node: &'static str,
+    topic: &'static str,
+    ty: &'static str,
+    /// Bytes of a message. 0 if the type determines them.
+    bytes: u64,
+    hz: f64,
+}
 
-/// What a navigating robot's nodes tell each other.
-const NAV2_SAYS: &[Says] = &[
-    ("driver", "scan", "sensor_msgs/msg/LaserScan", 0, 10.0),
-    ("driver", "points", "stamped_vector", 300_000, 5.0),
-    ("driver", "odom", "nav_msgs/msg/Odometry", 0, 50.0),
-    ("localization", "tf", "tf2_msgs/msg/TFMessage", 0, 50.0),
-    (
+impl PublisherRow {
+    const fn new(
+        node: &'static str,
+        topic: &'static str,
+        ty: &'static str,
+        bytes: u64,
+        hz: f64,
+    ) -> Self {
+        Self {
+            node,
+            topic,
+            ty,
+            bytes,
+            hz,
+        }
+    }
+}
+
+/// Publishers of a navigating robot.
+const NAV2_PUBLISHERS: &[PublisherRow] = &[
+    PublisherRow::new("driver", "scan", "sensor_msgs/msg/LaserScan", 0, 10.0),
+    PublisherRow::new("driver", "points", "stamped_vector", 300_000, 5.0),
+    PublisherRow::new("driver", "odom", "nav_msgs/msg/Odometry", 0, 50.0),
+    PublisherRow::new("localization", "tf", "tf2_msgs/msg/TFMessage", 0, 50.0),
+    PublisherRow::new(
         "localization",
         "pose",
         "geometry_msgs/msg/PoseWithCovarianceStamped",
         0,
         10.0,
     ),
-    ("map_server", "map", "stamped1mb", 0, 1.0),
-    (
+    PublisherRow::new("map_server", "map", "stamped1mb", 0, 1.0),
+    PublisherRow::new(
         "local_costmap",
         "local_costmap",
         "stamped_vector",
         40_000,
         5.0,
     ),
-    ("global_costmap", "global_costmap", "stamped1mb", 0, 1.0),
-    ("planner", "plan", "stamped_vector", 20_000, 1.0),
-    ("smoother", "smooth_plan", "stamped_vector", 20_000, 1.0),
-    (
+    PublisherRow::new("global_costmap", "global_costmap", "stamped1mb", 0, 1.0),
+    PublisherRow::new("planner", "plan", "stamped_vector", 20_000, 1.0),
+    PublisherRow::new("smoother", "smooth_plan", "stamped_vector", 20_000, 1.0),
+    PublisherRow::new(
         "controller",
         "cmd_vel_raw",
         "geometry_msgs/msg/TwistStamped",
         0,
         20.0,
     ),
-    (
+    PublisherRow::new(
         "velocity_smoother",
         "cmd_vel_smooth",
         "geometry_msgs/msg/TwistStamped",
         0,
         20.0,
     ),
-    (
+    PublisherRow::new(
         "collision_monitor",
         "cmd_vel",
         "geometry_msgs/msg/TwistStamped",
         0,
         20.0,
     ),
-    ("behaviors", "state", "std_msgs/msg/String", 0, 10.0),
-    ("navigator", "feedback", "stamped1kb", 0, 10.0),
-    ("waypoints", "progress", "stamped100b", 0, 2.0),
-    ("docking", "dock", "stamped100b", 0, 2.0),
-    ("manager", "bond", "stamped100b", 0, 4.0),
+    PublisherRow::new("behaviors", "state", "std_msgs/msg/String", 0, 10.0),
+    PublisherRow::new("navigator", "feedback", "stamped1kb", 0, 10.0),
+    PublisherRow::new("waypoints", "progress", "stamped100b", 0, 2.0),
+    PublisherRow::new("docking", "dock", "stamped100b", 0, 2.0),
+    PublisherRow::new("manager", "bond", "stamped100b", 0, 4.0),
 ];
 
-/// Who hears what of it.
-const NAV2_HEARS: &[(&str, &[&str])] = &[
+/// Subscriptions of each node.
+const NAV2_SUBSCRIPTIONS: &[(&str, &[&str])] = &[
     ("driver", &["cmd_vel"]),
     ("localization", &["scan", "odom", "map"]),
     ("map_server", &["bond"]),
@@ -190,27 +231,27 @@ const NAV2_HEARS: &[(&str, &[&str])] = &[
     ("manager", &["state", "dock", "progress"]),
 ];
 
-/// What a Create 3's nodes publish; each hears what the next two say.
+/// Nodes of a Create 3. Each subscribes to topics of the next two.
 const CREATE3_NODES: [&str; 10] = [
     "motion", "odometry", "hazards", "buttons", "lights", "audio", "docking", "wheels", "imu",
     "status",
 ];
 
 fn nav2() -> Value {
-    let nodes: Vec<Value> = NAV2_HEARS
+    let nodes: Vec<Value> = NAV2_SUBSCRIPTIONS
         .iter()
         .enumerate()
-        .map(|(index, (node, hears))| {
-            let says = NAV2_SAYS.iter().filter(|says| says.0 == *node);
-            let of = |topic: &str| NAV2_SAYS.iter().find(|says| says.1 == topic);
-            let subscribers = hears.iter().filter_map(|topic| of(topic));
+        .map(|(index, (node, subscribed))| {
+            let own_publishers = NAV2_PUBLISHERS.iter().filter(|entry| entry.node == *node);
+            let of = |topic: &str| NAV2_PUBLISHERS.iter().find(|entry| entry.topic == topic);
+            let subscribers = subscribed.iter().filter_map(|topic| of(topic));
             json!({
                 "node_name": node,
                 "lifecycle": true,
                 "executor_id": index,
-                "publishers": says.map(publisher).collect::<Vec<_>>(),
+                "publishers": own_publishers.map(publisher).collect::<Vec<_>>(),
                 "subscribers": subscribers
-                    .map(|says| json!({ "topic_name": says.1, "msg_type": says.2 }))
+                    .map(|entry| json!({ "topic_name": entry.topic, "msg_type": entry.ty }))
                     .collect::<Vec<_>>(),
             })
         })
@@ -218,8 +259,14 @@ fn nav2() -> Value {
     json!({ "nodes": nodes })
 }
 
-fn publisher(says: &Says) -> Value {
-    let (_, topic, ty, bytes, hz) = says;
+fn publisher(entry: &PublisherRow) -> Value {
+    let PublisherRow {
+        topic,
+        ty,
+        bytes,
+        hz,
+        ..
+    } = entry;
     let mut value = json!({ "topic_name": topic, "msg_type": ty, "freq_hz": hz });
     if *bytes > 0 {
         value["msg_size"] = json!(bytes);
@@ -227,7 +274,7 @@ fn publisher(says: &Says) -> Value {
     value
 }
 
-/// Three topics, a service and an action of each node, between 1 and 62.5 Hz.
+/// Three topics, a service and an action per node, between 1 and 62.5 Hz.
 fn create3() -> Value {
     let topic = |node: &str, kind: &str| format!("{node}_{kind}");
     let nodes: Vec<Value> = CREATE3_NODES
@@ -262,47 +309,58 @@ fn create3() -> Value {
     json!({ "nodes": nodes })
 }
 
-fn nav2_cells(scope: &Scope) -> Vec<Cell> {
-    cells(scope, &WAYS)
+fn nav2_cells(scope: &Scope) -> Vec<Configuration> {
+    configurations(scope, &PLACEMENTS)
 }
 
-fn create3_cells(scope: &Scope) -> Vec<Cell> {
-    let ways: Vec<(&str, Placing)> = WAYS
+fn create3_cells(scope: &Scope) -> Vec<Configuration> {
+    let ways: Vec<(&str, GraphPlacement)> = PLACEMENTS
         .into_iter()
-        .filter(|(way, _)| ["processes", "composed", CONTAINER].contains(way))
+        .filter(|(placement, _)| ["processes", "composed", CONTAINER].contains(placement))
         .collect();
-    cells(scope, &ways)
+    configurations(scope, &ways)
 }
 
 fn seconds(extent: crate::experiment::Extent) -> f64 {
     extent.choose(1.0, 3.0, 60.0)
 }
 
-fn cells(scope: &Scope, ways: &[(&str, Placing)]) -> Vec<Cell> {
+fn configurations(scope: &Scope, ways: &[(&str, GraphPlacement)]) -> Vec<Configuration> {
     let ours = scope.among(&["pteros"]);
-    let cell = |way: &str, contestant| Cell {
-        case: vec![("way", way.to_owned())],
-        contestant,
+    let configuration = |placement: &str, implementation| Configuration {
+        case: vec![("placement", placement.to_owned())],
+        implementation,
         seconds: seconds(scope.extent) + 1.0,
     };
     ways.iter()
-        .flat_map(|(way, _)| ours.iter().map(|contestant| cell(way, *contestant)))
+        .flat_map(|(placement, _)| {
+            ours.iter()
+                .map(|implementation| configuration(placement, *implementation))
+        })
         .collect()
 }
 
-fn run_nav2(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    run(lab, cell, nav2())
+fn run_nav2(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    run(lab, configuration, nav2())
 }
 
-fn run_create3(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    run(lab, cell, create3())
+fn run_create3(
+    lab: &Lab,
+    configuration: &Configuration,
+) -> Result<Measurement, MeasurementFailure> {
+    run(lab, configuration, create3())
 }
 
-fn run(lab: &Lab, cell: &Cell, mut graph: Value) -> Result<Measured, Failure> {
-    let way = cell.get("way");
-    let found = WAYS.iter().find(|(name, _)| *name == way);
-    let (_, placing) = found.ok_or_else(|| Failure::Failed(format!("no way {way:?}")))?;
-    if way != "composed isolated"
+fn run(
+    lab: &Lab,
+    configuration: &Configuration,
+    mut graph: Value,
+) -> Result<Measurement, MeasurementFailure> {
+    let placement = configuration.get("placement");
+    let found = PLACEMENTS.iter().find(|(name, _)| *name == placement);
+    let (_, graph_placement) =
+        found.ok_or_else(|| MeasurementFailure::Failed(format!("no placement {placement:?}")))?;
+    if placement != "composed isolated"
         && let Some(nodes) = graph["nodes"].as_array_mut()
     {
         for node in nodes {
@@ -310,19 +368,19 @@ fn run(lab: &Lab, cell: &Cell, mut graph: Value) -> Result<Measured, Failure> {
         }
     }
     let duration = Duration::from_secs_f64(seconds(lab.extent));
-    let results = run_graph(lab, &graph, *placing, duration)?;
-    let (latency, delivery) = heard(&results);
-    Ok(Measured {
+    let results = run_graph(lab, &graph, *graph_placement, duration)?;
+    let (latency, delivery) = latency_and_delivery(&results);
+    Ok(Measurement {
         samples: vec![("latency", latency.into_iter().collect())],
-        figures: cpu_and_memory(&results).to_vec(),
+        values: cpu_and_memory(&results).to_vec(),
         delivery: Some(delivery),
-        ..Measured::default()
+        ..Measurement::default()
     })
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     [&MEMORY, &CPU, &LATENCY]
-        .map(|metric| Exhibit::Table(exhibit::comparison(view, metric)))
+        .map(|metric| ReportItem::Table(report_items::comparison(view, metric)))
         .into()
 }
 
@@ -334,7 +392,7 @@ mod tests {
     use crate::topology::{Topology, library};
 
     #[test]
-    fn the_graphs_are_as_large_as_they_say_and_everybody_meets() {
+    fn the_graphs_have_their_stated_size_and_all_endpoints_match() {
         let library = library();
         for (graph, nodes, topics) in [(nav2(), 15, 18), (create3(), 10, 30)] {
             let read = Topology::parse(Path::new("x.json"), &graph.to_string(), &library);
@@ -344,8 +402,11 @@ mod tests {
             let said = read.nodes.iter().flat_map(|n| &n.publishers);
             let said: Vec<_> = said.map(|p| (&p.full_topic, &p.ty)).collect();
             assert_eq!(said.len(), topics);
-            for heard in read.nodes.iter().flat_map(|n| &n.subscriptions) {
-                assert!(said.contains(&(&heard.full_topic, &heard.ty)), "{heard:?}");
+            for results in read.nodes.iter().flat_map(|n| &n.subscriptions) {
+                assert!(
+                    said.contains(&(&results.full_topic, &results.ty)),
+                    "{results:?}"
+                );
             }
         }
     }

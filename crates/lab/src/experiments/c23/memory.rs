@@ -1,66 +1,66 @@
-//! C23.1: memory of one to twenty nodes (fig. 2), as processes and in one process. A
-//! node has a publisher and a subscription, the same in every stack.
+//! C23.1: memory of one to twenty nodes (fig. 2), as processes and in one process.
+//! A node has one publisher and one subscription in every stack.
 
 use std::time::Duration;
 
-use pteros_testbed::{Contestant, Failure, Process, watch};
+use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use super::{CONTAINER, MEMORY, containers};
-use crate::exhibit::{self, Exhibit};
-use crate::experiment::{Cell, Experiment, Extent, Measured, Paper, Published, Scope};
+use crate::experiment::{Configuration, Experiment, Extent, Measurement, Paper, Published, Scope};
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Containers;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "c23.1",
     paper: Paper::C23,
     title: "Memory of many nodes",
-    shows: "fig. 2",
-    asks: "What does one more node cost, as a process and composed?",
+    reproduces: "fig. 2",
+    question: "What does one more node cost, as a process and composed?",
     metrics: &[MEMORY],
-    cells,
+    configurations,
     run,
     published: &[
         Published {
-            case: &[("way", "processes"), ("nodes", "2")],
-            who: "ROS 2",
+            case: &[("placement", "processes"), ("nodes", "2")],
+            implementation: "ROS 2",
             value: "+2.1 MB for the second",
-            place: "fig. 2",
+            source: "fig. 2",
         },
         Published {
-            case: &[("way", "processes"), ("nodes", "20")],
-            who: "ROS 2",
+            case: &[("placement", "processes"), ("nodes", "20")],
+            implementation: "ROS 2",
             value: "+4.3 MB for the twentieth",
-            place: "fig. 2",
+            source: "fig. 2",
         },
         Published {
-            case: &[("way", "composed"), ("nodes", "20")],
-            who: "ROS 2",
+            case: &[("placement", "composed"), ("nodes", "20")],
+            implementation: "ROS 2",
             value: "as much as two processes",
-            place: "fig. 2",
+            source: "fig. 2",
         },
         Published {
-            case: &[("way", CONTAINER), ("nodes", "20")],
-            who: "ROS 2",
+            case: &[("placement", CONTAINER), ("nodes", "20")],
+            implementation: "ROS 2",
             value: "less than 100 KB over composing by hand",
-            place: "fig. 2",
+            source: "fig. 2",
         },
     ],
-    exhibits,
+    report_items,
 };
 
 const PEERS: [&str; 5] = ["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh"];
 
-const WAYS: [(&str, &[&str]); 3] = [
+const PLACEMENTS: [(&str, &[&str]); 3] = [
     ("processes", &PEERS),
     ("composed", &["pteros", "cyclone", "fastdds"]),
     (CONTAINER, &["pteros"]),
 ];
 
-/// For processes to start, and to rest until discovery is over.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Time limit for start and discovery.
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 fn numbers(extent: Extent) -> Vec<u64> {
     match extent {
@@ -74,93 +74,104 @@ fn rest(extent: Extent) -> Duration {
     Duration::from_millis(extent.choose(200, 700, 3_000))
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for (way, contestants) in WAYS {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
+    let mut configurations = Vec::new();
+    for (placement, implementations) in PLACEMENTS {
         for nodes in numbers(scope.extent) {
-            for contestant in scope.among(contestants) {
-                cells.push(Cell {
-                    case: vec![("way", way.to_owned()), ("nodes", nodes.to_string())],
-                    contestant,
+            for implementation in scope.among(implementations) {
+                configurations.push(Configuration {
+                    case: vec![
+                        ("placement", placement.to_owned()),
+                        ("nodes", nodes.to_string()),
+                    ],
+                    implementation,
                     seconds: rest(scope.extent).as_secs_f64() + 0.05 * nodes as f64,
                 });
             }
         }
     }
-    cells
+    configurations
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let (mut who, nodes) = (
-        lab.contestant(cell.contestant)?.clone(),
-        cell.number("nodes"),
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let (mut implementation, nodes) = (
+        lab.implementation(configuration.implementation)?.clone(),
+        configuration.number("nodes"),
     );
     let topic = lab.fresh_topic();
-    let words = |first: u64, count: u64| -> Vec<String> {
+    let arguments = |first: u64, count: u64| -> Vec<String> {
         let line = format!("nodes --topic {topic} --nodes {count} --first {first} --of {nodes}");
         line.split(' ').map(str::to_owned).collect()
     };
-    let lines: Vec<Vec<String>> = match cell.get("way") {
-        "processes" => (0..nodes).map(|first| words(first, 1)).collect(),
-        CONTAINER => vec![load(&mut who, nodes, &topic)?],
-        _ => vec![words(0, nodes)],
+    let lines: Vec<Vec<String>> = match configuration.get("placement") {
+        "processes" => (0..nodes).map(|first| arguments(first, 1)).collect(),
+        CONTAINER => vec![load(&mut implementation, nodes, &topic)?],
+        _ => vec![arguments(0, nodes)],
     };
-    let started: Result<Vec<Process>, Failure> = lines
+    let started: Result<Vec<PeerProcess>, MeasurementFailure> = lines
         .into_iter()
-        .map(|line| lab.start(&who, false, line))
+        .map(|line| lab.start(&implementation, false, line))
         .collect();
     let mut started = started?;
     for process in &mut started {
-        process.expect("ready", PATIENCE)?;
+        process.expect("ready", TIMEOUT)?;
     }
     std::thread::sleep(rest(lab.extent));
-    let memory = started.iter().map(|process| watch::memory(process.id()));
+    let memory = started.iter().map(|process| procfs::memory(process.id()));
     let kb: u64 = memory
         .map(|memory| Ok(memory?.pss_kb))
         .sum::<anyhow::Result<u64>>()?;
-    Ok(Measured {
-        figures: vec![(MEMORY.name, kb as f64 / 1024.0)],
-        ..Measured::default()
+    Ok(Measurement {
+        values: vec![(MEMORY.name, kb as f64 / 1024.0)],
+        ..Measurement::default()
     })
 }
 
-/// Makes a container of the contestant; the words have it load such nodes as the
-/// worker has.
-fn load(who: &mut Contestant, nodes: u64, topic: &str) -> Result<Vec<String>, Failure> {
+/// Replaces the program by a component container, with arguments that load the
+/// nodes.
+fn load(
+    implementation: &mut Implementation,
+    nodes: u64,
+    topic: &str,
+) -> Result<Vec<String>, MeasurementFailure> {
     let container = containers("single")?;
     let folder = container.folder.to_string_lossy().into_owned();
-    who.environment.push(("PTEROS_COMPONENT_PATH", folder));
-    // Where cargo's libraries lie those of another build may, too.
-    who.environment.push(("LD_LIBRARY_PATH", String::new()));
-    (who.program, who.leading) = (container.program, &[]);
-    let mut words: Vec<String> = vec!["--executor".into(), container.executor.into()];
+    implementation
+        .environment
+        .push(("PTEROS_COMPONENT_PATH", folder));
+    // The directory of cargo's libraries may hold those of another build.
+    implementation
+        .environment
+        .push(("LD_LIBRARY_PATH", String::new()));
+    (implementation.program, implementation.leading) = (container.program, &[]);
+    let mut arguments: Vec<String> = vec!["--executor".into(), container.executor.into()];
     for index in 0..nodes {
         let package = Containers::LIBRARY;
         let line = format!(
-            "--load {package} {package}::CrowdNode -n crowd_{index} -p topic:={topic} -p index:={index} -p of:={nodes}"
+            "--load {package} {package}::ScaleTestNode -n scale_test_{index} -p topic:={topic} -p index:={index} -p of:={nodes}"
         );
-        words.extend(line.split(' ').map(str::to_owned));
+        arguments.extend(line.split(' ').map(str::to_owned));
     }
-    Ok(words)
+    Ok(arguments)
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
-    let lines = |way: &'static str| {
-        let title = format!("{way}: memory by number of nodes (fig. 2)");
-        exhibit::lines(view, title, "nodes", &MEMORY, move |c| {
-            c.is(&[("way", way)])
+fn report_items(view: &View) -> Vec<ReportItem> {
+    let lines = |placement: &'static str| {
+        let title = format!("{placement}: memory by number of nodes (fig. 2)");
+        report_items::lines(view, title, "nodes", &MEMORY, move |c| {
+            c.is(&[("placement", placement)])
         })
     };
     vec![
-        Exhibit::Table(exhibit::comparison(view, &MEMORY)),
+        ReportItem::Table(report_items::comparison(view, &MEMORY)),
         lines("processes"),
         lines("composed"),
-        exhibit::lines_by(
+        report_items::lines_by(
             view,
-            "Pteros: memory by number of nodes and way (fig. 2)",
+            "Pteros: memory by number of nodes and placement (fig. 2)",
             "nodes",
             &MEMORY,
-            |c| (c.contestant == "pteros").then(|| c.get("way").to_owned()),
+            |c| (c.implementation == "pteros").then(|| c.get("placement").to_owned()),
         ),
     ]
 }

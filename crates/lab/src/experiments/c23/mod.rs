@@ -1,10 +1,12 @@
-//! C23: what composition gains (Macenski et al. 2023): memory of many nodes, CPU and
-//! latency by size, goodput, containers, and graphs as large as Nav2 and a Create 3.
+//! C23: benefits of node composition (Macenski et al. 2023): memory of many nodes,
+//! CPU and latency by size, goodput, containers, and graphs as large as Nav2 and a
+//! Create 3.
 //!
-//! Ways to place nodes: *processes*, one each; *composed*, all in one, whose messages
-//! are serialized as between processes; *composed + intra-process*, where they are handed over;
-//! *loaned*, processes whose messages are written and read in memory that the stack lends;
-//! *container*, loaded from a shared library (`crates/labnodes`), where that lies beside the command.
+//! Placements of nodes: *processes*, one each; *composed*, all in one, with
+//! messages serialized as between processes; *composed + intra-process*, with
+//! intra-process communication; *loaned*, processes with loaned messages;
+//! *container*, loaded from a shared library (`crates/labnodes`), if it lies next
+//! to the command.
 
 pub mod containers;
 pub mod goodput;
@@ -16,10 +18,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 use serde_json::Value;
 
-use crate::experiment::{Better, Cell, Extent, Metric, Scope, Statistic};
+use crate::experiment::{Better, Configuration, Extent, Metric, Scope, Statistic};
 use crate::flow::Flow;
 use crate::lab::{Lab, Worker};
 use crate::topology::{self, Containers, Division, ProcessResult, RunOptions};
@@ -40,65 +42,70 @@ pub(crate) const MEMORY: Metric = Metric {
     statistic: Statistic::Mean,
 };
 
-/// A cell for each way, size and contestant that knows the way.
-fn by_way_and_size(
+/// A configuration for each placement, size and implementation that supports it.
+fn by_placement_and_size(
     scope: &Scope,
     ways: &[(&str, &[&'static str])],
     sizes: &[u64],
     flow: impl Fn(&str, u64, Extent) -> Flow,
-) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for (way, contestants) in ways {
+) -> Vec<Configuration> {
+    let mut configurations = Vec::new();
+    for (placement, implementations) in ways {
         for size in sizes {
-            for contestant in scope.among(contestants) {
-                cells.push(Cell {
-                    case: vec![("way", (*way).to_owned()), ("size", size.to_string())],
-                    contestant,
-                    seconds: flow(way, *size, scope.extent).seconds(),
+            for implementation in scope.among(implementations) {
+                configurations.push(Configuration {
+                    case: vec![
+                        ("placement", (*placement).to_owned()),
+                        ("size", size.to_string()),
+                    ],
+                    implementation,
+                    seconds: flow(placement, *size, scope.extent).seconds(),
                 });
             }
         }
     }
-    cells
+    configurations
 }
 
-/// How a graph is run.
+/// How the nodes of a graph are placed.
 #[derive(Clone, Copy, Debug)]
-struct Placing {
+struct GraphPlacement {
     division: Division,
     intra_process: bool,
     threads: usize,
-    /// Loaded by a container with that executor in place of composed by hand.
+    /// Loaded by a container with that executor, instead of manual composition.
     container: Option<&'static str>,
 }
 
-/// Runs a graph of ours; every publisher has met its subscriptions before it counts.
+/// Runs a graph of Pteros. Discovery completes before the measurement.
 fn run_graph(
     lab: &Lab,
     graph: &Value,
-    placing: Placing,
+    graph_placement: GraphPlacement,
     duration: Duration,
-) -> Result<Vec<ProcessResult>, Failure> {
+) -> Result<Vec<ProcessResult>, MeasurementFailure> {
     let name = lab.fresh_topic();
     let file = lab.scratch_file(&format!("{name}.json"));
     let out = lab.scratch_file(&name);
-    let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("{error:#}"));
+    let failed = |error: &dyn std::fmt::Display| MeasurementFailure::Failed(format!("{error:#}"));
     fs::write(&file, graph.to_string()).map_err(|e| failed(&e))?;
     let options = RunOptions {
         worker: Worker::find()?.of_topology(&[]),
         duration,
-        division: placing.division,
+        division: graph_placement.division,
         out: out.clone(),
-        intra_process: placing.intra_process,
-        threads: placing.threads,
-        container: placing.container.map(containers).transpose()?,
+        intra_process: graph_placement.intra_process,
+        threads: graph_placement.threads,
+        container: graph_placement.container.map(containers).transpose()?,
     };
     let library = topology::library();
     let outcome = topology::run(&[file], &library, &options, &mut |_| ());
-    let outcome = outcome.map_err(|e| Failure::Failed(format!("{e:#}")))?;
+    let outcome = outcome.map_err(|e| MeasurementFailure::Failed(format!("{e:#}")))?;
     let _ = fs::remove_dir_all(&out);
-    if let Some(unmet) = outcome.results.iter().flat_map(|r| &r.unmet).next() {
-        return Err(Failure::Failed(format!("not met: {unmet}")));
+    if let Some(unmatched) = outcome.results.iter().flat_map(|r| &r.unmatched).next() {
+        return Err(MeasurementFailure::Failed(format!(
+            "not matched: {unmatched}"
+        )));
     }
     Ok(outcome.results)
 }
@@ -110,9 +117,8 @@ fn cpu_and_memory(results: &[ProcessResult]) -> [(&'static str, f64); 2] {
     [(CPU.name, cpu), (MEMORY.name, kb as f64 / 1024.0)]
 }
 
-/// Messages of all subscriptions: their mean latency in microseconds, weighted, and
-/// what became of them.
-fn heard(results: &[ProcessResult]) -> (Option<f64>, crate::experiment::Delivery) {
+/// Weighted mean latency in microseconds and delivery counts of all subscriptions.
+fn latency_and_delivery(results: &[ProcessResult]) -> (Option<f64>, crate::experiment::Delivery) {
     let rows = || {
         results
             .iter()
@@ -135,18 +141,18 @@ fn heard(results: &[ProcessResult]) -> (Option<f64>, crate::experiment::Delivery
     ((count > 0).then(|| sum / count as f64), delivery)
 }
 
-/// Nodes that a container has loaded.
+/// Placement of nodes that a container loads.
 const CONTAINER: &str = "container";
 
-/// The container program and the library of nodes beside this program.
-fn containers(executor: &'static str) -> Result<Containers, Failure> {
+/// The container program and the library of nodes next to this program.
+fn containers(executor: &'static str) -> Result<Containers, MeasurementFailure> {
     let own = std::env::current_exe().map_err(anyhow::Error::from)?;
     let program = own.with_file_name("pteros-container");
     let library = own.with_file_name(Containers::FILE);
     if !(program.is_file() && library.is_file()) {
-        let text = "pteros-container and the library of nodes that it loads are not beside this program; build all \
-                    at once: cargo build --release -p pteros-cli -p pteros-components -p pteros-lab-nodes";
-        return Err(Failure::Unsupported(text.into()));
+        let text = "pteros-container or its library of nodes is missing next to this program; build all \
+                    at once: cargo build --release -p pteros-cli -p pteros-demo-components -p pteros-lab-nodes";
+        return Err(MeasurementFailure::Unsupported(text.into()));
     }
     Ok(Containers {
         program,

@@ -1,44 +1,49 @@
-//! C23.2: CPU and latency against message size at 50 Hz (fig. 3), for each way to place
+//! C23.2: CPU and latency by message size at 50 Hz (fig. 3), for each placement of
 //! a publisher and a subscription.
 
 use std::time::Duration;
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 use serde_json::json;
 
-use super::{CONTAINER, CPU, Placing, by_way_and_size, cpu_and_memory, heard, run_graph};
-use crate::exhibit::{self, Exhibit};
-use crate::experiment::{Cell, Experiment, Extent, LATENCY, Measured, Paper, Published, Scope};
+use super::{
+    CONTAINER, CPU, GraphPlacement, by_placement_and_size, cpu_and_memory, latency_and_delivery,
+    run_graph,
+};
+use crate::experiment::{
+    Configuration, Experiment, Extent, LATENCY, Measurement, Paper, Published, Scope,
+};
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Division;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "c23.2",
     paper: Paper::C23,
-    title: "CPU and latency by size and way to place nodes",
-    shows: "fig. 3",
-    asks: "From which size on do processes cost more than composed nodes, and do loans help?",
+    title: "CPU and latency by size and placement of nodes",
+    reproduces: "fig. 3",
+    question: "From which size on do processes cost more than composed nodes, and do loaned messages help?",
     metrics: &[LATENCY, CPU],
-    cells,
+    configurations,
     run,
     published: &[Published {
-        case: &[("way", "composed + intra-process")],
-        who: "ROS 2",
+        case: &[("placement", "composed + intra-process")],
+        implementation: "ROS 2",
         value: "40 us at every size",
-        place: "fig. 3",
+        source: "fig. 3",
     }],
-    exhibits,
+    report_items,
 };
 
 const RATE: u64 = 50;
 const COMPOSED: &str = "composed";
 
-/// Ways and who knows them. Only ours composes without handing values over, and has
-/// containers.
-const WAYS: [(&str, &[&str]); 6] = [
+/// Placements and the implementations that support them. Only Pteros composes
+/// without intra-process communication, and has containers.
+const PLACEMENTS: [(&str, &[&str]); 6] = [
     (
         "processes",
         &["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh"],
@@ -60,16 +65,16 @@ fn sizes(extent: Extent) -> &'static [u64] {
     match extent {
         Extent::Smoke => &[65_536],
         Extent::Quick => &[65_536, 4_194_304],
-        // Those of Fast DDS's lent types are among them.
+        // Including the sizes of Fast DDS's loanable types.
         Extent::Full => &[
             256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 2_097_152, 4_194_304, 8_388_608,
         ],
     }
 }
 
-fn flow(way: &str, size: u64, extent: Extent) -> Flow {
+fn flow(placement: &str, size: u64, extent: Extent) -> Flow {
     Flow {
-        is_intra: way.starts_with(COMPOSED),
+        is_intra: placement.starts_with(COMPOSED),
         is_serialized: false,
         is_text: false,
         size,
@@ -83,28 +88,37 @@ fn flow(way: &str, size: u64, extent: Extent) -> Flow {
         subscribers: 1,
         waits_for_match: true,
         is_real_time: false,
-        is_lent: way == "loaned",
+        is_loaned: placement == "loaned",
     }
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
-    by_way_and_size(scope, &WAYS, sizes(scope.extent), flow)
+fn configurations(scope: &Scope) -> Vec<Configuration> {
+    by_placement_and_size(scope, &PLACEMENTS, sizes(scope.extent), flow)
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let (way, size) = (cell.get("way"), cell.number("size"));
-    let flow = flow(way, size, lab.extent);
-    if way == COMPOSED || way.starts_with(CONTAINER) {
-        return graph(lab, way, size, &flow);
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let (placement, size) = (configuration.get("placement"), configuration.number("size"));
+    let flow = flow(placement, size, lab.extent);
+    if placement == COMPOSED || placement.starts_with(CONTAINER) {
+        return graph(lab, placement, size, &flow);
     }
-    let flowed = flow::run(lab, lab.contestant(cell.contestant)?, &flow)?;
+    let flowed = flow::run(
+        lab,
+        lab.implementation(configuration.implementation)?,
+        &flow,
+    )?;
     let mut measured = flowed.measured(&flow);
-    measured.figures.push((CPU.name, flowed.load() * 100.0));
+    measured.values.push((CPU.name, flowed.load() * 100.0));
     Ok(measured)
 }
 
-/// Two nodes in a process, composed by hand or loaded: a graph.
-fn graph(lab: &Lab, way: &str, size: u64, flow: &Flow) -> Result<Measured, Failure> {
+/// Two nodes in a process, with manual composition or loaded.
+fn graph(
+    lab: &Lab,
+    placement: &str,
+    size: u64,
+    flow: &Flow,
+) -> Result<Measurement, MeasurementFailure> {
     let topic = json!({ "topic_name": "sized", "msg_type": "stamped_vector" });
     let mut publisher = topic.clone();
     publisher["msg_size"] = json!(size);
@@ -113,37 +127,38 @@ fn graph(lab: &Lab, way: &str, size: u64, flow: &Flow) -> Result<Measured, Failu
         { "node_name": "publisher", "publishers": [publisher] },
         { "node_name": "subscriber", "subscribers": [topic] },
     ]});
-    let placing = Placing {
+    let graph_placement = GraphPlacement {
         division: Division::Composed,
-        intra_process: way.ends_with("intra-process"),
+        intra_process: placement.ends_with("intra-process"),
         threads: 1,
-        container: way.starts_with(CONTAINER).then_some("single"),
+        container: placement.starts_with(CONTAINER).then_some("single"),
     };
     let duration = Duration::from_secs_f64(flow.count as f64 / RATE as f64);
-    let results = run_graph(lab, &graph, placing, duration)?;
-    let (latency, delivery) = heard(&results);
+    let results = run_graph(lab, &graph, graph_placement, duration)?;
+    let (latency, delivery) = latency_and_delivery(&results);
     let [cpu, _] = cpu_and_memory(&results);
-    Ok(Measured {
+    Ok(Measurement {
         samples: vec![("latency", latency.into_iter().collect())],
-        figures: vec![cpu],
+        values: vec![cpu],
         delivery: Some(delivery),
-        path: Some(match placing.intra_process {
-            true => "intra-process".into(),
-            false => "bytes within the process".into(),
+        path: Some(if graph_placement.intra_process {
+            "intra-process".into()
+        } else {
+            "bytes within the process".into()
         }),
-        ..Measured::default()
+        ..Measurement::default()
     })
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     let mut all = vec![
-        Exhibit::Table(exhibit::comparison(view, &LATENCY)),
-        Exhibit::Table(exhibit::comparison(view, &CPU)),
+        ReportItem::Table(report_items::comparison(view, &LATENCY)),
+        ReportItem::Table(report_items::comparison(view, &CPU)),
     ];
     for (metric, what) in [(&LATENCY, "latency"), (&CPU, "CPU")] {
-        let title = format!("Pteros: {what} by size and way (fig. 3)");
-        all.push(exhibit::lines_by(view, title, "size", metric, |c| {
-            (c.contestant == "pteros").then(|| c.get("way").to_owned())
+        let title = format!("Pteros: {what} by size and placement (fig. 3)");
+        all.push(report_items::lines_by(view, title, "size", metric, |c| {
+            (c.implementation == "pteros").then(|| c.get("placement").to_owned())
         }));
     }
     all

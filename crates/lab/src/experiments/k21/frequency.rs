@@ -1,25 +1,25 @@
-//! K21.1: latency against frequency, three nodes, all payloads (fig. 4).
+//! K21.1: latency by publish frequency, three nodes, all payloads (fig. 4).
 
-use super::{CONTESTANTS, LATENCY, cell, run};
-use crate::exhibit::{self, Exhibit, bytes_text};
-use crate::experiment::{Cell, Experiment, Paper, Scope};
+use super::{IMPLEMENTATIONS, LATENCY, PipelineParameters, configuration, run};
+use crate::experiment::{Configuration, Experiment, Paper, Scope};
+use crate::report_items::{self, ReportItem, bytes_text};
 use crate::results::View;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "k21.1",
     paper: Paper::K21,
     title: "Latency of a pipeline of three nodes by frequency",
-    shows: "fig. 4",
-    asks: "Does latency depend on how often a message is sent, and on its size?",
+    reproduces: "fig. 4",
+    question: "Does latency depend on the publish frequency and on the size?",
     metrics: &[LATENCY],
-    cells,
+    configurations,
     run,
     published: &[],
-    exhibits,
+    report_items,
 };
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let few: &[u64] = &[128, 500_000];
     let all: &[u64] = &[128, 1_000, 10_000, 100_000, 500_000];
     let sizes = scope.extent.choose(&few[..1], few, all);
@@ -29,27 +29,39 @@ fn cells(scope: &Scope) -> Vec<Cell> {
         vec![10, 100],
         [1].into_iter().chain(tens).collect(),
     );
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     for size in sizes {
         for rate in &rates {
-            for contestant in scope.among(&CONTESTANTS) {
-                let parameters = (3, *size, *rate, "best-effort");
-                cells.push(cell(scope.extent, parameters, contestant));
+            for implementation in scope.among(&IMPLEMENTATIONS) {
+                let parameters = PipelineParameters {
+                    nodes: 3,
+                    size: *size,
+                    rate: *rate,
+                    qos: "best-effort",
+                };
+                configurations.push(configuration(scope.extent, parameters, implementation));
             }
         }
     }
-    cells
+    configurations
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
-    let mut all = vec![Exhibit::Table(exhibit::comparison(view, view.metric()))];
+fn report_items(view: &View) -> Vec<ReportItem> {
+    let mut all = vec![ReportItem::Table(report_items::comparison(
+        view,
+        view.metric(),
+    ))];
     for size in view.values("size") {
         let bytes = size.parse().map_or(size.to_owned(), bytes_text);
         let title = format!("{bytes}: 95th percentile by frequency (fig. 4)");
         let wanted = [("size", size)];
-        all.push(exhibit::lines(view, title, "rate", view.metric(), |c| {
-            c.is(&wanted)
-        }));
+        all.push(report_items::lines(
+            view,
+            title,
+            "rate",
+            view.metric(),
+            |c| c.is(&wanted),
+        ));
     }
     all
 }

@@ -1,19 +1,20 @@
-//! K21: a pipeline of nodes in separate processes, 128 B to 500 KB, 1 to 100 Hz, the
-//! 95th percentile of first publish to last callback (Kronauer et al. 2021, 4).
+//! K21: a pipeline of nodes in separate processes, 128 B to 500 KB, 1 to 100 Hz;
+//! the 95th percentile from first publish to last callback (Kronauer et al. 2021,
+//! 4).
 
 pub mod frequency;
 pub mod profile;
 pub mod reliability;
 pub mod scale;
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 
-use crate::experiment::{Better, Cell, Extent, Measured, Metric, Statistic};
+use crate::experiment::{Better, Configuration, Extent, Measurement, Metric, Statistic};
 use crate::flow::Flow;
 use crate::lab::Lab;
 use crate::pipeline::Pipeline;
 
-/// The paper's statistic.
+/// The statistic of the paper.
 pub const LATENCY: Metric = Metric {
     name: "latency",
     unit: "us",
@@ -21,29 +22,29 @@ pub const LATENCY: Metric = Metric {
     statistic: Statistic::P95,
 };
 
-/// Who takes part: UDP on localhost is the paper's transport, shared memory is what
-/// is chosen where nobody forbids it.
-pub const CONTESTANTS: [&str; 4] = ["pteros", "pteros-udp", "cyclone", "fastdds"];
+/// Implementations. The paper uses UDP on localhost; shared memory is the default
+/// of some stacks.
+pub const IMPLEMENTATIONS: [&str; 4] = ["pteros", "pteros-udp", "cyclone", "fastdds"];
 
-/// The paper's 60 s per configuration.
+/// The paper measures 60 s per configuration.
 const FULL_SECONDS: u64 = 60;
 
-/// What a cell's parameters say.
-fn pipeline(extent: Extent, cell: &Cell) -> Pipeline {
-    let rate = cell.number("rate").max(1);
+/// The pipeline of a configuration.
+fn pipeline(extent: Extent, configuration: &Configuration) -> Pipeline {
+    let rate = configuration.number("rate").max(1);
     Pipeline {
-        nodes: usize::try_from(cell.number("nodes")).unwrap_or(3),
+        nodes: usize::try_from(configuration.number("nodes")).unwrap_or(3),
         flow: Flow {
             is_intra: false,
             is_serialized: false,
             is_text: false,
-            is_lent: false,
-            size: cell.number("size"),
+            is_loaned: false,
+            size: configuration.number("size"),
             count: extent.choose(5, rate.clamp(5, 50), rate * FULL_SECONDS),
-            // Neither the first match nor fresh memory is what is measured.
+            // Excludes matching and the first use of memory.
             warmup: extent.choose(1, 3, 5),
             rate,
-            is_reliable: cell.get("qos") == "reliable",
+            is_reliable: configuration.get("qos") == "reliable",
             is_transient_local: false,
             depth: Some(10),
             deadline_ms: 0,
@@ -54,26 +55,38 @@ fn pipeline(extent: Extent, cell: &Cell) -> Pipeline {
     }
 }
 
-/// A cell with these parameters.
-fn cell(
-    extent: Extent,
-    (nodes, size, rate, qos): (u64, u64, u64, &str),
-    contestant: &'static str,
-) -> Cell {
-    let mut cell = Cell {
-        case: vec![
-            ("nodes", nodes.to_string()),
-            ("size", size.to_string()),
-            ("rate", rate.to_string()),
-            ("qos", qos.to_owned()),
-        ],
-        contestant,
-        seconds: 0.0,
-    };
-    cell.seconds = pipeline(extent, &cell).seconds();
-    cell
+/// Parameters of a pipeline configuration.
+#[derive(Clone, Copy)]
+struct PipelineParameters<'a> {
+    nodes: u64,
+    /// Bytes of a message.
+    size: u64,
+    /// Messages per second.
+    rate: u64,
+    /// `reliable` or `best-effort`.
+    qos: &'a str,
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    pipeline(lab.extent, cell).run(lab, lab.contestant(cell.contestant)?)
+/// A configuration with these parameters.
+fn configuration(
+    extent: Extent,
+    parameters: PipelineParameters<'_>,
+    implementation: &'static str,
+) -> Configuration {
+    let mut configuration = Configuration {
+        case: vec![
+            ("nodes", parameters.nodes.to_string()),
+            ("size", parameters.size.to_string()),
+            ("rate", parameters.rate.to_string()),
+            ("qos", parameters.qos.to_owned()),
+        ],
+        implementation,
+        seconds: 0.0,
+    };
+    configuration.seconds = pipeline(extent, &configuration).seconds();
+    configuration
+}
+
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    pipeline(lab.extent, configuration).run(lab, lab.implementation(configuration.implementation)?)
 }

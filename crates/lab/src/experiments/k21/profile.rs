@@ -1,42 +1,46 @@
-//! K21.3: where the time goes, by layer (fig. 6). Ours by stamps at the boundaries
-//! of the layers; of the other stacks, which have none, the whole. What the stamps themselves
-//! cost is in the same turns: ours with them and without.
+//! K21.3: latency by layer (fig. 6).
+//!
+//! Pteros is traced at the boundaries of its layers. Other stacks have no tracing,
+//! so only their total is measured. The cost of tracing is measured in the same
+//! turns: Pteros with and without it.
 
-use super::{CONTESTANTS, LATENCY, cell, pipeline};
-use crate::exhibit::{self, Entry, Exhibit, Figure, Plot, Table, bytes_text};
-use crate::experiment::{Better, Cell, Experiment, Measured, Metric, Paper, Scope, Statistic};
+use super::{IMPLEMENTATIONS, LATENCY, PipelineParameters, configuration, pipeline};
+use crate::experiment::{
+    Better, Configuration, Experiment, Measurement, Metric, Paper, Scope, Statistic,
+};
 use crate::lab::Lab;
-use crate::pipeline::PARTS;
-use crate::results::{CellResult, Figures, View};
-use pteros_testbed::contestant::PTEROS;
-use pteros_testbed::{Failure, contestant};
+use crate::pipeline::LAYERS;
+use crate::report_items::{self, Figure, Plot, ReportItem, Table, TableEntry, bytes_text};
+use crate::results::{ConfigurationResult, MetricValues, View};
+use pteros_testbed::implementation::PTEROS;
+use pteros_testbed::{MeasurementFailure, implementation};
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "k21.3",
     paper: Paper::K21,
-    title: "Where the time of a pipeline's messages goes",
-    shows: "fig. 6",
-    asks: "What does each layer cost, and the wait between two of them?",
+    title: "Latency of a pipeline by layer",
+    reproduces: "fig. 6",
+    question: "What does each layer cost, and the wait between layers?",
     metrics: METRICS,
-    cells,
+    configurations,
     run,
     published: &[],
-    exhibits,
+    report_items,
 };
 
 const METRICS: &[Metric] = &[
     LATENCY,
-    part(PARTS[0]),
-    part(PARTS[1]),
-    part(PARTS[2]),
-    part(PARTS[3]),
-    part(PARTS[4]),
-    part(PARTS[5]),
-    part(PARTS[6]),
+    layer(LAYERS[0]),
+    layer(LAYERS[1]),
+    layer(LAYERS[2]),
+    layer(LAYERS[3]),
+    layer(LAYERS[4]),
+    layer(LAYERS[5]),
+    layer(LAYERS[6]),
 ];
 
-const fn part(name: &'static str) -> Metric {
+const fn layer(name: &'static str) -> Metric {
     Metric {
         name,
         unit: "us",
@@ -45,66 +49,79 @@ const fn part(name: &'static str) -> Metric {
     }
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let sizes: &[u64] = scope
         .extent
         .choose(&[128], &[128, 500_000], &[128, 500_000]);
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     for size in sizes {
-        let parameters = (3, *size, 100, "best-effort");
+        let parameters = PipelineParameters {
+            nodes: 3,
+            size: *size,
+            rate: 100,
+            qos: "best-effort",
+        };
         for stamps in [WITHOUT, WITH] {
-            for contestant in scope.among(&CONTESTANTS) {
-                if stamps == WITHOUT || contestant::stack_of(contestant) == PTEROS {
-                    let mut cell = cell(scope.extent, parameters, contestant);
-                    cell.case.push(("stamps", stamps.to_owned()));
-                    cells.push(cell);
+            for implementation in scope.among(&IMPLEMENTATIONS) {
+                if stamps == WITHOUT || implementation::stack_of(implementation) == PTEROS {
+                    let mut configuration = configuration(scope.extent, parameters, implementation);
+                    configuration.case.push(("stamps", stamps.to_owned()));
+                    configurations.push(configuration);
                 }
             }
         }
     }
-    cells
+    configurations
 }
 
 const WITHOUT: &str = "without stamps";
 const WITH: &str = "with stamps";
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let who = lab.contestant(cell.contestant)?;
-    let pipeline = pipeline(lab.extent, cell);
-    match cell.get("stamps") {
-        WITH => pipeline.profile(lab, who),
-        _ => pipeline.run(lab, who),
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let implementation = lab.implementation(configuration.implementation)?;
+    let pipeline = pipeline(lab.extent, configuration);
+    match configuration.get("stamps") {
+        WITH => pipeline.profile(lab, implementation),
+        _ => pipeline.run(lab, implementation),
     }
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     let parts: Vec<&'static Metric> = METRICS.iter().skip(1).collect();
-    let title = "where the time goes by layer (us), medians over messages of the sum over hops";
+    let title = "latency by layer (us), medians over messages of the sum over hops";
     let mut all = vec![
-        Exhibit::Table(exhibit::comparison(view, view.metric())),
-        Exhibit::Table(exhibit::parts(view, title, &parts)),
-        Exhibit::Table(cost_of_stamps(view)),
+        ReportItem::Table(report_items::comparison(view, view.metric())),
+        ReportItem::Table(report_items::parts(view, title, &parts)),
+        ReportItem::Table(cost_of_stamps(view)),
     ];
-    let mut layers: Vec<String> = PARTS.iter().map(|part| (*part).to_owned()).collect();
-    layers.push("all of it, without stamps".to_owned());
+    let mut layers: Vec<String> = LAYERS.iter().map(|part| (*part).to_owned()).collect();
+    layers.push("total, without stamps".to_owned());
     for size in view.values("size") {
-        let of_size = view.cells.iter().filter(|cell| cell.get("size") == size);
-        let bars = of_size.filter_map(|cell| {
-            let median = |name: &str| cell.figures(name).map_or(0.0, Figures::median);
-            let mut parts: Vec<f64> = PARTS.iter().map(|name| median(name)).collect();
-            let whole = cell.figures(LATENCY.name)?.pooled?.p50;
+        let of_size = view
+            .configurations
+            .iter()
+            .filter(|configuration| configuration.get("size") == size);
+        let bars = of_size.filter_map(|configuration| {
+            let median = |name: &str| {
+                configuration
+                    .metric_values(name)
+                    .map_or(0.0, MetricValues::median)
+            };
+            let mut parts: Vec<f64> = LAYERS.iter().map(|name| median(name)).collect();
+            let whole = configuration.metric_values(LATENCY.name)?.pooled?.p50;
             let is_stamped = parts.iter().any(|part| *part > 0.0);
-            let is_shown_by_parts = contestant::stack_of(&cell.contestant) == PTEROS;
+            let is_shown_by_parts =
+                implementation::stack_of(&configuration.implementation) == PTEROS;
             if is_shown_by_parts && !is_stamped {
                 return None;
             }
             parts.push(if is_stamped { 0.0 } else { whole });
-            Some((cell.contestant.clone(), parts))
+            Some((configuration.implementation.clone(), parts))
         });
         let bytes = size.parse().map_or(size.to_owned(), bytes_text);
-        all.push(Exhibit::Figure(Figure {
+        all.push(ReportItem::Figure(Figure {
             title: format!("{bytes} through three nodes: medians by layer (fig. 6)"),
-            x: "contestant".to_owned(),
+            x: "implementation".to_owned(),
             y: "us".to_owned(),
             plot: Plot::Stack {
                 layers: layers.clone(),
@@ -115,32 +132,37 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
     all
 }
 
-/// Ours with stamps over ours without, by size.
+/// Latency of Pteros with and without tracing, by size.
 fn cost_of_stamps(view: &View) -> Table {
     let mut rows = Vec::new();
-    for without in view.cells.iter().filter(|c| c.get("stamps") == WITHOUT) {
+    for without in view
+        .configurations
+        .iter()
+        .filter(|c| c.get("stamps") == WITHOUT)
+    {
         let size = without.get("size");
-        let with = view.cells.iter().find(|c| {
-            c.contestant == without.contestant && c.is(&[("stamps", WITH), ("size", size)])
+        let with = view.configurations.iter().find(|c| {
+            c.implementation == without.implementation && c.is(&[("stamps", WITH), ("size", size)])
         });
         let Some(with) = with else { continue };
-        let p50 = |cell: &CellResult| Some(cell.figures(LATENCY.name)?.pooled?.p50);
-        let of = |p50: Option<f64>| p50.map_or_else(|| "–".to_owned(), exhibit::number);
+        let p50 = |configuration: &ConfigurationResult| {
+            Some(configuration.metric_values(LATENCY.name)?.pooled?.p50)
+        };
+        let of = |p50: Option<f64>| p50.map_or_else(|| "–".to_owned(), report_items::number);
         let (off, on) = (p50(without), p50(with));
         let ratio = off.zip(on).map(|(off, on)| on / off);
-        let size = exhibit::value_text("size", size);
+        let size = report_items::value_text("size", size);
         rows.push(vec![
-            Entry::plain(format!("{size} {}", without.contestant)),
-            Entry::plain(of(off)),
-            Entry::plain(of(on)),
-            Entry::plain(of(ratio)),
+            TableEntry::plain(format!("{size} {}", without.implementation)),
+            TableEntry::plain(of(off)),
+            TableEntry::plain(of(on)),
+            TableEntry::plain(of(ratio)),
         ]);
     }
     Table {
-        title: "what the stamps cost: latency through three nodes (us), median of all samples"
-            .into(),
+        title: "cost of tracing: latency through three nodes (us), median of all samples".into(),
         columns: ["case", WITHOUT, WITH, "ratio"].map(str::to_owned).into(),
         rows,
-        note: "Without is how every program runs that nobody traces.".into(),
+        note: "Without stamps is the default of every program.".into(),
     }
 }

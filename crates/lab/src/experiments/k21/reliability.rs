@@ -1,56 +1,71 @@
 //! K21.4: RELIABLE against BEST_EFFORT (fig. 7).
 
-use super::{CONTESTANTS, LATENCY, cell, run};
-use crate::exhibit::{self, Exhibit};
-use crate::experiment::{Cell, Experiment, Paper, Published, Scope};
+use super::{IMPLEMENTATIONS, LATENCY, PipelineParameters, configuration, run};
+use crate::experiment::{Configuration, Experiment, Paper, Published, Scope};
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "k21.4",
     paper: Paper::K21,
     title: "A pipeline, reliable against best effort",
-    shows: "fig. 7",
-    asks: "What does it cost that nothing may be lost?",
+    reproduces: "fig. 7",
+    question: "What does reliability cost?",
     metrics: &[LATENCY],
-    cells,
+    configurations,
     run,
     published: &[Published {
         case: &[("qos", "reliable")],
-        who: "all",
+        implementation: "all",
         value: "up to +15 %",
-        place: "fig. 7",
+        source: "fig. 7",
     }],
-    exhibits,
+    report_items,
 };
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let extent = scope.extent;
     let few: &[u64] = &[128, 100_000];
     let all: &[u64] = &[128, 1_000, 10_000, 100_000, 500_000];
     let sizes = extent.choose(&few[..1], few, all);
     let rates: &[u64] = extent.choose(&[100], &[80], &[1, 10, 50, 100]);
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     for size in sizes {
         for rate in rates {
             for qos in ["best-effort", "reliable"] {
-                for contestant in scope.among(&CONTESTANTS) {
-                    cells.push(cell(extent, (3, *size, *rate, qos), contestant));
+                for implementation in scope.among(&IMPLEMENTATIONS) {
+                    let parameters = PipelineParameters {
+                        nodes: 3,
+                        size: *size,
+                        rate: *rate,
+                        qos,
+                    };
+                    configurations.push(configuration(extent, parameters, implementation));
                 }
             }
         }
     }
-    cells
+    configurations
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
-    let mut all = vec![Exhibit::Table(exhibit::comparison(view, view.metric()))];
+fn report_items(view: &View) -> Vec<ReportItem> {
+    let mut all = vec![ReportItem::Table(report_items::comparison(
+        view,
+        view.metric(),
+    ))];
     for rate in view.values("rate") {
         let title = format!("{rate} Hz: 95th percentile by size (fig. 7)");
-        all.push(exhibit::lines_by(view, title, "size", view.metric(), |c| {
-            let is_it = c.is(&[("rate", rate)]);
-            is_it.then(|| format!("{} {}", c.contestant, c.get("qos")))
-        }));
+        all.push(report_items::lines_by(
+            view,
+            title,
+            "size",
+            view.metric(),
+            |c| {
+                let is_it = c.is(&[("rate", rate)]);
+                is_it.then(|| format!("{} {}", c.implementation, c.get("qos")))
+            },
+        ));
     }
     all
 }

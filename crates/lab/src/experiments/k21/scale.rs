@@ -1,25 +1,25 @@
-//! K21.2: latency against the number of nodes (fig. 5).
+//! K21.2: latency by the number of nodes (fig. 5).
 
-use super::{CONTESTANTS, LATENCY, cell, run};
-use crate::exhibit::{self, Exhibit, bytes_text};
-use crate::experiment::{Cell, Experiment, Paper, Scope};
+use super::{IMPLEMENTATIONS, LATENCY, PipelineParameters, configuration, run};
+use crate::experiment::{Configuration, Experiment, Paper, Scope};
+use crate::report_items::{self, ReportItem, bytes_text};
 use crate::results::View;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "k21.2",
     paper: Paper::K21,
     title: "Latency of a pipeline by its number of nodes",
-    shows: "fig. 5",
-    asks: "Does every node of a pipeline cost the same?",
+    reproduces: "fig. 5",
+    question: "Does every node of a pipeline cost the same?",
     metrics: &[LATENCY],
-    cells,
+    configurations,
     run,
     published: &[],
-    exhibits,
+    report_items,
 };
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let extent = scope.extent;
     let nodes = extent.choose(
         vec![5],
@@ -28,30 +28,42 @@ fn cells(scope: &Scope) -> Vec<Cell> {
     );
     let sizes: &[u64] = extent.choose(&[128], &[128], &[128, 500_000]);
     let rates: &[u64] = extent.choose(&[100], &[50], &[1, 10, 50, 100]);
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     for size in sizes {
         for rate in rates {
             for nodes in &nodes {
-                for contestant in scope.among(&CONTESTANTS) {
-                    let parameters = (*nodes, *size, *rate, "best-effort");
-                    cells.push(cell(extent, parameters, contestant));
+                for implementation in scope.among(&IMPLEMENTATIONS) {
+                    let parameters = PipelineParameters {
+                        nodes: *nodes,
+                        size: *size,
+                        rate: *rate,
+                        qos: "best-effort",
+                    };
+                    configurations.push(configuration(extent, parameters, implementation));
                 }
             }
         }
     }
-    cells
+    configurations
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
-    let mut all = vec![Exhibit::Table(exhibit::comparison(view, view.metric()))];
+fn report_items(view: &View) -> Vec<ReportItem> {
+    let mut all = vec![ReportItem::Table(report_items::comparison(
+        view,
+        view.metric(),
+    ))];
     for size in view.values("size") {
         for rate in view.values("rate") {
             let bytes = size.parse().map_or(size.to_owned(), bytes_text);
             let title = format!("{bytes} at {rate} Hz: 95th percentile by nodes (fig. 5)");
             let wanted = [("size", size), ("rate", rate)];
-            all.push(exhibit::lines(view, title, "nodes", view.metric(), |c| {
-                c.is(&wanted)
-            }));
+            all.push(report_items::lines(
+                view,
+                title,
+                "nodes",
+                view.metric(),
+                |c| c.is(&wanted),
+            ));
         }
     }
     all

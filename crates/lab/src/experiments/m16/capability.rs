@@ -1,38 +1,38 @@
-//! M16.2: what works at all (table 4): per situation, policies and size whether the
+//! M16.2: capabilities (table 4): by situation, policies and size, whether the
 //! first messages are lost, and whether later ones are late, lost or refused.
 //!
-//! The publisher begins without waiting for anybody, a subscription that was started before it is
-//! already there: so what is lost at the beginning is lost to discovery.
+//! The publisher starts without waiting, after the subscription. So initial losses
+//! are losses during discovery.
 
 use std::time::Duration;
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 
-use super::{CONTESTANTS, among, cell, flow, sizes};
-use crate::exhibit::{Entry, Exhibit, Table, Tone, value_text};
+use super::{IMPLEMENTATIONS, among, configuration, flow, sizes};
 use crate::experiment::{
-    Better, Cell, Experiment, LATENCY, Measured, Metric, Paper, Published, Scope,
+    Better, Configuration, Experiment, LATENCY, Measurement, Metric, Paper, Published, Scope,
 };
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
-use crate::results::{CellResult, View};
+use crate::report_items::{ReportItem, Table, TableEntry, Tone, value_text};
+use crate::results::{ConfigurationResult, View};
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.2",
     paper: Paper::M16,
-    title: "What works: initial losses, late, lost and refused messages",
-    shows: "table 4",
-    asks: "Which sizes get through, by situation and policies, and is the first message among them?",
-    metrics: &[TOLD],
-    cells,
+    title: "Capabilities: initial losses, late, lost and refused messages",
+    reproduces: "table 4",
+    question: "Which sizes get through, by situation and policies, and is the first message among them?",
+    metrics: &[REPORTED_LATENCY],
+    configurations,
     run,
     published: PUBLISHED,
-    exhibits,
+    report_items,
 };
 
-/// Whether it works is asked here, not how fast: that is M16.1.
-const TOLD: Metric = Metric {
+/// For information. M16.1 compares latency.
+const REPORTED_LATENCY: Metric = Metric {
     better: Better::Neither,
     ..LATENCY
 };
@@ -54,57 +54,65 @@ const PUBLISHED: &[Published] = &[
 
 const fn row(
     case: &'static [(&'static str, &'static str)],
-    who: &'static str,
+    implementation: &'static str,
     value: &'static str,
 ) -> Published {
     Published {
         case,
-        who,
+        implementation,
         value,
-        place: "table 4",
+        source: "table 4",
     }
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let extent = scope.extent;
     let sizes = extent.choose(vec![256], vec![64 << 10, 4 << 20], sizes(extent));
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     for situation in SITUATIONS {
         for policies in ["reliable", "best-effort"] {
             for size in &sizes {
-                for contestant in among(scope, &CONTESTANTS, policies) {
+                for implementation in among(scope, &IMPLEMENTATIONS, policies) {
                     let case = vec![
                         ("situation", (*situation).to_owned()),
                         ("qos", policies.to_owned()),
                         ("size", size.to_string()),
                     ];
-                    cells.push(cell(case, contestant, &flow(policies, *size, extent)));
+                    configurations.push(configuration(
+                        case,
+                        implementation,
+                        &flow(policies, *size, extent),
+                    ));
                 }
             }
         }
     }
-    cells
+    configurations
 }
 
 const SITUATIONS: &[&str] = &["remote", "local", "intra-process"];
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let is_intra = cell.get("situation") == "intra-process";
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let is_intra = configuration.get("situation") == "intra-process";
     let flow = Flow {
         is_intra,
         waits_for_match: is_intra,
-        ..flow(cell.get("qos"), cell.number("size"), lab.extent)
+        ..flow(
+            configuration.get("qos"),
+            configuration.number("size"),
+            lab.extent,
+        )
     };
-    let who = lab.contestant(cell.contestant)?;
-    if cell.get("situation") == "remote" {
-        let (flowed, _) = flow::run_remote(lab, who, &flow, Duration::ZERO, &|| Ok(0))?;
+    let implementation = lab.implementation(configuration.implementation)?;
+    if configuration.get("situation") == "remote" {
+        let (flowed, _) = flow::run_remote(lab, implementation, &flow, Duration::ZERO, &|| Ok(0))?;
         return Ok(flowed.measured(&flow));
     }
-    let flowed = flow::run(lab, who, &flow)?;
+    let flowed = flow::run(lab, implementation, &flow)?;
     Ok(flowed.measured(&flow))
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     let sizes = view.values("size");
     let mut columns = vec!["situation".to_owned(), "initial loss".into()];
     columns.extend(sizes.iter().map(|size| value_text("size", size)));
@@ -112,22 +120,26 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
     let mut rows = Vec::new();
     for situation in view.values("situation") {
         for policies in view.values("qos") {
-            for contestant in view.contestants() {
-                let of: Vec<&CellResult> = view
-                    .cells
+            for implementation in view.implementations() {
+                let of: Vec<&ConfigurationResult> = view
+                    .configurations
                     .iter()
-                    .filter(|c| c.contestant == contestant)
+                    .filter(|c| c.implementation == implementation)
                     .filter(|c| c.is(&[("situation", situation), ("qos", policies)]))
                     .collect();
-                let mut row = vec![Entry::plain(format!("{situation} {policies} {contestant}"))];
+                let mut row = vec![TableEntry::plain(format!(
+                    "{situation} {policies} {implementation}"
+                ))];
                 row.push(initial(&of));
                 for size in &sizes {
                     row.push(mark(of.iter().find(|c| c.get("size") == *size)));
                 }
-                let published = of.first().filter(|_| contestant == "pteros");
+                let published = of.first().filter(|_| implementation == "pteros");
                 let published = published.map_or_else(Vec::new, |c| view.published(&c.case));
-                let texts = published.iter().map(|p| format!("{}: {}", p.who, p.value));
-                row.push(Entry::toned(
+                let texts = published
+                    .iter()
+                    .map(|p| format!("{}: {}", p.implementation, p.value));
+                row.push(TableEntry::with_tone(
                     texts.collect::<Vec<_>>().join("; "),
                     Tone::Faint,
                 ));
@@ -135,35 +147,35 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
             }
         }
     }
-    vec![Exhibit::Table(Table {
+    vec![ReportItem::Table(Table {
         title: "What gets through (table 4)".into(),
         columns,
         rows,
-        note: "✓ all in time; late: after the deadline of 100 ms; lost: of those behind the first that came.".into(),
+        note: "✓ all in time; late: after the deadline of 100 ms; lost: of those after the first received one.".into(),
     })]
 }
 
-/// Whether the first messages were lost, at whatever size.
-fn initial(cells: &[&CellResult]) -> Entry {
-    let lost = cells
+/// Whether the first messages were lost at any size.
+fn initial(configurations: &[&ConfigurationResult]) -> TableEntry {
+    let lost = configurations
         .iter()
         .filter_map(|c| c.delivery)
         .map(|d| d.initial_loss)
         .max();
     match lost {
-        None => Entry::toned("–", Tone::Faint),
-        Some(0) => Entry::toned("none", Tone::Good),
-        Some(most) => Entry::toned(format!("up to {most}"), Tone::Bad),
+        None => TableEntry::with_tone("–", Tone::Faint),
+        Some(0) => TableEntry::with_tone("none", Tone::Good),
+        Some(most) => TableEntry::with_tone(format!("up to {most}"), Tone::Bad),
     }
 }
 
-fn mark(cell: Option<&&CellResult>) -> Entry {
-    let Some(cell) = cell else {
-        return Entry::toned("–", Tone::Faint);
+fn mark(configuration: Option<&&ConfigurationResult>) -> TableEntry {
+    let Some(configuration) = configuration else {
+        return TableEntry::with_tone("–", Tone::Faint);
     };
-    let Some(delivery) = cell.delivery else {
-        let why = cell.failure.as_ref().map_or("", |f| f.1.as_str());
-        return Entry {
+    let Some(delivery) = configuration.delivery else {
+        let why = configuration.failure.as_ref().map_or("", |f| f.1.as_str());
+        return TableEntry {
             text: "✗".into(),
             hint: why.to_owned(),
             tone: Tone::Bad,
@@ -171,9 +183,11 @@ fn mark(cell: Option<&&CellResult>) -> Entry {
     };
     let later = delivery.lost().saturating_sub(delivery.initial_loss);
     match (later, delivery.late, delivery.received) {
-        (_, _, 0) => Entry::toned("nothing came", Tone::Bad),
-        (0, 0, _) => Entry::toned("✓", Tone::Good),
-        (0, late, _) => Entry::toned(format!("{late} late"), Tone::Bad),
-        (lost, ..) => Entry::toned(format!("{lost} of {} lost", delivery.expected), Tone::Bad),
+        (_, _, 0) => TableEntry::with_tone("nothing received", Tone::Bad),
+        (0, 0, _) => TableEntry::with_tone("✓", Tone::Good),
+        (0, late, _) => TableEntry::with_tone(format!("{late} late"), Tone::Bad),
+        (lost, ..) => {
+            TableEntry::with_tone(format!("{lost} of {} lost", delivery.expected), Tone::Bad)
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! M16: one publisher of a string at 10 Hz, 256 B to 4 MB, SCHED_FIFO and mlockall,
+//! M16: one publisher of a string at 10 Hz, 256 B to 4 MB, SCHED_FIFO and mlockall;
 //! latency from the publish call to the callback (Maruyama et al. 2016, 3).
 
 pub mod breakdown;
@@ -10,18 +10,18 @@ pub mod policies;
 pub mod subscribers;
 pub mod throughput;
 
-use pteros_testbed::contestant::ROS1;
+use pteros_testbed::implementation::ROS1;
 
-use crate::experiment::{Cell, Extent, Scope};
+use crate::experiment::{Configuration, Extent, Scope};
 use crate::flow::Flow;
 
-/// The paper's rate.
+/// Publish rate of the paper.
 const RATE: u64 = 10;
 
-/// Who is asked between processes, hosts and within a process.
-pub const CONTESTANTS: [&str; 4] = ["pteros", "cyclone", "fastdds", ROS1];
+/// Implementations between processes, hosts and within a process.
+pub const IMPLEMENTATIONS: [&str; 4] = ["pteros", "cyclone", "fastdds", ROS1];
 
-/// Payload bytes: the paper's are powers of two from 256 B to 4 MB.
+/// Payload bytes. Those of the paper are powers of two from 256 B to 4 MB.
 pub fn sizes(extent: Extent) -> Vec<u64> {
     match extent {
         Extent::Smoke => vec![256],
@@ -30,7 +30,7 @@ pub fn sizes(extent: Extent) -> Vec<u64> {
     }
 }
 
-/// The policies of tables 3 and 5 by name, and a flow with them.
+/// A flow with the policies of tables 3 and 5, by name.
 pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
     let (is_reliable, depth) = match policies {
         "best-effort" => (false, Some(1)),
@@ -54,23 +54,27 @@ pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
         subscribers: 1,
         waits_for_match: true,
         is_real_time: true,
-        is_lent: false,
+        is_loaned: false,
     }
 }
 
-/// Those of `names` that take part and know these policies: ROS 1 has none, and
-/// what it sends is reliable.
+/// The members of `names` that take part and have these policies. ROS 1 has none;
+/// it is reliable.
 pub fn among(scope: &Scope, names: &[&'static str], policies: &str) -> Vec<&'static str> {
     let mut all = scope.among(names);
     all.retain(|name| *name != ROS1 || policies == "reliable");
     all
 }
 
-/// A cell with these parameters.
-pub fn cell(case: Vec<(&'static str, String)>, contestant: &'static str, flow: &Flow) -> Cell {
-    Cell {
+/// A configuration with these parameters.
+pub fn configuration(
+    case: Vec<(&'static str, String)>,
+    implementation: &'static str,
+    flow: &Flow,
+) -> Configuration {
+    Configuration {
         case,
-        contestant,
+        implementation,
         seconds: flow.seconds(),
     }
 }

@@ -1,43 +1,44 @@
-//! M16.4: what a choice costs between two processes: the middleware (fig. 13),
-//! reliability (fig. 14), the depth of the history (fig. 15), the size of fragments
-//! (fig. 16).
+//! M16.4: cost of choices between two processes: middleware (fig. 13), reliability
+//! (fig. 14), history depth (fig. 15), fragment size (fig. 16).
 //!
-//! Fragments are asked of UDP: ours through shared memory has none.
+//! Fragments are measured over UDP. Shared memory of Pteros has none.
 
-use pteros_testbed::{Contestant, Failure};
+use pteros_testbed::{Implementation, MeasurementFailure};
 
-use super::{cell, flow};
-use crate::exhibit::{self, Exhibit};
-use crate::experiment::{Cell, Experiment, LATENCY, Measured, Metric, Paper, Published, Scope};
+use super::{configuration, flow};
+use crate::experiment::{
+    Configuration, Experiment, LATENCY, Measurement, Metric, Paper, Published, Scope,
+};
 use crate::flow;
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.4",
     paper: Paper::M16,
     title: "Middlewares, reliability, depth and fragment size",
-    shows: "figs 13-16",
-    asks: "What do the middleware, reliability, the depth of the history and the size of fragments cost?",
+    reproduces: "figs 13-16",
+    question: "What do the middleware, reliability, history depth and fragment size cost?",
     metrics: &[METRIC],
-    cells,
+    configurations,
     run,
     published: &[
         Published {
             case: &[("study", "depth")],
-            who: "OpenSplice",
+            implementation: "OpenSplice",
             value: "no difference by depth",
-            place: "fig. 15",
+            source: "fig. 15",
         },
         Published {
             case: &[("study", "fragment")],
-            who: "OpenSplice",
+            implementation: "OpenSplice",
             value: "larger fragments are faster",
-            place: "fig. 16",
+            source: "fig. 16",
         },
     ],
-    exhibits,
+    report_items,
 };
 
 const METRIC: Metric = LATENCY;
@@ -49,15 +50,15 @@ const MIDDLEWARES: [&str; 5] = [
     "cyclone-tuned",
     "fastdds",
 ];
-/// Those whose fragments can be set from outside.
+/// Implementations with a configurable fragment size.
 const FRAGMENTING: [&str; 2] = ["pteros", "cyclone"];
 const DEPTHS: [&str; 3] = ["1-depth", "10-depth", "100-depth"];
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let extent = scope.extent;
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     let mut add = |study: &str, policies: &str, fragment: u64, size: u64, all: &[&'static str]| {
-        for contestant in scope.among(all) {
+        for implementation in scope.among(all) {
             let case = vec![
                 ("study", study.to_owned()),
                 ("qos", policies.to_owned()),
@@ -70,10 +71,14 @@ fn cells(scope: &Scope) -> Vec<Cell> {
                 ),
                 ("size", size.to_string()),
             ];
-            cells.push(cell(case, contestant, &flow(policies, size, extent)));
+            configurations.push(configuration(
+                case,
+                implementation,
+                &flow(policies, size, extent),
+            ));
         }
     };
-    // The paper's fig. 13 begins at 16 KB: below nothing differed.
+    // Fig. 13 of the paper begins at 16 KB, because nothing differed below.
     let large: Vec<u64> = extent.choose(
         vec![16 << 10],
         vec![16 << 10, 1 << 20],
@@ -124,79 +129,86 @@ fn cells(scope: &Scope) -> Vec<Cell> {
             add("fragment", "best-effort", *fragment, size, &FRAGMENTING);
         }
     }
-    cells
+    configurations
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let mut who = lab.contestant(cell.contestant)?.clone();
-    let fragment = cell.number("fragment");
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let mut implementation = lab.implementation(configuration.implementation)?.clone();
+    let fragment = configuration.number("fragment");
     if fragment > 0 {
-        set_fragment(&mut who, fragment);
+        set_fragment(&mut implementation, fragment);
     }
-    let flow = flow(cell.get("qos"), cell.number("size"), lab.extent);
-    Ok(flow::run(lab, &who, &flow)?.measured(&flow))
+    let flow = flow(
+        configuration.get("qos"),
+        configuration.number("size"),
+        lab.extent,
+    );
+    Ok(flow::run(lab, &implementation, &flow)?.measured(&flow))
 }
 
-/// Datagrams with that much of a message each, over UDP.
-fn set_fragment(who: &mut Contestant, bytes: u64) {
-    match who.stack {
+/// Sets the fragment size over UDP.
+fn set_fragment(implementation: &mut Implementation, bytes: u64) {
+    match implementation.stack {
         "cyclone" => {
-            // The datagram has headers beside the fragment.
+            // The datagram also has headers.
             let datagram = bytes + 256;
             let settings = format!(
                 "<General><MaxMessageSize>{datagram}B</MaxMessageSize><FragmentSize>{bytes}B</FragmentSize></General>"
             );
-            // It may have settings of where to be heard already.
-            match who
+            // It may already have settings of its network interface.
+            match implementation
                 .environment
                 .iter_mut()
                 .find(|(name, _)| *name == "CYCLONEDDS_URI")
             {
                 Some((_, uri)) => uri.push_str(&settings),
-                None => who.environment.push(("CYCLONEDDS_URI", settings)),
+                None => implementation
+                    .environment
+                    .push(("CYCLONEDDS_URI", settings)),
             }
         }
-        _ => who.environment.extend([
+        _ => implementation.environment.extend([
             ("PTEROS_SHARED_MEMORY", "off".to_owned()),
             ("PTEROS_LOCAL_FRAGMENT_BYTES", bytes.to_string()),
         ]),
     }
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
+fn report_items(view: &View) -> Vec<ReportItem> {
     let metric = view.metric();
-    let study = |name: &'static str| move |c: &crate::results::CellResult| c.get("study") == name;
+    let study =
+        |name: &'static str| move |c: &crate::results::ConfigurationResult| c.get("study") == name;
     let (middleware, depth, fragment) = (study("middleware"), study("depth"), study("fragment"));
     vec![
-        Exhibit::Table(exhibit::comparison(view, metric)),
-        exhibit::lines(
+        ReportItem::Table(report_items::comparison(view, metric)),
+        report_items::lines(
             view,
             "Middlewares, local, best-effort (fig. 13)",
             "size",
             metric,
             middleware,
         ),
-        exhibit::lines_by(
+        report_items::lines_by(
             view,
             "Reliable and best-effort (fig. 14)",
             "size",
             metric,
             |c| {
                 let is_it = ["middleware", "reliability"].contains(&c.get("study"));
-                let is_plain = c.contestant == "pteros" || c.contestant == "cyclone";
-                (is_it && is_plain).then(|| format!("{} {}", c.contestant, c.get("qos")))
+                let is_plain = c.implementation == "pteros" || c.implementation == "cyclone";
+                (is_it && is_plain).then(|| format!("{} {}", c.implementation, c.get("qos")))
             },
         ),
-        exhibit::boxes(view, "Depth of the history (fig. 15)", "qos", metric, |c| {
+        report_items::boxes(view, "Depth of the history (fig. 15)", "qos", metric, |c| {
             depth(c).then(|| {
                 format!(
                     "{} {}",
-                    c.contestant,
-                    exhibit::value_text("size", c.get("size"))
+                    c.implementation,
+                    report_items::value_text("size", c.get("size"))
                 )
             })
         }),
-        exhibit::lines_by(
+        report_items::lines_by(
             view,
             "Fragment size over UDP (fig. 16)",
             "fragment",
@@ -205,8 +217,8 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
                 fragment(c).then(|| {
                     format!(
                         "{} {}",
-                        c.contestant,
-                        exhibit::value_text("size", c.get("size"))
+                        c.implementation,
+                        report_items::value_text("size", c.get("size"))
                     )
                 })
             },

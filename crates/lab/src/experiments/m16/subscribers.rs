@@ -1,54 +1,54 @@
-//! M16.5: one publisher, five subscribing processes: does the last one wait for the
-//! first (figs 17-19)?
+//! M16.5: fairness of one publisher with five subscribing processes (figs 17-19).
 
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 
-use super::{CONTESTANTS, among, cell, flow, sizes};
-use crate::exhibit::{self, Exhibit};
+use super::{IMPLEMENTATIONS, among, configuration, flow, sizes};
 use crate::experiment::{
-    Better, Cell, Experiment, LATENCY, Measured, Metric, Paper, Published, Scope, Statistic,
+    Better, Configuration, Experiment, LATENCY, Measurement, Metric, Paper, Published, Scope,
+    Statistic,
 };
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::stats;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.5",
     paper: Paper::M16,
     title: "Five subscribers",
-    shows: "figs 17-19",
-    asks: "Do all subscribers of one publisher hear it equally soon?",
+    reproduces: "figs 17-19",
+    question: "Do all subscribers of one publisher receive equally soon?",
     metrics: &[LATENCY, FIRST, LAST, UNFAIRNESS],
-    cells,
+    configurations,
     run,
     published: &[
         Published {
             case: &[("qos", "reliable"), ("size", "1048576")],
-            who: "ROS 1",
+            implementation: "ROS 1",
             value: "the fifth takes about twice the first",
-            place: "fig. 17",
+            source: "fig. 17",
         },
         Published {
             case: &[("qos", "reliable"), ("size", "1048576")],
-            who: "OpenSplice",
+            implementation: "OpenSplice",
             value: "small differences, all are served fairly",
-            place: "figs 18, 19",
+            source: "figs 18, 19",
         },
     ],
-    exhibits,
+    report_items,
 };
 
-/// Subscriptions, a process each.
+/// Subscriptions, one process each.
 const SUBSCRIBERS: usize = 5;
 
-const FIRST: Metric = figure("fastest subscriber", "us");
-const LAST: Metric = figure("slowest subscriber", "us");
-/// The slowest subscriber's median over the fastest one's.
-const UNFAIRNESS: Metric = figure("slowest over fastest", "ratio");
+const FIRST: Metric = metric("fastest subscriber", "us");
+const LAST: Metric = metric("slowest subscriber", "us");
+/// Median of the slowest subscriber divided by that of the fastest.
+const UNFAIRNESS: Metric = metric("slowest over fastest", "ratio");
 
-const fn figure(name: &'static str, unit: &'static str) -> Metric {
+const fn metric(name: &'static str, unit: &'static str) -> Metric {
     Metric {
         name,
         unit,
@@ -57,39 +57,48 @@ const fn figure(name: &'static str, unit: &'static str) -> Metric {
     }
 }
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let extent = scope.extent;
     let sizes = extent.choose(vec![256], vec![64 << 10, 1 << 20], sizes(extent));
     let policies: &[&str] =
         extent.choose(&["reliable"], &["reliable"], &["reliable", "best-effort"]);
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     for policies in policies {
         for size in &sizes {
-            for contestant in among(scope, &CONTESTANTS, policies) {
+            for implementation in among(scope, &IMPLEMENTATIONS, policies) {
                 let case = vec![("qos", (*policies).to_owned()), ("size", size.to_string())];
-                let mut cell = cell(case, contestant, &flow(policies, *size, extent));
-                cell.seconds += 0.5;
-                cells.push(cell);
+                let mut configuration =
+                    configuration(case, implementation, &flow(policies, *size, extent));
+                configuration.seconds += 0.5;
+                configurations.push(configuration);
             }
         }
     }
-    cells
+    configurations
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
     let flow = Flow {
         subscribers: SUBSCRIBERS,
-        ..flow(cell.get("qos"), cell.number("size"), lab.extent)
+        ..flow(
+            configuration.get("qos"),
+            configuration.number("size"),
+            lab.extent,
+        )
     };
-    let flowed = flow::run(lab, lab.contestant(cell.contestant)?, &flow)?;
+    let flowed = flow::run(
+        lab,
+        lab.implementation(configuration.implementation)?,
+        &flow,
+    )?;
     let mut measured = flowed.measured(&flow);
     let medians = flowed
-        .heard
+        .results
         .iter()
-        .map(|heard| stats::median(heard.messages.iter().map(|m| m.1)));
+        .map(|results| stats::median(results.messages.iter().map(|m| m.1)));
     let medians = stats::sorted(medians);
     if let (Some(first), Some(last)) = (medians.first(), medians.last()) {
-        measured.figures = vec![
+        measured.values = vec![
             (FIRST.name, *first),
             (LAST.name, *last),
             (UNFAIRNESS.name, last / first),
@@ -98,16 +107,16 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
-    let mut all: Vec<Exhibit> = [&LATENCY, &LAST, &UNFAIRNESS]
-        .map(|metric| Exhibit::Table(exhibit::comparison(view, metric)))
+fn report_items(view: &View) -> Vec<ReportItem> {
+    let mut all: Vec<ReportItem> = [&LATENCY, &LAST, &UNFAIRNESS]
+        .map(|metric| ReportItem::Table(report_items::comparison(view, metric)))
         .into();
-    all.push(exhibit::lines_by(
+    all.push(report_items::lines_by(
         view,
         "The fastest and the slowest of five (figs 17-19)",
         "size",
         &LAST,
-        |c| Some(format!("{} {}", c.contestant, c.get("qos"))),
+        |c| Some(format!("{} {}", c.implementation, c.get("qos"))),
     ));
     all
 }

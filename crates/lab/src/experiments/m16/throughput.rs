@@ -1,58 +1,58 @@
-//! M16.6: what messages cost on a cable of 100 Mbit/s (figs 20, 21): a constant number
-//! of bytes beside each small one, and the cable's limit for large ones.
+//! M16.6: bytes of messages on a link of 100 Mbit/s (figs 20, 21): a constant
+//! overhead for small messages, and the link's limit for large ones.
 //!
-//! Bytes are counted by the publisher's network device, both ways: after discovery, until
-//! the last message came. What is told regularly meanwhile counts.
+//! Bytes are counted at the publisher's network device in both directions, after
+//! discovery until the last message. Periodic announcements count.
 
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use pteros_testbed::Failure;
+use pteros_testbed::MeasurementFailure;
 use pteros_testbed::hosts::{NAMES, TwoHosts};
 
-use super::{CONTESTANTS, among, cell, flow};
-use crate::exhibit::{self, Exhibit};
+use super::{IMPLEMENTATIONS, among, configuration, flow};
 use crate::experiment::{
-    Better, Cell, Experiment, Measured, Metric, Paper, Published, Scope, Statistic,
+    Better, Configuration, Experiment, Measurement, Metric, Paper, Published, Scope, Statistic,
 };
 use crate::flow;
 use crate::lab::Lab;
+use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// See the module.
+/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.6",
     paper: Paper::M16,
     title: "Throughput to another host",
-    shows: "figs 20, 21",
-    asks: "How many bytes does a message cost on the wire, and is the cable used up to its limit?",
+    reproduces: "figs 20, 21",
+    question: "How many bytes does a message cost on the wire, and is the link used up to its limit?",
     metrics: &[OVERHEAD, WIRE, GOODPUT],
-    cells,
+    configurations,
     run,
     published: &[
         Published {
             case: &[("size", "256")],
-            who: "ROS 2",
+            implementation: "ROS 2",
             value: "a constant number of bytes per message up to 2 KB, Connext's less than OpenSplice's",
-            place: "fig. 20",
+            source: "fig. 20",
         },
         Published {
             case: &[("size", "4194304")],
-            who: "ROS 1, ROS 2",
+            implementation: "ROS 1, ROS 2",
             value: "the network's limit, 12.5 MB/s",
-            place: "fig. 21",
+            source: "fig. 21",
         },
     ],
-    exhibits,
+    report_items,
 };
 
-/// On the wire beside the payload.
-const OVERHEAD: Metric = figure("overhead per message", "bytes", Better::Lower);
-const WIRE: Metric = figure("on the wire", "kB/s", Better::Neither);
-const GOODPUT: Metric = figure("payload", "kB/s", Better::Higher);
+/// Bytes on the wire without the payload.
+const OVERHEAD: Metric = metric("overhead per message", "bytes", Better::Lower);
+const WIRE: Metric = metric("on the wire", "kB/s", Better::Neither);
+const GOODPUT: Metric = metric("payload", "kB/s", Better::Higher);
 
-const fn figure(name: &'static str, unit: &'static str, better: Better) -> Metric {
+const fn metric(name: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric {
         name,
         unit,
@@ -61,50 +61,57 @@ const fn figure(name: &'static str, unit: &'static str, better: Better) -> Metri
     }
 }
 
-/// Discovery is over by then.
+/// Pause until discovery is complete.
 const SETTLE: Duration = Duration::from_millis(800);
 
-fn cells(scope: &Scope) -> Vec<Cell> {
+fn configurations(scope: &Scope) -> Vec<Configuration> {
     let extent = scope.extent;
     let sizes = extent.choose(
         vec![256],
         vec![256, 256 << 10],
         (8..=22).map(|power| 1 << power).collect(),
     );
-    let mut cells = Vec::new();
+    let mut configurations = Vec::new();
     for policies in extent.choose(
         &["reliable"][..],
         &["reliable"],
         &["reliable", "best-effort"],
     ) {
         for size in &sizes {
-            for contestant in among(scope, &CONTESTANTS, policies) {
+            for implementation in among(scope, &IMPLEMENTATIONS, policies) {
                 let case = vec![("qos", (*policies).to_owned()), ("size", size.to_string())];
-                let mut cell = cell(case, contestant, &flow(policies, *size, extent));
-                cell.seconds += 0.8;
-                cells.push(cell);
+                let mut configuration =
+                    configuration(case, implementation, &flow(policies, *size, extent));
+                configuration.seconds += 0.8;
+                configurations.push(configuration);
             }
         }
     }
-    cells
+    configurations
 }
 
-fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    let flow = flow(cell.get("qos"), cell.number("size"), lab.extent);
-    let who = lab.contestant(cell.contestant)?;
-    let (flowed, wire) = flow::run_remote(lab, who, &flow, SETTLE, &device_bytes)?;
+fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+    let flow = flow(
+        configuration.get("qos"),
+        configuration.number("size"),
+        lab.extent,
+    );
+    let implementation = lab.implementation(configuration.implementation)?;
+    let (flowed, wire) = flow::run_remote(lab, implementation, &flow, SETTLE, &device_bytes)?;
     let mut measured = flowed.measured(&flow);
-    // Latency over a cable is M16.1's.
+    // M16.1 measures the latency over a link.
     measured.samples.clear();
     let received = measured.delivery.map_or(0, |d| d.received);
-    let wall_ms: f64 = flowed.heard.iter().map(|h| h.wall_ms).fold(0.0, f64::max);
+    let wall_ms: f64 = flowed.results.iter().map(|h| h.wall_ms).fold(0.0, f64::max);
     if received < 2 || wall_ms <= 0.0 {
-        return Err(Failure::Failed(format!("{received} messages came")));
+        return Err(MeasurementFailure::Failed(format!(
+            "{received} messages received"
+        )));
     }
-    // From the first to the last message one interval less than messages.
+    // There is one interval less than messages.
     let seconds = wall_ms / 1e3 * flow.count as f64 / (flow.count - 1).max(1) as f64;
     let payload = received * flow.size;
-    measured.figures = vec![
+    measured.values = vec![
         (
             OVERHEAD.name,
             (wire as f64 - payload as f64) / flow.count as f64,
@@ -117,10 +124,10 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
 
 /// Bytes that the publisher's host has sent and received.
 fn device_bytes() -> anyhow::Result<u64> {
-    let [ip, words @ ..] = TwoHosts::words(NAMES[0]);
+    let [ip, arguments @ ..] = TwoHosts::command_prefix(NAMES[0]);
     let folder = format!("/sys/class/net/{}0/statistics", NAMES[0]);
     let mut read = Command::new(ip);
-    read.args(words).arg("cat");
+    read.args(arguments).arg("cat");
     read.args(["tx_bytes", "rx_bytes"].map(|name| format!("{folder}/{name}")));
     let outcome = read.output().context("run ip netns")?;
     if !outcome.status.success() {
@@ -138,12 +145,14 @@ fn device_bytes() -> anyhow::Result<u64> {
         .sum())
 }
 
-fn exhibits(view: &View) -> Vec<Exhibit> {
-    let name = |c: &crate::results::CellResult| Some(format!("{} {}", c.contestant, c.get("qos")));
-    let mut all: Vec<Exhibit> = [&OVERHEAD, &WIRE, &GOODPUT]
-        .map(|metric| Exhibit::Table(exhibit::comparison(view, metric)))
+fn report_items(view: &View) -> Vec<ReportItem> {
+    let name = |c: &crate::results::ConfigurationResult| {
+        Some(format!("{} {}", c.implementation, c.get("qos")))
+    };
+    let mut all: Vec<ReportItem> = [&OVERHEAD, &WIRE, &GOODPUT]
+        .map(|metric| ReportItem::Table(report_items::comparison(view, metric)))
         .into();
-    all.push(exhibit::lines_by(
+    all.push(report_items::lines_by(
         view,
         "On the wire at 10 Hz (figs 20, 21)",
         "size",

@@ -1,22 +1,22 @@
-//! Values lent from the payload in place of being copied out of it; see
+//! In-place decoding: values borrowed from the payload instead of copied; see
 //! [`view`](crate::view).
 
 use super::super::{DecodeError, Representation};
 use super::Decoder;
 use crate::message::Decode;
 use crate::plain::{self, FixedLayout, Primitive};
-use crate::view::{Cow, Str, Whole};
+use crate::view::{Cow, MaybeBorrowed, Str};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 impl<'a> Decoder<'a> {
-    /// A `string` of at most `bound` bytes where it lies.
+    /// A `string` of at most `bound` bytes, in place.
     #[inline]
     pub fn str_view(&mut self, bound: usize) -> Result<Str<'a>, DecodeError> {
         self.string_bytes(bound).map(Str::new)
     }
 
-    /// `T[]` or `T[<=bound]` of numbers where they lie, else a copy.
+    /// `T[]` or `T[<=bound]` of numbers, in place if possible, else a copy.
     #[inline]
     pub fn number_sequence_view<T: Primitive>(
         &mut self,
@@ -26,7 +26,7 @@ impl<'a> Decoder<'a> {
         self.number_array_view(count)
     }
 
-    /// `T[count]` of numbers where they lie, else a copy.
+    /// `T[count]` of numbers, in place if possible, else a copy.
     #[inline]
     pub fn number_array_view<T: Primitive>(
         &mut self,
@@ -42,21 +42,23 @@ impl<'a> Decoder<'a> {
             return Ok(Cow::Borrowed(values));
         }
         let mut values = plain::to_vec(bytes);
-        self.fix_order(&mut values);
+        self.swap_to_native(&mut values);
         Ok(Cow::Owned(values))
     }
 
-    /// A message of fixed layout where it lies, else a copy.
+    /// A message of fixed layout, in place if possible, else a copy.
     #[inline]
-    pub fn fixed_view<T: FixedLayout + Decode>(&mut self) -> Result<Whole<'a, T>, DecodeError> {
+    pub fn fixed_view<T: FixedLayout + Decode>(
+        &mut self,
+    ) -> Result<MaybeBorrowed<'a, T>, DecodeError> {
         match self.fixed_values(1).and_then(<[T]>::first) {
-            Some(value) => Ok(Whole::Lent(value)),
-            None => T::decode(self).map(|value| Whole::Copied(Box::new(value))),
+            Some(value) => Ok(MaybeBorrowed::Borrowed(value)),
+            None => T::decode(self).map(|value| MaybeBorrowed::Owned(Box::new(value))),
         }
     }
 
-    /// `pkg/Message[]` or `pkg/Message[<=bound]` of fixed layout where they lie,
-    /// else a copy.
+    /// `pkg/Message[]` or `pkg/Message[<=bound]` of fixed layout, in place if
+    /// possible, else a copy.
     #[inline]
     pub fn fixed_sequence_view<T: FixedLayout + Decode>(
         &mut self,
@@ -72,7 +74,7 @@ impl<'a> Decoder<'a> {
         Ok(values)
     }
 
-    /// `pkg/Message[count]` of fixed layout where they lie, else a copy.
+    /// `pkg/Message[count]` of fixed layout, in place if possible, else a copy.
     #[inline]
     pub fn fixed_array_view<T: FixedLayout + Decode>(
         &mut self,
@@ -96,10 +98,11 @@ impl<'a> Decoder<'a> {
         Ok(values)
     }
 
-    /// The next `count` values if they lie as in memory; else nothing is read.
+    /// The next `count` values if they have the layout of memory; otherwise nothing
+    /// is read.
     ///
-    /// In XCDR2 other rules hold for their alignment. In XCDR1 they have gaps
-    /// unless they begin at a multiple of their largest alignment.
+    /// XCDR2 has other alignment rules. In XCDR1 there are gaps unless they begin
+    /// at a multiple of their largest alignment.
     fn fixed_values<T: FixedLayout>(&mut self, count: usize) -> Option<&'a [T]> {
         if self.swap || self.representation != Representation::Xcdr1 {
             return None;

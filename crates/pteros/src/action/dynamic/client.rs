@@ -1,4 +1,4 @@
-//! The side that asks for goals.
+//! Dynamic action client: sends goals of a type known at run time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +10,14 @@ use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatusArray};
 use pteros_interfaces::action_msgs::srv::CancelGoal;
 use pteros_msg::dynamic::{DynamicMessage, Value};
 use pteros_msg::message::GoalId;
-use pteros_rmw::error::PublishError;
+use pteros_runtime::error::PublishError;
 
-use super::super::asking::{GoalIds, cancel};
-use super::super::client::GoalEnd;
+use super::super::client::WrappedResult;
+use super::super::endpoint_name;
 use super::super::error::ActionError;
-use super::super::ledger::GoalStatus;
-use super::super::part as named;
-use super::{DynamicActionType, about, goal_id, part};
+use super::super::goal_requests::{GoalIdGenerator, request_cancel};
+use super::super::goal_table::GoalStatus;
+use super::{DynamicActionType, goal_id, goal_message, nested_message};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::qos::QosProfile;
@@ -25,36 +25,36 @@ use crate::sample::Sample;
 use crate::service::{CallError, Client, DynamicClient, ServiceOptions};
 use crate::subscription::{Subscription, SubscriptionOptions};
 
-type OnFeedback = Box<dyn FnMut(&DynamicMessage) + Send>;
-type Goals = Mutex<BTreeMap<GoalId, Known>>;
+type DynamicFeedbackCallback = Box<dyn FnMut(&DynamicMessage) + Send>;
+type SentGoals = Mutex<BTreeMap<GoalId, SentGoal>>;
 
-/// Asks for goals of an action whose type is known at run time; otherwise as
-/// [`ActionClient`](crate::ActionClient).
+/// Like [`ActionClient`](crate::ActionClient), for an action whose type is known at
+/// run time.
 #[derive(Clone)]
 pub struct DynamicActionClient {
-    core: Arc<ClientCore>,
+    core: Arc<DynamicActionClientCore>,
 }
 
-struct ClientCore {
+struct DynamicActionClientCore {
     name: String,
     ty: DynamicActionType,
-    ids: GoalIds,
+    ids: GoalIdGenerator,
     goals: DynamicClient,
     cancels: Client<CancelGoal>,
     results: DynamicClient,
-    known: Arc<Goals>,
+    sent_goals: Arc<SentGoals>,
     _feedback: Subscription<DynamicMessage>,
     _status: Subscription<GoalStatusArray>,
 }
 
-/// What is heard of one of our goals.
-struct Known {
+/// Status and feedback callback of a goal that this client sent.
+struct SentGoal {
     status: GoalStatus,
-    on_feedback: Option<OnFeedback>,
+    on_feedback: Option<DynamicFeedbackCallback>,
 }
 
 impl DynamicActionClient {
-    /// As [`ActionClient::send_goal`](crate::ActionClient::send_goal).
+    /// See [`ActionClient::send_goal`](crate::ActionClient::send_goal).
     ///
     /// # Errors
     /// See [`ActionError`]; a goal of another type is [`CallError::Publish`].
@@ -62,11 +62,12 @@ impl DynamicActionClient {
         &self,
         goal: &DynamicMessage,
         timeout: Duration,
-    ) -> Result<DynamicClientGoal, ActionError> {
+    ) -> Result<DynamicClientGoalHandle, ActionError> {
         self.send(goal, None, timeout)
     }
 
-    /// As [`ActionClient::send_goal_with_feedback`](crate::ActionClient::send_goal_with_feedback).
+    /// See
+    /// [`ActionClient::send_goal_with_feedback`](crate::ActionClient::send_goal_with_feedback).
     ///
     /// # Errors
     /// As [`Self::send_goal`].
@@ -75,39 +76,39 @@ impl DynamicActionClient {
         goal: &DynamicMessage,
         on_feedback: impl FnMut(&DynamicMessage) + Send + 'static,
         timeout: Duration,
-    ) -> Result<DynamicClientGoal, ActionError> {
+    ) -> Result<DynamicClientGoalHandle, ActionError> {
         self.send(goal, Some(Box::new(on_feedback)), timeout)
     }
 
     fn send(
         &self,
         goal: &DynamicMessage,
-        on_feedback: Option<OnFeedback>,
+        on_feedback: Option<DynamicFeedbackCallback>,
         timeout: Duration,
-    ) -> Result<DynamicClientGoal, ActionError> {
+    ) -> Result<DynamicClientGoalHandle, ActionError> {
         let core = &self.core;
         let id = core.ids.next();
-        let mut request = about(core.ty.send_goal.request(), id);
+        let mut request = goal_message(core.ty.send_goal.request(), id);
         let set = request.set("goal", Value::Message(goal.clone()));
         set.map_err(|error| CallError::Publish {
-            service: named(&core.name, "send_goal"),
+            service: endpoint_name(&core.name, "send_goal"),
             source: PublishError::Invalid {
-                topic: named(&core.name, "send_goal"),
+                topic: endpoint_name(&core.name, "send_goal"),
                 reason: format!(
-                    "{error}; make the goal of DynamicActionType::goal, {}",
+                    "{error}; create the goal from DynamicActionType::goal, {}",
                     core.ty.goal.name()
                 ),
             },
         })?;
-        // Feedback may come before the answer does.
-        core.known.lock().insert(
+        // Feedback may arrive before the response.
+        core.sent_goals.lock().insert(
             id,
-            Known {
+            SentGoal {
                 status: GoalStatus::Unknown,
                 on_feedback,
             },
         );
-        let handle = DynamicClientGoal {
+        let handle = DynamicClientGoalHandle {
             core: core.clone(),
             id,
         };
@@ -120,22 +121,24 @@ impl DynamicActionClient {
         }
     }
 
-    /// As [`ActionClient::cancel_all`](crate::ActionClient::cancel_all).
+    /// See [`ActionClient::cancel_all`](crate::ActionClient::cancel_all).
     ///
     /// # Errors
     /// See [`ActionError`].
     pub fn cancel_all(&self, timeout: Duration) -> Result<Vec<GoalId>, ActionError> {
         let core = &self.core;
-        cancel(&core.cancels, &core.name, GoalInfo::default(), timeout)
+        request_cancel(&core.cancels, &core.name, GoalInfo::default(), timeout)
     }
 
-    /// Whether a server is there for all three of the action's services.
+    /// Whether a server is available for all three services of the action.
     pub fn is_ready(&self) -> bool {
         let core = &self.core;
-        core.goals.is_ready() && core.cancels.is_ready() && core.results.is_ready()
+        core.goals.service_is_ready()
+            && core.cancels.service_is_ready()
+            && core.results.service_is_ready()
     }
 
-    /// The action's fully qualified name, after remapping.
+    /// Fully qualified name of the action, after remapping.
     pub fn action_name(&self) -> &str {
         &self.core.name
     }
@@ -150,56 +153,61 @@ impl fmt::Debug for DynamicActionClient {
     }
 }
 
-/// A goal that was accepted. Dropping it changes nothing for the server.
-pub struct DynamicClientGoal {
-    core: Arc<ClientCore>,
+/// Handle of a goal that the server accepted. Dropping it does not affect the
+/// server.
+pub struct DynamicClientGoalHandle {
+    core: Arc<DynamicActionClientCore>,
     id: GoalId,
 }
 
-impl DynamicClientGoal {
-    /// Its id.
+impl DynamicClientGoalHandle {
+    /// Goal id.
     pub fn id(&self) -> GoalId {
         self.id
     }
 
-    /// Its status as last heard; unknown until something was.
+    /// Last received status; unknown before the first status message.
     pub fn status(&self) -> GoalStatus {
-        let known = self.core.known.lock();
-        known
+        let sent_goals = self.core.sent_goals.lock();
+        sent_goals
             .get(&self.id)
             .map_or(GoalStatus::Unknown, |k| k.status)
     }
 
-    /// As [`ClientGoal::result`](crate::ClientGoal::result).
+    /// See [`ClientGoalHandle::result`](crate::ClientGoalHandle::result).
     ///
     /// # Errors
-    /// See [`ActionError`]; [`CallError::TimedOut`] when it has not ended in time.
-    pub fn result(&self, timeout: Duration) -> Result<GoalEnd<DynamicMessage>, ActionError> {
+    /// See [`ActionError`]; [`CallError::TimedOut`] if the goal has not ended in
+    /// time.
+    pub fn result(&self, timeout: Duration) -> Result<WrappedResult<DynamicMessage>, ActionError> {
         let core = &self.core;
-        let request = about(core.ty.get_result.request(), self.id);
+        let request = goal_message(core.ty.get_result.request(), self.id);
         let response = core.results.call(&request, timeout)?;
-        self.end(&response)
+        self.wrap_result(&response)
     }
 
-    /// As [`ClientGoal::result_then`](crate::ClientGoal::result_then).
+    /// See [`ClientGoalHandle::result_then`](crate::ClientGoalHandle::result_then).
     ///
     /// # Errors
-    /// As [`DynamicClient::call_then`]; `ended` is not called then.
+    /// As [`DynamicClient::call_then`]; `callback` is not called then.
     pub fn result_then(
         self,
-        ended: impl FnOnce(Result<GoalEnd<DynamicMessage>, ActionError>) + Send + 'static,
+        callback: impl FnOnce(Result<WrappedResult<DynamicMessage>, ActionError>) + Send + 'static,
     ) -> Result<(), CallError> {
         let core = self.core.clone();
-        let request = about(core.ty.get_result.request(), self.id);
-        core.results.call_then(&request, move |answer| {
-            ended(match answer {
-                Ok(response) => self.end(&response),
+        let request = goal_message(core.ty.get_result.request(), self.id);
+        core.results.call_then(&request, move |response| {
+            callback(match response {
+                Ok(response) => self.wrap_result(&response),
                 Err(error) => Err(error.into()),
             });
         })
     }
 
-    fn end(&self, response: &DynamicMessage) -> Result<GoalEnd<DynamicMessage>, ActionError> {
+    fn wrap_result(
+        &self,
+        response: &DynamicMessage,
+    ) -> Result<WrappedResult<DynamicMessage>, ActionError> {
         let core = &self.core;
         let status = match response.field("status") {
             Some(Value::I8(number)) => GoalStatus::from_id(*number),
@@ -209,35 +217,35 @@ impl DynamicClientGoal {
             GoalStatus::Unknown => Err(ActionError::UnknownGoal {
                 action: core.name.clone(),
             }),
-            status => Ok(GoalEnd {
+            status => Ok(WrappedResult {
                 status,
-                result: part(response, "result", &core.ty.result),
+                result: nested_message(response, "result", &core.ty.result),
             }),
         }
     }
 
-    /// As [`ClientGoal::cancel`](crate::ClientGoal::cancel).
+    /// See [`ClientGoalHandle::cancel`](crate::ClientGoalHandle::cancel).
     ///
     /// # Errors
     /// See [`ActionError`].
     pub fn cancel(&self, timeout: Duration) -> Result<(), ActionError> {
         let mut info = GoalInfo::default();
         info.goal_id.uuid = self.id;
-        cancel(&self.core.cancels, &self.core.name, info, timeout).map(drop)
+        request_cancel(&self.core.cancels, &self.core.name, info, timeout).map(drop)
     }
 }
 
-impl Drop for DynamicClientGoal {
+impl Drop for DynamicClientGoalHandle {
     fn drop(&mut self) {
-        let known = self.core.known.lock().remove(&self.id);
-        // After the lock: what its callback holds is the user's.
-        drop(known);
+        let sent_goals = self.core.sent_goals.lock().remove(&self.id);
+        // Dropped after the lock is released: the callback may own user data.
+        drop(sent_goals);
     }
 }
 
-impl fmt::Debug for DynamicClientGoal {
+impl fmt::Debug for DynamicClientGoalHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DynamicClientGoal")
+        f.debug_struct("DynamicClientGoalHandle")
             .field("id", &self.id)
             .field("status", &self.status())
             .finish_non_exhaustive()
@@ -245,7 +253,7 @@ impl fmt::Debug for DynamicClientGoal {
 }
 
 impl Node {
-    /// A client of an action whose type is known at run time.
+    /// Creates a client of an action whose type is known at run time.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -254,46 +262,46 @@ impl Node {
         action: &str,
         ty: &DynamicActionType,
     ) -> Result<DynamicActionClient, CreateError> {
-        let known: Arc<Goals> = Arc::default();
-        let (ours, feedback_type) = (known.clone(), ty.feedback.clone());
-        let hear = SubscriptionOptions::new(QosProfile::default()).callback(
+        let sent_goals: Arc<SentGoals> = Arc::default();
+        let (callback_goals, feedback_type) = (sent_goals.clone(), ty.feedback.clone());
+        let feedback_options = SubscriptionOptions::new(QosProfile::default()).callback(
             move |message: Sample<DynamicMessage>| {
-                let feedback = part(&message, "feedback", &feedback_type);
-                hear(&ours, goal_id(&message), &feedback);
+                let feedback = nested_message(&message, "feedback", &feedback_type);
+                deliver_feedback(&callback_goals, goal_id(&message), &feedback);
             },
         );
         let feedback = self.create_dynamic_subscription(
-            &named(action, "feedback"),
+            &endpoint_name(action, "feedback"),
             &ty.feedback_message,
-            hear,
+            feedback_options,
         )?;
-        let ours = known.clone();
+        let callback_goals = sent_goals.clone();
         let status = self.create_subscription(
-            &named(action, "status"),
+            &endpoint_name(action, "status"),
             QosProfile::action_status(),
             move |message: Sample<GoalStatusArray>| {
-                let mut known = ours.lock();
-                for row in &message.status_list {
-                    if let Some(goal) = known.get_mut(&row.goal_info.goal_id.uuid) {
-                        goal.status = GoalStatus::from_id(row.status);
+                let mut sent_goals = callback_goals.lock();
+                for goal_status in &message.status_list {
+                    if let Some(goal) = sent_goals.get_mut(&goal_status.goal_info.goal_id.uuid) {
+                        goal.status = GoalStatus::from_id(goal_status.status);
                     }
                 }
             },
         )?;
         let client = |name: &str, ty| {
-            self.create_dynamic_client(&named(action, name), ty, ServiceOptions::default())
+            self.create_dynamic_client(&endpoint_name(action, name), ty, ServiceOptions::default())
         };
-        let core = Arc::new(ClientCore {
+        let core = Arc::new(DynamicActionClientCore {
             name: feedback
                 .topic()
                 .trim_end_matches("/_action/feedback")
                 .into(),
-            ids: GoalIds::new(self),
+            ids: GoalIdGenerator::new(self),
             goals: client("send_goal", &ty.send_goal)?,
-            cancels: self.create_client(&named(action, "cancel_goal"))?,
+            cancels: self.create_client(&endpoint_name(action, "cancel_goal"))?,
             results: client("get_result", &ty.get_result)?,
             ty: ty.clone(),
-            known,
+            sent_goals,
             _feedback: feedback,
             _status: status,
         });
@@ -301,9 +309,9 @@ impl Node {
     }
 }
 
-/// Hands feedback to the goal's callback, which runs under no lock of ours.
-fn hear(known: &Goals, id: GoalId, feedback: &DynamicMessage) {
-    let callback = known
+/// Calls the goal's feedback callback, with no lock held.
+fn deliver_feedback(sent_goals: &SentGoals, id: GoalId, feedback: &DynamicMessage) {
+    let callback = sent_goals
         .lock()
         .get_mut(&id)
         .and_then(|goal| goal.on_feedback.take());
@@ -311,7 +319,7 @@ fn hear(known: &Goals, id: GoalId, feedback: &DynamicMessage) {
         return;
     };
     callback(feedback);
-    if let Some(goal) = known.lock().get_mut(&id) {
+    if let Some(goal) = sent_goals.lock().get_mut(&id) {
         goal.on_feedback = Some(callback);
     }
 }

@@ -1,10 +1,10 @@
-//! Actions whose type is known at run time only.
+//! Dynamic actions: clients and servers for types known at run time.
 
 mod client;
 mod server;
 
-pub use client::{DynamicActionClient, DynamicClientGoal};
-pub use server::{DynamicActionServer, DynamicActionServerOptions, DynamicServerGoal};
+pub use client::{DynamicActionClient, DynamicClientGoalHandle};
+pub use server::{DynamicActionServer, DynamicActionServerOptions, DynamicServerGoalHandle};
 
 use pteros_msg::dynamic::{DynamicMessage, DynamicType, Value};
 use pteros_msg::library::InterfaceLibrary;
@@ -12,7 +12,7 @@ use pteros_msg::message::GoalId;
 
 use crate::service::{DynamicServiceType, ServiceTypeError};
 
-/// The types of an action: what is asked for, what it comes to, and what meanwhile.
+/// The goal, result and feedback types of an action.
 #[derive(Clone, Debug)]
 pub struct DynamicActionType {
     name: String,
@@ -25,7 +25,7 @@ pub struct DynamicActionType {
 }
 
 impl DynamicActionType {
-    /// The types of an action that `library` knows, by its full name.
+    /// Looks up the types of an action in `library` by its full name.
     ///
     /// # Errors
     /// See [`ServiceTypeError`].
@@ -39,51 +39,52 @@ impl DynamicActionType {
         let described = library.describe(&format!("{name}_FeedbackMessage"))?;
         let feedback_message =
             DynamicType::new(&described).map_err(|error| wrong(error.to_string()))?;
-        // As they are within what is sent.
-        let part = |of: &DynamicType, field: &str| match DynamicMessage::new(of).field(field) {
+        // Types of the nested messages.
+        let nested_type = |of: &DynamicType, field: &str| match DynamicMessage::new(of).field(field)
+        {
             Some(Value::Message(message)) => Ok(message.ty().clone()),
-            _ => Err(wrong(format!("{} has no message {field}", of.name()))),
+            _ => Err(wrong(format!("{} has no message field {field}", of.name()))),
         };
         Ok(Self {
             name: name.into(),
-            goal: part(send_goal.request(), "goal")?,
-            result: part(get_result.response(), "result")?,
-            feedback: part(&feedback_message, "feedback")?,
+            goal: nested_type(send_goal.request(), "goal")?,
+            result: nested_type(get_result.response(), "result")?,
+            feedback: nested_type(&feedback_message, "feedback")?,
             send_goal,
             get_result,
             feedback_message,
         })
     }
 
-    /// For example `example_interfaces/action/Fibonacci`.
+    /// Full type name, for example `example_interfaces/action/Fibonacci`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is asked for.
+    /// Type of the goal.
     pub fn goal(&self) -> &DynamicType {
         &self.goal
     }
 
-    /// What it comes to in the end.
+    /// Type of the result.
     pub fn result(&self) -> &DynamicType {
         &self.result
     }
 
-    /// What it has come to so far.
+    /// Type of the feedback.
     pub fn feedback(&self) -> &DynamicType {
         &self.feedback
     }
 }
 
-/// A message of that type about a goal.
-fn about(ty: &DynamicType, id: GoalId) -> DynamicMessage {
+/// Creates a message of the type with the goal id set.
+fn goal_message(ty: &DynamicType, id: GoalId) -> DynamicMessage {
     let mut message = DynamicMessage::new(ty);
-    put(&mut message, "goal_id.uuid", id.to_vec());
+    set_field(&mut message, "goal_id.uuid", id.to_vec());
     message
 }
 
-/// Whose goal a message is about; zeros where it does not say.
+/// Goal id in a message; zeros if it has none.
 fn goal_id(message: &DynamicMessage) -> GoalId {
     let found = message.get("goal_id.uuid").ok();
     match found.as_deref() {
@@ -92,16 +93,16 @@ fn goal_id(message: &DynamicMessage) -> GoalId {
     }
 }
 
-/// A message within a message.
-fn part(message: &DynamicMessage, field: &str, ty: &DynamicType) -> DynamicMessage {
+/// A nested message.
+fn nested_message(message: &DynamicMessage, field: &str, ty: &DynamicType) -> DynamicMessage {
     match message.field(field) {
-        Some(Value::Message(part)) => part.clone(),
+        Some(Value::Message(nested)) => nested.clone(),
         _ => DynamicMessage::new(ty),
     }
 }
 
-/// Sets a field that every action's messages have, so it fits.
-fn put(message: &mut DynamicMessage, field: &str, value: impl Into<Value>) {
+/// Sets a field that all action messages have, so that it fits.
+fn set_field(message: &mut DynamicMessage, field: &str, value: impl Into<Value>) {
     if let Err(error) = message.set(field, value) {
         tracing::warn!("{}: {error}", message.ty().name());
     }

@@ -1,4 +1,4 @@
-//! The side that works on goals.
+//! Dynamic action server: executes goals of a type known at run time.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -9,29 +9,30 @@ use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, Cancel
 use pteros_msg::dynamic::{DynamicMessage, Value};
 use pteros_msg::message::GoalId;
 
+use super::super::endpoint_name;
 use super::super::error::GoalError;
-use super::super::ledger::{GoalStatus, Known};
+use super::super::goal_server::{GoalServer, respond, split_nanos};
+use super::super::goal_table::{GoalStatus, ResultLookup};
 use super::super::options::{GOALS_MAX, GoalResponse, RESULT_TIMEOUT};
-use super::super::part as named;
-use super::super::served::{Served, respond, split};
-use super::{DynamicActionType, about, goal_id, part, put};
+use super::{DynamicActionType, goal_id, goal_message, nested_message, set_field};
 use crate::dynamic::DynamicPublisher;
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::qos::QosProfile;
 use crate::sample::Sample;
-use crate::service::{DynamicService, Service, ServiceCall, ServiceOptions};
+use crate::service::{DynamicService, PendingRequest, Service, ServiceOptions};
 
-type Call = ServiceCall<DynamicMessage, DynamicMessage>;
-type OnGoal = Box<dyn FnMut(&DynamicMessage) -> GoalResponse + Send>;
-type OnCancel = Box<dyn FnMut(GoalId) -> bool + Send>;
-type Accepted = Box<dyn FnMut(DynamicServerGoal) + Send>;
+type DynamicCall = PendingRequest<DynamicMessage, DynamicMessage>;
+type OnDynamicGoal = Box<dyn FnMut(&DynamicMessage) -> GoalResponse + Send>;
+type OnDynamicCancel = Box<dyn FnMut(GoalId) -> bool + Send>;
+type OnDynamicAccepted = Box<dyn FnMut(DynamicServerGoalHandle) + Send>;
 
-/// What [`Node::create_dynamic_action_server`](crate::Node::create_dynamic_action_server)
-/// can be told; as [`ActionServerOptions`](crate::ActionServerOptions).
+/// Options for
+/// [`Node::create_dynamic_action_server`](crate::Node::create_dynamic_action_server),
+/// as [`ActionServerOptions`](crate::ActionServerOptions).
 pub struct DynamicActionServerOptions {
-    on_goal: OnGoal,
-    on_cancel: OnCancel,
+    on_goal: OnDynamicGoal,
+    on_cancel: OnDynamicCancel,
     result_timeout: Duration,
     goals_max: usize,
     cancel_abandoned: bool,
@@ -39,8 +40,8 @@ pub struct DynamicActionServerOptions {
 }
 
 impl Default for DynamicActionServerOptions {
-    /// Every goal is accepted and executed, may be cancelled, and its result is
-    /// kept for 10 s.
+    /// Accepts and executes every goal, allows cancellation, and keeps results for
+    /// 10 s.
     fn default() -> Self {
         Self {
             on_goal: Box::new(|_| GoalResponse::AcceptAndExecute),
@@ -54,7 +55,8 @@ impl Default for DynamicActionServerOptions {
 }
 
 impl DynamicActionServerOptions {
-    /// Decides what becomes of a goal. Runs in the node's executor.
+    /// Sets the callback that accepts or rejects a goal. The node's executor runs
+    /// it.
     #[must_use]
     pub fn on_goal(
         mut self,
@@ -64,38 +66,40 @@ impl DynamicActionServerOptions {
         self
     }
 
-    /// Decides whether the goal of an id may be cancelled; then it is canceling until
-    /// [`DynamicServerGoal::canceled`]. Runs in the node's executor.
+    /// Sets the callback that accepts or rejects a cancel request for a goal id. An
+    /// accepted goal is canceling until [`DynamicServerGoalHandle::canceled`]. The
+    /// node's executor runs it.
     #[must_use]
     pub fn on_cancel(mut self, decide: impl FnMut(GoalId) -> bool + Send + 'static) -> Self {
         self.on_cancel = Box::new(decide);
         self
     }
 
-    /// How long a result is kept for whoever asks late. 10 s unless given.
+    /// Sets how long the result of an ended goal is kept. Default 10 s.
     #[must_use]
     pub fn result_timeout(mut self, timeout: Duration) -> Self {
         self.result_timeout = timeout;
         self
     }
 
-    /// Goals known at a time, kept results included; further ones are rejected,
-    /// which the log says. 1000 unless given.
+    /// Sets the maximum number of goals, including those with kept results. Further
+    /// goals are rejected with a log message. Default 1000.
     #[must_use]
     pub fn goals_max(mut self, count: usize) -> Self {
         self.goals_max = count;
         self
     }
 
-    /// Whether a goal becomes canceling, without asking, when the client that sent
-    /// it is gone. Looked at every half second while goals go on. Off by default, as in ROS 2.
+    /// Sets whether a goal becomes canceling when its client is gone, without
+    /// calling `on_cancel`. Checked every 500 ms while goals are active. Off by
+    /// default, as in ROS 2.
     #[must_use]
     pub fn cancel_abandoned(mut self, yes: bool) -> Self {
         self.cancel_abandoned = yes;
         self
     }
 
-    /// As [`ActionServerOptions::preempt`](crate::ActionServerOptions::preempt).
+    /// See [`ActionServerOptions::preempt`](crate::ActionServerOptions::preempt).
     #[must_use]
     pub fn preempt(mut self, yes: bool) -> Self {
         self.preempt = yes;
@@ -103,158 +107,161 @@ impl DynamicActionServerOptions {
     }
 }
 
-/// Works on the goals of an action whose type is known at run time; otherwise as
-/// [`ActionServer`](crate::ActionServer).
+/// Like [`ActionServer`](crate::ActionServer), for an action whose type is known at
+/// run time.
 #[derive(Clone)]
 pub struct DynamicActionServer {
-    core: Arc<ServerCore>,
-    _parts: Arc<Parts>,
+    core: Arc<DynamicActionServerCore>,
+    _services: Arc<DynamicActionServices>,
 }
 
-/// What is served, for as long as the server is.
-struct Parts {
+/// Services of the action, which live as long as the server.
+struct DynamicActionServices {
     _goals: DynamicService,
     _cancels: Service<CancelGoal>,
     _results: DynamicService,
 }
 
-struct ServerCore {
-    served: Served<DynamicMessage, Call>,
+struct DynamicActionServerCore {
+    goals: GoalServer<DynamicMessage, DynamicCall>,
     ty: DynamicActionType,
-    // A lock for each: one that spins lets the others run.
-    on_goal: Mutex<OnGoal>,
-    on_cancel: Mutex<OnCancel>,
+    // One lock per callback: a callback that spins does not block the others.
+    on_goal: Mutex<OnDynamicGoal>,
+    on_cancel: Mutex<OnDynamicCancel>,
     preempt: bool,
-    accepted: Mutex<Accepted>,
+    accepted: Mutex<OnDynamicAccepted>,
     feedback: DynamicPublisher,
-    me: Weak<Self>,
+    weak_self: Weak<Self>,
 }
 
 impl DynamicActionServer {
-    /// The action's fully qualified name, after remapping.
+    /// Fully qualified name of the action, after remapping.
     pub fn action_name(&self) -> &str {
-        &self.core.served.name
+        &self.core.goals.name
     }
 
-    /// Goals that go on.
+    /// Number of active goals.
     pub fn open_goals(&self) -> usize {
-        self.core.served.ledger.lock().going_on().count()
+        self.core.goals.table.lock().open_goals().count()
     }
 }
 
 impl fmt::Debug for DynamicActionServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DynamicActionServer")
-            .field("action", &self.core.served.name)
+            .field("action", &self.core.goals.name)
             .field("type", &self.core.ty.name)
             .finish()
     }
 }
 
-/// A goal as its server works on it, on any thread. Dropped before it has ended, it
-/// is aborted with an empty result, so no client waits in vain.
-pub struct DynamicServerGoal {
-    server: Weak<ServerCore>,
+/// Handle of a goal for the server, usable on any thread. If it is dropped before
+/// the goal has ended, the goal is aborted with an empty result, so that no client
+/// waits in vain.
+pub struct DynamicServerGoalHandle {
+    server: Weak<DynamicActionServerCore>,
     id: GoalId,
     goal: DynamicMessage,
 }
 
-impl DynamicServerGoal {
-    /// What was asked for.
+impl DynamicServerGoalHandle {
+    /// The goal message.
     pub fn goal(&self) -> &DynamicMessage {
         &self.goal
     }
 
-    /// The id that its client gave it.
+    /// Goal id, chosen by the client.
     pub fn id(&self) -> GoalId {
         self.id
     }
 
-    /// Where it is; unknown once its server is dropped.
+    /// Status of the goal; unknown once its server is dropped.
     pub fn status(&self) -> GoalStatus {
         let server = self.server.upgrade();
         server.map_or(GoalStatus::Unknown, |s| {
-            s.served.ledger.lock().status(self.id)
+            s.goals.table.lock().status(self.id)
         })
     }
 
-    /// Whether it should end soon, by [`Self::canceled`].
+    /// Whether cancellation was accepted; end the goal with [`Self::canceled`].
     pub fn is_canceling(&self) -> bool {
         self.status() == GoalStatus::Canceling
     }
 
-    /// As [`ServerGoal::is_open`](crate::ServerGoal::is_open).
-    pub fn is_open(&self) -> bool {
+    /// See [`ServerGoalHandle::is_active`](crate::ServerGoalHandle::is_active).
+    pub fn is_active(&self) -> bool {
         let status = self.status();
-        !status.is_end() && status != GoalStatus::Unknown
+        !status.is_terminal() && status != GoalStatus::Unknown
     }
 
-    /// Begins with a goal that was deferred.
+    /// Starts the execution of a deferred goal.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] unless it was accepted and nothing more.
+    /// [`GoalError::IllegalTransition`] unless the status is accepted.
     pub fn execute(&self) -> Result<(), GoalError> {
-        self.server()?.served.go(self.id, GoalStatus::Executing)
+        self.server()?
+            .goals
+            .transition(self.id, GoalStatus::Executing)
     }
 
-    /// Tells its client what it has come to, a message of
-    /// [`DynamicActionType::feedback`]. Blocks no longer than publishing does; what
-    /// cannot be sent is warned of.
+    /// Publishes feedback, a message of [`DynamicActionType::feedback`]. Blocks no
+    /// longer than publishing does. Logs a warning if it cannot be sent.
     pub fn publish_feedback(&self, feedback: DynamicMessage) {
         let Some(server) = self.server.upgrade() else {
             return;
         };
-        let mut message = about(&server.ty.feedback_message, self.id);
-        put(&mut message, "feedback", Value::Message(feedback));
+        let mut message = goal_message(&server.ty.feedback_message, self.id);
+        set_field(&mut message, "feedback", Value::Message(feedback));
         if let Err(error) = server.feedback.publish(&message) {
-            tracing::warn!(action = %server.served.name, "no feedback sent: {error}");
+            tracing::warn!(action = %server.goals.name, "feedback not sent: {error}");
         }
     }
 
-    /// It is done. A result that is not of [`DynamicActionType::result`] is sent empty,
-    /// with a warning.
+    /// Ends the goal as succeeded. A result that is not of
+    /// [`DynamicActionType::result`] is sent empty, with a warning.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] when it has ended already.
+    /// [`GoalError::IllegalTransition`] if the goal has already ended.
     pub fn succeed(&self, result: DynamicMessage) -> Result<(), GoalError> {
-        self.server()?.end(self.id, GoalStatus::Succeeded, result)
+        self.server()?
+            .finish(self.id, GoalStatus::Succeeded, result)
     }
 
-    /// It cannot be done.
+    /// Ends the goal as aborted.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] when it has ended already.
+    /// [`GoalError::IllegalTransition`] if the goal has already ended.
     pub fn abort(&self, result: DynamicMessage) -> Result<(), GoalError> {
-        self.server()?.end(self.id, GoalStatus::Aborted, result)
+        self.server()?.finish(self.id, GoalStatus::Aborted, result)
     }
 
-    /// It is cancelled, as was asked for.
+    /// Ends the goal as canceled.
     ///
     /// # Errors
-    /// [`GoalError::Illegal`] unless [`Self::is_canceling`].
+    /// [`GoalError::IllegalTransition`] unless [`Self::is_canceling`].
     pub fn canceled(&self, result: DynamicMessage) -> Result<(), GoalError> {
-        self.server()?.end(self.id, GoalStatus::Canceled, result)
+        self.server()?.finish(self.id, GoalStatus::Canceled, result)
     }
 
-    fn server(&self) -> Result<Arc<ServerCore>, GoalError> {
+    fn server(&self) -> Result<Arc<DynamicActionServerCore>, GoalError> {
         self.server.upgrade().ok_or(GoalError::NoServer)
     }
 }
 
-impl Drop for DynamicServerGoal {
+impl Drop for DynamicServerGoalHandle {
     fn drop(&mut self) {
         if let Some(server) = self.server.upgrade() {
             let empty = DynamicMessage::new(&server.ty.result);
-            if server.end(self.id, GoalStatus::Aborted, empty).is_ok() {
-                tracing::warn!(action = %server.served.name, "a goal was dropped without a result, so it is aborted");
+            if server.finish(self.id, GoalStatus::Aborted, empty).is_ok() {
+                tracing::warn!(action = %server.goals.name, "a goal handle was dropped without a result: the goal is aborted");
             }
         }
     }
 }
 
-impl fmt::Debug for DynamicServerGoal {
+impl fmt::Debug for DynamicServerGoalHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DynamicServerGoal")
+        f.debug_struct("DynamicServerGoalHandle")
             .field("goal", &self.goal)
             .field("status", &self.status())
             .finish_non_exhaustive()
@@ -262,7 +269,7 @@ impl fmt::Debug for DynamicServerGoal {
 }
 
 impl Node {
-    /// Serves an action whose type is known at run time; otherwise as
+    /// Creates an action server for a type known at run time; otherwise as
     /// [`Node::create_action_server`].
     ///
     /// # Errors
@@ -272,166 +279,183 @@ impl Node {
         action: &str,
         ty: &DynamicActionType,
         options: DynamicActionServerOptions,
-        accepted: impl FnMut(DynamicServerGoal) + Send + 'static,
+        accepted: impl FnMut(DynamicServerGoalHandle) + Send + 'static,
     ) -> Result<DynamicActionServer, CreateError> {
         let feedback = self.create_dynamic_publisher(
-            &named(action, "feedback"),
+            &endpoint_name(action, "feedback"),
             &ty.feedback_message,
             QosProfile::default(),
         )?;
-        let status =
-            self.create_publisher(&named(action, "status"), QosProfile::action_status())?;
+        let status = self.create_publisher(
+            &endpoint_name(action, "status"),
+            QosProfile::action_status(),
+        )?;
         let name: String = feedback
             .topic()
             .trim_end_matches("/_action/feedback")
             .into();
-        let limits = (options.goals_max, options.result_timeout);
-        let core = Arc::new_cyclic(|me: &Weak<ServerCore>| ServerCore {
-            served: Served::new(self, name, status, limits),
-            ty: ty.clone(),
-            on_goal: Mutex::new(options.on_goal),
-            on_cancel: Mutex::new(options.on_cancel),
-            preempt: options.preempt,
-            accepted: Mutex::new(Box::new(accepted)),
-            feedback,
-            me: me.clone(),
-        });
+        let core =
+            Arc::new_cyclic(
+                |weak_self: &Weak<DynamicActionServerCore>| DynamicActionServerCore {
+                    goals: GoalServer::new(
+                        self,
+                        name,
+                        status,
+                        options.goals_max,
+                        options.result_timeout,
+                    ),
+                    ty: ty.clone(),
+                    on_goal: Mutex::new(options.on_goal),
+                    on_cancel: Mutex::new(options.on_cancel),
+                    preempt: options.preempt,
+                    accepted: Mutex::new(Box::new(accepted)),
+                    feedback,
+                    weak_self: weak_self.clone(),
+                },
+            );
         let weak = Arc::downgrade(&core);
-        core.served.start_expiry(options.result_timeout, move || {
+        core.goals.start_expiry(options.result_timeout, move || {
             if let Some(server) = weak.upgrade() {
-                server.served.expire();
+                server.goals.expire();
             }
         })?;
         if options.cancel_abandoned {
             let weak = Arc::downgrade(&core);
-            core.served.start_looking(move || {
+            core.goals.start_client_check(move || {
                 if let Some(server) = weak.upgrade() {
-                    server.served.cancel_abandoned();
+                    server.goals.cancel_abandoned();
                 }
             })?;
         }
-        let parts = core.serve(action)?;
+        let services = core.serve(action)?;
         Ok(DynamicActionServer {
             core,
-            _parts: Arc::new(parts),
+            _services: Arc::new(services),
         })
     }
 }
 
-impl ServerCore {
-    fn serve(&self, action: &str) -> Result<Parts, CreateError> {
-        let node = &self.served.node;
-        let me = self.me.clone();
+impl DynamicActionServerCore {
+    fn serve(&self, action: &str) -> Result<DynamicActionServices, CreateError> {
+        let node = &self.goals.node;
+        let weak_self = self.weak_self.clone();
         let goals = node.create_deferred_dynamic_service(
-            &named(action, "send_goal"),
+            &endpoint_name(action, "send_goal"),
             &self.ty.send_goal,
             ServiceOptions::default(),
             move |call| {
-                if let Some(server) = me.upgrade() {
-                    server.goal_asked(call);
+                if let Some(server) = weak_self.upgrade() {
+                    server.handle_goal_request(call);
                 }
             },
         )?;
-        let me = self.me.clone();
+        let weak_self = self.weak_self.clone();
         let cancels = node.create_service::<CancelGoal>(
-            &named(action, "cancel_goal"),
+            &endpoint_name(action, "cancel_goal"),
             move |request: Sample<CancelGoal_Request>| {
-                let server = me.upgrade();
+                let server = weak_self.upgrade();
                 server.map_or_else(CancelGoal_Response::default, |server| {
                     let may = |id| (server.on_cancel.lock())(id);
-                    server.served.cancel(&request, may)
+                    server.goals.cancel(&request, may)
                 })
             },
         )?;
-        let me = self.me.clone();
+        let weak_self = self.weak_self.clone();
         let results = node.create_deferred_dynamic_service(
-            &named(action, "get_result"),
+            &endpoint_name(action, "get_result"),
             &self.ty.get_result,
             ServiceOptions::default(),
             move |call| {
-                if let Some(server) = me.upgrade() {
-                    server.result_asked(call);
+                if let Some(server) = weak_self.upgrade() {
+                    server.handle_result_request(call);
                 }
             },
         )?;
-        Ok(Parts {
+        Ok(DynamicActionServices {
             _goals: goals,
             _cancels: cancels,
             _results: results,
         })
     }
 
-    fn goal_asked(&self, call: Call) {
-        let served = &self.served;
+    fn handle_goal_request(&self, call: DynamicCall) {
+        let goals = &self.goals;
         let id = goal_id(call.request());
-        let goal = part(call.request(), "goal", &self.ty.goal);
-        let stamp = served.node.core().core().env.wall().as_nanos();
+        let goal = nested_message(call.request(), "goal", &self.ty.goal);
+        let stamp = goals.node.core().core().platform.wall_clock().as_nanos();
         let answer = |accepted: bool| {
             let mut answer = DynamicMessage::new(self.ty.send_goal.response());
-            let (seconds, nanos) = split(stamp);
-            put(&mut answer, "accepted", Value::Bool(accepted));
-            put(&mut answer, "stamp.sec", seconds);
-            put(&mut answer, "stamp.nanosec", nanos);
+            let (seconds, nanos) = split_nanos(stamp);
+            set_field(&mut answer, "accepted", Value::Bool(accepted));
+            set_field(&mut answer, "stamp.sec", seconds);
+            set_field(&mut answer, "stamp.nanosec", nanos);
             answer
         };
-        // Not locked while the user's code runs.
-        let decided = match served.refuses(id) {
-            true => GoalResponse::Reject,
-            false => (self.on_goal.lock())(&goal),
+        // No lock is held while user code runs.
+        let decision = if goals.must_reject(id) {
+            GoalResponse::Reject
+        } else {
+            (self.on_goal.lock())(&goal)
         };
         let client = call.client();
-        if decided == GoalResponse::Reject {
-            respond(&served.name, call, answer(false));
+        if decision == GoalResponse::Reject {
+            respond(&goals.name, call, answer(false));
             return;
         }
-        served.ledger.lock().accept(id, stamp, client);
-        respond(&served.name, call, answer(true));
-        if decided == GoalResponse::AcceptAndExecute {
-            // It was accepted just now.
-            let _ = served.ledger.lock().go(id, GoalStatus::Executing);
+        goals.table.lock().accept(id, stamp, client);
+        respond(&goals.name, call, answer(true));
+        if decision == GoalResponse::AcceptAndExecute {
+            // Cannot fail: the goal was accepted just now.
+            let _ = goals.table.lock().transition(id, GoalStatus::Executing);
         }
-        served.tell_status();
+        goals.publish_status();
         if self.preempt {
-            for (other, end) in served.preempted_by(id) {
-                // It may have ended meanwhile.
-                let _ = self.end(other, end, DynamicMessage::new(&self.ty.result));
+            for preempted in goals.preempted_by(id) {
+                // The goal may have ended meanwhile.
+                let empty = DynamicMessage::new(&self.ty.result);
+                let _ = self.finish(preempted.id, preempted.terminal_status, empty);
             }
         }
-        (self.accepted.lock())(DynamicServerGoal {
-            server: self.me.clone(),
+        (self.accepted.lock())(DynamicServerGoalHandle {
+            server: self.weak_self.clone(),
             id,
             goal,
         });
     }
 
-    fn result_asked(&self, call: Call) {
-        let served = &self.served;
-        let now = served.node.core().core().env.now();
+    fn handle_result_request(&self, call: DynamicCall) {
+        let goals = &self.goals;
+        let now = goals.node.core().core().platform.now();
         let id = goal_id(call.request());
-        let known = served.ledger.lock().ask_result(now, id, call);
-        match known {
-            Known::Later => {}
-            Known::End(call, status, result) => {
-                respond(&served.name, call, self.result(status, result));
+        let lookup = goals.table.lock().request_result(now, id, call);
+        match lookup {
+            ResultLookup::Pending => {}
+            ResultLookup::Ended(call, status, result) => {
+                respond(&goals.name, call, self.result(status, result));
             }
-            Known::Nothing(call) => {
+            ResultLookup::Unknown(call) => {
                 let empty = DynamicMessage::new(&self.ty.result);
-                respond(&served.name, call, self.result(GoalStatus::Unknown, empty));
+                respond(&goals.name, call, self.result(GoalStatus::Unknown, empty));
             }
         }
     }
 
     fn result(&self, status: GoalStatus, result: DynamicMessage) -> DynamicMessage {
         let mut answer = DynamicMessage::new(self.ty.get_result.response());
-        put(&mut answer, "status", status.id());
-        put(&mut answer, "result", Value::Message(result));
+        set_field(&mut answer, "status", status.id());
+        set_field(&mut answer, "result", Value::Message(result));
         answer
     }
 
-    fn end(&self, id: GoalId, wanted: GoalStatus, result: DynamicMessage) -> Result<(), GoalError> {
-        for call in self.served.end(id, wanted, result.clone())? {
-            let answer = self.result(wanted, result.clone());
-            respond(&self.served.name, call, answer);
+    fn finish(
+        &self,
+        id: GoalId,
+        target: GoalStatus,
+        result: DynamicMessage,
+    ) -> Result<(), GoalError> {
+        for call in self.goals.finish(id, target, result.clone())? {
+            let answer = self.result(target, result.clone());
+            respond(&self.goals.name, call, answer);
         }
         Ok(())
     }

@@ -1,114 +1,114 @@
-//! What a supervisor has seen and done, as values and in words.
+//! Supervisor events and reports, as values and as log text.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::lifecycle::{LifecycleState, LifecycleTransition};
 
-/// One thing that happened to a supervised node. Its text is what the log says.
+/// Event of a supervised node. Its text is the log line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SupervisorEvent {
-    /// It is there, perhaps again.
-    Arrived {
+    /// The node appeared, or appeared again.
+    Discovered {
         /// The node.
         node: String,
     },
-    /// A transition asked for has ended where it should, as the node itself said
-    /// afterwards.
+    /// A requested transition reached its goal state, as a later query of the node
+    /// confirmed.
     Reached {
         /// The node.
         node: String,
-        /// Its state.
+        /// State of the node.
         state: LifecycleState,
     },
-    /// A transition ended elsewhere.
+    /// A requested transition ended in another state.
     Failed {
         /// The node.
         node: String,
-        /// What was asked for.
+        /// Requested transition.
         transition: LifecycleTransition,
-        /// Where the node is.
+        /// State of the node.
         state: LifecycleState,
     },
-    /// Somebody else changed its state: it is left alone until the supervisor is
-    /// told anew what to do.
-    ChangedByOthers {
+    /// Another client changed the state. The supervisor leaves the node alone until
+    /// its next command.
+    ChangedExternally {
         /// The node.
         node: String,
-        /// Its state.
+        /// State of the node.
         state: LifecycleState,
     },
-    /// It does not answer, or a transition does not end.
-    Hung {
+    /// The node does not respond, or a transition does not end.
+    Unresponsive {
         /// The node.
         node: String,
-        /// What was asked for, if it was that.
+        /// Requested transition, if there was one.
         transition: Option<LifecycleTransition>,
-        /// How long it was waited for.
+        /// Time waited.
         after: Duration,
     },
-    /// Its process has ended, is cut off, or has dropped it.
-    Gone {
+    /// The node is gone: its process ended or is unreachable, or it was dropped.
+    Lost {
         /// The node.
         node: String,
-        /// In the middle of this.
+        /// Transition that was in progress.
         during: Option<LifecycleTransition>,
     },
-    /// It has not come, or not come back.
+    /// The node did not appear, or did not come back.
     Missing {
         /// The node.
         node: String,
-        /// How long it was waited for.
+        /// Time waited.
         after: Duration,
     },
-    /// It is tried again.
+    /// The supervisor retries the node.
     Retrying {
         /// The node.
         node: String,
-        /// After this pause.
+        /// Back-off before the retry.
         pause: Duration,
-        /// The how-many-th time, counted from one.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// It is not tried again until the supervisor is told anew.
+    /// The supervisor gave up the node until its next command.
     GivenUp {
         /// The node.
         node: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Several nodes have the name. They all get what one is meant to.
-    Twins {
-        /// The name.
+    /// Several nodes have the same name. All of them receive the requests.
+    DuplicateName {
+        /// Name of the nodes.
         node: String,
-        /// How many.
+        /// Number of nodes with this name.
         count: usize,
     },
 }
 
 impl SupervisorEvent {
-    /// Whether the operator should look at it.
-    pub fn is_trouble(&self) -> bool {
+    /// Whether an operator should check it.
+    pub fn needs_attention(&self) -> bool {
         !matches!(
             self,
-            Self::Arrived { .. } | Self::Reached { .. } | Self::Retrying { .. }
+            Self::Discovered { .. } | Self::Reached { .. } | Self::Retrying { .. }
         )
     }
 
-    /// The node it happened to.
+    /// Name of the node.
     pub fn node(&self) -> &str {
         match self {
-            Self::Arrived { node }
+            Self::Discovered { node }
             | Self::Reached { node, .. }
             | Self::Failed { node, .. }
-            | Self::ChangedByOthers { node, .. }
-            | Self::Hung { node, .. }
-            | Self::Gone { node, .. }
+            | Self::ChangedExternally { node, .. }
+            | Self::Unresponsive { node, .. }
+            | Self::Lost { node, .. }
             | Self::Missing { node, .. }
             | Self::Retrying { node, .. }
             | Self::GivenUp { node, .. }
-            | Self::Twins { node, .. } => node,
+            | Self::DuplicateName { node, .. } => node,
         }
     }
 }
@@ -116,7 +116,7 @@ impl SupervisorEvent {
 impl fmt::Display for SupervisorEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Arrived { node } => write!(f, "{node} is there"),
+            Self::Discovered { node } => write!(f, "{node} was discovered"),
             Self::Reached { node, state } => write!(f, "{node} is {}", state.label()),
             Self::Failed {
                 node,
@@ -124,33 +124,33 @@ impl fmt::Display for SupervisorEvent {
                 state,
             } => write!(
                 f,
-                "{node}: {} failed, it is {}; its log says why",
+                "{node}: {} failed, state is {}; see its log",
                 transition.label,
                 state.label()
             ),
-            Self::ChangedByOthers { node, state } => write!(
+            Self::ChangedExternally { node, state } => write!(
                 f,
-                "{node} is {}: somebody else changed that, it is left alone",
+                "{node} is {}: changed by another client, so it is no longer managed",
                 state.label()
             ),
-            Self::Hung {
+            Self::Unresponsive {
                 node,
                 transition: Some(transition),
                 after,
             } => write!(
                 f,
-                "{node}: {} has not ended within {after:?}; look what its callback waits for, or allow more time",
+                "{node}: {} has not ended within {after:?}; check what its callback waits for, or raise the transition time-out",
                 transition.label
             ),
-            Self::Hung { node, after, .. } => write!(
+            Self::Unresponsive { node, after, .. } => write!(
                 f,
-                "{node} does not tell its state for {after:?}; look whether its executor spins"
+                "{node} has not reported its state for {after:?}; check that its executor spins"
             ),
-            Self::Gone { node, during: None } => write!(f, "{node} is gone"),
-            Self::Gone {
+            Self::Lost { node, during: None } => write!(f, "{node} was lost"),
+            Self::Lost {
                 node,
                 during: Some(transition),
-            } => write!(f, "{node} is gone in the middle of {}", transition.label),
+            } => write!(f, "{node} was lost during {}", transition.label),
             Self::Missing { node, after } => write!(
                 f,
                 "{node} is missing for {after:?}; start its process, or compare names with: pteros lifecycle nodes"
@@ -159,45 +159,45 @@ impl fmt::Display for SupervisorEvent {
                 node,
                 pause,
                 attempt,
-            } => write!(f, "{node} is tried again in {pause:?} (attempt {attempt})"),
+            } => write!(f, "{node} is retried in {pause:?} (attempt {attempt})"),
             Self::GivenUp { node, reason } => write!(f, "{node} is given up: {reason}"),
-            Self::Twins { node, count } => write!(
+            Self::DuplicateName { node, count } => write!(
                 f,
-                "{count} nodes are called {node}: all get what one is meant to; rename the others"
+                "{count} nodes have the name {node}: all receive the requests; rename the others"
             ),
         }
     }
 }
 
-/// How a supervised node is.
+/// Condition of a supervised node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Condition {
-    /// Nothing is known against it.
-    Well,
-    /// It is not there.
+pub enum NodeCondition {
+    /// No problem known.
+    Healthy,
+    /// The node is not present.
     Missing,
-    /// It does not answer, or a transition does not end.
-    Hanging,
-    /// Somebody else changed its state.
-    LeftAlone,
-    /// It failed or went, and is not tried again.
+    /// The node does not respond, or a transition does not end.
+    Unresponsive,
+    /// Another client changed its state.
+    ChangedExternally,
+    /// It failed or was lost and is not retried.
     GivenUp,
 }
 
-/// A supervised node at one moment.
+/// Snapshot of one supervised node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeReport {
-    /// Its full name.
+    /// Fully qualified name.
     pub node: String,
-    /// Its state as it last told; unknown when it is not there.
+    /// Last reported state; unknown if the node is not present.
     pub state: LifecycleState,
-    /// How it is.
-    pub condition: Condition,
-    /// Tries in a row that have failed.
+    /// Condition of the node.
+    pub condition: NodeCondition,
+    /// Consecutive failed attempts.
     pub attempts: u32,
 }
 
-/// All supervised nodes at one moment, those that others depend on first.
+/// Snapshot of all supervised nodes, dependencies first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisorReport {
     /// The nodes.
@@ -205,7 +205,7 @@ pub struct SupervisorReport {
 }
 
 impl SupervisorReport {
-    /// Whether all are in that state.
+    /// Whether all nodes are in the given state.
     pub fn all_are(&self, state: LifecycleState) -> bool {
         self.nodes.iter().all(|node| node.state == state)
     }
@@ -217,11 +217,11 @@ impl fmt::Display for SupervisorReport {
             let comma = if at == 0 { "" } else { ", " };
             write!(f, "{comma}{} {}", row.node, row.state.label())?;
             match row.condition {
-                Condition::Well => {}
-                Condition::Missing => f.write_str(" (missing)")?,
-                Condition::Hanging => f.write_str(" (hanging)")?,
-                Condition::LeftAlone => f.write_str(" (left alone)")?,
-                Condition::GivenUp => f.write_str(" (given up)")?,
+                NodeCondition::Healthy => {}
+                NodeCondition::Missing => f.write_str(" (missing)")?,
+                NodeCondition::Unresponsive => f.write_str(" (unresponsive)")?,
+                NodeCondition::ChangedExternally => f.write_str(" (changed externally)")?,
+                NodeCondition::GivenUp => f.write_str(" (given up)")?,
             }
         }
         Ok(())

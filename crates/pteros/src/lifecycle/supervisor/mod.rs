@@ -1,9 +1,11 @@
-//! Brings managed nodes up and down in the order of their dependencies, and
-//! keeps them so. `conductor` decides, this file asks the nodes.
+//! Lifecycle supervisor: brings managed nodes up and down in dependency order.
+//!
+//! `reconciler` decides without clock and network; this file performs its commands
+//! through the lifecycle services of the nodes.
 
-mod conductor;
 mod event;
-mod plan;
+mod reconciler;
+mod supervised_node;
 #[cfg(test)]
 mod tests;
 
@@ -17,13 +19,13 @@ use pteros_interfaces::lifecycle_msgs::msg::{Transition, TransitionEvent};
 use pteros_interfaces::lifecycle_msgs::srv::{
     ChangeState, ChangeState_Request, GetState, GetState_Request,
 };
-use pteros_rmw::rtps::fault;
-use pteros_rmw::rtps::time::Instant;
+use pteros_runtime::rtps::fault;
+use pteros_runtime::rtps::time::Instant;
 
-pub use event::{Condition, NodeReport, SupervisorEvent, SupervisorReport};
-pub use plan::{LossPolicy, SupervisedNode, SupervisorError};
+pub use event::{NodeCondition, NodeReport, SupervisorEvent, SupervisorReport};
+pub use supervised_node::{LossPolicy, SupervisedNode, SupervisorError};
 
-use super::machine::LifecycleState;
+use super::state_machine::LifecycleState;
 use crate::EndpointEvent;
 use crate::context::Context;
 use crate::executor::SingleThreadedExecutor;
@@ -32,19 +34,19 @@ use crate::qos::{LivelinessPolicy, QosProfile};
 use crate::sample::Sample;
 use crate::service::Client;
 use crate::subscription::{Subscription, SubscriptionOptions};
-use conductor::{Aim, Command, Conductor};
+use reconciler::{NodeCommand, Reconciler, TargetState};
 
-/// Brings managed nodes up, those first that others depend on, keeps an eye on
-/// them, and brings them down the other way round.
+/// Brings managed nodes up, dependencies first, monitors them, and brings them down
+/// in reverse order.
 ///
-/// It asks each node for its state after every transition instead of believing
-/// that it went well, notices by the end of the node's `~/transition_event`
-/// publisher that it is gone (at once, or after its participant's lease), and acts
-/// as its [`LossPolicy`] says. Everything it waits for has a limit. What it sees
-/// and does it writes to the log, or tells [`LifecycleSupervisor::on_event`].
+/// It queries each node's state after every transition instead of trusting the
+/// response. It detects the loss of a node by the end of its `~/transition_event`
+/// publisher, at once or after the participant lease. It then acts by the node's
+/// [`LossPolicy`]. Every wait has a time limit. Events go to the log, or to
+/// [`LifecycleSupervisor::on_event`].
 ///
-/// It works while one of its methods runs, on the caller's thread; the nodes need
-/// threads of their own, or processes. They are ours or ROS 2's.
+/// It works while one of its methods runs, on the caller's thread. The nodes need
+/// their own threads or processes, and may be Pteros or ROS 2 nodes.
 ///
 /// ```no_run
 /// use pteros::prelude::*;
@@ -68,67 +70,67 @@ use conductor::{Aim, Command, Conductor};
 /// ```
 pub struct LifecycleSupervisor {
     context: Context,
-    conductor: Conductor,
-    members: Vec<Link>,
+    reconciler: Reconciler,
+    clients: Vec<NodeClients>,
     inbox: Arc<Inbox>,
     executor: SingleThreadedExecutor,
     _node: Node,
-    on_event: Option<EventCallback>,
+    on_event: Option<SupervisorCallback>,
 }
 
-type EventCallback = Box<dyn FnMut(&SupervisorEvent) + Send>;
+type SupervisorCallback = Box<dyn FnMut(&SupervisorEvent) + Send>;
 
-/// The way to a node.
-struct Link {
+/// Clients and subscriptions for one node.
+struct NodeClients {
     name: String,
     state: Client<GetState>,
     change: Client<ChangeState>,
-    /// The last question's number: answers to others are too late.
-    number: u64,
+    /// Number of the last request; responses to earlier ones are outdated.
+    request_number: u64,
     _events: Subscription<TransitionEvent>,
-    _sign_of_life: Option<Subscription<Bytes>>,
+    _liveliness: Option<Subscription<Bytes>>,
 }
 
-/// What has come since the last look, the newest of each kind and node.
+/// Updates since the last poll: the newest of each kind per node.
 #[derive(Default)]
 struct Inbox {
-    news: Mutex<Vec<News>>,
+    updates: Mutex<Vec<NodeUpdate>>,
 }
 
 #[derive(Clone, Default)]
-struct News {
-    present: Option<usize>,
-    /// One of its name has gone, whoever is there now.
-    gone: bool,
+struct NodeUpdate {
+    node_count: Option<usize>,
+    /// A node of this name was lost, although another may be present.
+    is_one_lost: bool,
     alive: Option<bool>,
     event: Option<LifecycleState>,
-    /// The number of the question, and its answer.
+    /// Number of the query, and its response.
     state: Option<(u64, Option<LifecycleState>)>,
     changed: Option<u64>,
 }
 
 impl Inbox {
-    fn note(&self, at: usize, note: impl FnOnce(&mut News)) {
-        if let Some(news) = self.news.lock().get_mut(at) {
-            note(news);
+    fn update(&self, index: usize, change: impl FnOnce(&mut NodeUpdate)) {
+        if let Some(update) = self.updates.lock().get_mut(index) {
+            change(update);
         }
     }
 
     fn is_empty(&self) -> bool {
-        let news = self.news.lock();
-        news.iter().all(|news| {
-            news.present.is_none()
-                && news.alive.is_none()
-                && news.event.is_none()
-                && news.state.is_none()
-                && news.changed.is_none()
+        let update = self.updates.lock();
+        update.iter().all(|update| {
+            update.node_count.is_none()
+                && update.alive.is_none()
+                && update.event.is_none()
+                && update.state.is_none()
+                && update.changed.is_none()
         })
     }
 }
 
 impl LifecycleSupervisor {
-    /// A supervisor of these nodes, which need not be there yet. It makes a node
-    /// of its own, `lifecycle_supervisor`, unless remapped.
+    /// Creates a supervisor of these nodes, which need not be running yet. It
+    /// creates its own node, `lifecycle_supervisor` unless remapped.
     ///
     /// # Errors
     /// See [`SupervisorError`].
@@ -136,24 +138,24 @@ impl LifecycleSupervisor {
         context: &Context,
         nodes: impl IntoIterator<Item = SupervisedNode>,
     ) -> Result<Self, SupervisorError> {
-        let nodes = plan::sorted(nodes.into_iter().collect())?;
-        let node = context.node_with(NodeOptions::new("lifecycle_supervisor"))?;
+        let nodes = supervised_node::sort_by_dependencies(nodes.into_iter().collect())?;
+        let node = context.create_node_with(NodeOptions::new("lifecycle_supervisor"))?;
         let inbox = Arc::new(Inbox {
-            news: Mutex::new(vec![News::default(); nodes.len()]),
+            updates: Mutex::new(vec![NodeUpdate::default(); nodes.len()]),
         });
-        let members: Result<Vec<_>, _> = nodes
+        let clients: Result<Vec<_>, _> = nodes
             .iter()
             .enumerate()
-            .map(|(at, (supervised, _))| Link::new(&node, at, supervised, &inbox))
+            .map(|(index, (supervised, _))| NodeClients::new(&node, index, supervised, &inbox))
             .collect();
-        let members = members?;
+        let clients = clients?;
         let executor = SingleThreadedExecutor::new(context);
         let added = executor.add_node(&node);
         debug_assert!(added.is_ok(), "{added:?}");
         Ok(Self {
             context: context.clone(),
-            conductor: Conductor::new(nodes),
-            members,
+            reconciler: Reconciler::new(nodes),
+            clients,
             inbox,
             executor,
             _node: node,
@@ -161,151 +163,159 @@ impl LifecycleSupervisor {
         })
     }
 
-    /// Calls this for everything that happens, instead of writing it to the log.
+    /// Sets a callback for events, instead of logging them.
     pub fn on_event(mut self, callback: impl FnMut(&SupervisorEvent) + Send + 'static) -> Self {
         self.on_event = Some(Box::new(callback));
         self
     }
 
-    /// Brings all up to active, in the order of their dependencies. Blocks until
-    /// each is there, or its policy has said what else becomes of it; no longer
-    /// than the time-outs and pauses of the nodes in a row add up to.
+    /// Brings all nodes to active, in dependency order. Blocks until each is active
+    /// or its policy has decided otherwise. The limit is the sum of the nodes'
+    /// time-outs and back-off pauses.
     pub fn bring_up(&mut self) -> SupervisorReport {
-        self.go(Aim::Up)
+        self.drive_to(TargetState::Active)
     }
 
-    /// Brings all down to unconfigured, in reverse order. Blocks as
-    /// [`Self::bring_up`]. What is not there is down; who has never been met is
-    /// waited for for a second, or for its arrival time-out if that is shorter.
+    /// Brings all nodes to unconfigured, in reverse order. Blocks as
+    /// [`Self::bring_up`]. An absent node counts as down. A node that was never
+    /// seen is awaited for one second, or for its arrival time-out if that is
+    /// shorter.
     pub fn bring_down(&mut self) -> SupervisorReport {
-        self.go(Aim::Down)
+        self.drive_to(TargetState::Unconfigured)
     }
 
-    /// Brings all down and then to finalized, in reverse order. Blocks as
+    /// Brings all nodes down and then to finalized, in reverse order. Blocks as
     /// [`Self::bring_up`].
     pub fn shut_down(&mut self) -> SupervisorReport {
-        self.go(Aim::End)
+        self.drive_to(TargetState::Finalized)
     }
 
-    /// Keeps them where they were brought, for so long or until the context shuts
-    /// down. Blocks.
+    /// Keeps the nodes in their target state until `timeout` has passed or the
+    /// context shuts down. Blocks.
     pub fn watch(&mut self, timeout: Duration) -> SupervisorReport {
         let until = self.now().after(timeout.into());
         self.drive(until, |_| false);
         self.report()
     }
 
-    /// How all are, as last seen.
+    /// Last known state of all nodes.
     pub fn report(&self) -> SupervisorReport {
-        self.conductor.report()
+        self.reconciler.report()
     }
 
     fn now(&self) -> Instant {
-        self.context.core().env.now()
+        self.context.core().platform.now()
     }
 
-    fn go(&mut self, aim: Aim) -> SupervisorReport {
-        // Who is there already has been met before anybody is missed.
+    fn drive_to(&mut self, target: TargetState) -> SupervisorReport {
+        // Discover the running nodes before any counts as missing.
         self.executor.spin_some();
         let now = self.now();
-        self.take_news(now);
-        self.conductor.aim(now, aim);
-        self.drive(Instant::FAR_FUTURE, Conductor::is_settled);
+        self.apply_updates(now);
+        self.reconciler.set_target(now, target);
+        self.drive(Instant::FAR_FUTURE, Reconciler::is_settled);
         self.report()
     }
 
-    fn drive(&mut self, until: Instant, done: impl Fn(&Conductor) -> bool) {
+    fn drive(&mut self, until: Instant, done: impl Fn(&Reconciler) -> bool) {
         loop {
             let now = self.now();
-            self.take_news(now);
-            for command in self.conductor.step(now) {
+            self.apply_updates(now);
+            for command in self.reconciler.poll_commands(now) {
                 self.execute(command);
             }
-            while let Some(event) = self.conductor.poll_event() {
-                self.tell(&event);
+            while let Some(event) = self.reconciler.poll_event() {
+                self.report_event(&event);
             }
-            if done(&self.conductor) || now >= until || self.context.is_shut_down() {
+            if done(&self.reconciler) || now >= until || self.context.is_shut_down() {
                 return;
             }
-            let next = self.conductor.next_deadline().min(until);
+            let next = self.reconciler.next_deadline().min(until);
             let wait = next.since(now).to_std().unwrap_or(Duration::MAX);
             self.executor.spin_until(|| !self.inbox.is_empty(), wait);
         }
     }
 
-    fn take_news(&mut self, now: Instant) {
-        let count = self.members.len();
-        let news = std::mem::replace(&mut *self.inbox.news.lock(), vec![News::default(); count]);
-        for (at, news) in news.into_iter().enumerate() {
-            let number = self.members.get(at).map_or(0, |link| link.number);
-            if let Some(count) = news.present {
-                self.conductor.handle_presence(now, at, count);
-                if news.gone {
-                    self.conductor.handle_namesake_gone(at);
+    fn apply_updates(&mut self, now: Instant) {
+        let count = self.clients.len();
+        let update = std::mem::replace(
+            &mut *self.inbox.updates.lock(),
+            vec![NodeUpdate::default(); count],
+        );
+        for (index, update) in update.into_iter().enumerate() {
+            let number = self
+                .clients
+                .get(index)
+                .map_or(0, |client| client.request_number);
+            if let Some(count) = update.node_count {
+                self.reconciler.handle_presence(now, index, count);
+                if update.is_one_lost {
+                    self.reconciler.handle_duplicate_lost(index);
                 }
             }
-            if let Some(is_alive) = news.alive {
-                self.conductor.handle_alive(at, is_alive);
+            if let Some(is_alive) = update.alive {
+                self.reconciler.handle_alive(index, is_alive);
             }
-            if let Some(goal) = news.event {
-                self.conductor.handle_event(at, goal);
+            if let Some(goal) = update.event {
+                self.reconciler.handle_event(index, goal);
             }
-            if let Some((of, state)) = news.state
+            if let Some((of, state)) = update.state
                 && of == number
             {
-                self.conductor.handle_state(now, at, state);
+                self.reconciler.handle_state(now, index, state);
             }
-            if news.changed == Some(number) {
-                self.conductor.handle_changed(at);
+            if update.changed == Some(number) {
+                self.reconciler.handle_changed(index);
             }
         }
     }
 
-    fn execute(&mut self, command: Command) {
-        let (Command::Ask(at) | Command::Change(at, _)) = command;
-        let Some(link) = self.members.get_mut(at) else {
+    fn execute(&mut self, command: NodeCommand) {
+        let (NodeCommand::QueryState(index) | NodeCommand::ChangeState(index, _)) = command;
+        let Some(client) = self.clients.get_mut(index) else {
             return;
         };
-        link.number += 1;
-        let (inbox, number) = (self.inbox.clone(), link.number);
+        client.request_number += 1;
+        let (inbox, number) = (self.inbox.clone(), client.request_number);
         match command {
-            Command::Ask(_) => {
-                let told = move |state| inbox.note(at, |news| news.state = Some((number, state)));
-                // Both services are met before either is used.
-                if !link.change.is_ready() {
-                    return told(None);
+            NodeCommand::QueryState(_) => {
+                let report =
+                    move |state| inbox.update(index, |update| update.state = Some((number, state)));
+                // Both services must be discovered before either is used.
+                if !client.change.service_is_ready() {
+                    return report(None);
                 }
-                let failed = told.clone();
-                let asked = link.state.call_then(&GetState_Request {}, move |answer| {
+                let failed = report.clone();
+                let sent = client.state.call_then(&GetState_Request {}, move |answer| {
                     let state = answer.ok().map(|answer| answer.current_state.id);
-                    told(state.and_then(LifecycleState::from_id));
+                    report(state.and_then(LifecycleState::from_id));
                 });
-                if let Err(error) = asked {
-                    tracing::debug!(node = %link.name, "{error}");
+                if let Err(error) = sent {
+                    tracing::debug!(node = %client.name, "{error}");
                     failed(None);
                 }
             }
-            Command::Change(_, transition) => {
-                let told = move || inbox.note(at, |news| news.changed = Some(number));
-                let failed = told.clone();
+            NodeCommand::ChangeState(_, transition) => {
+                let report = move || inbox.update(index, |update| update.changed = Some(number));
+                let failed = report.clone();
                 let request = ChangeState_Request {
                     transition: Transition {
                         id: transition.id,
                         label: transition.label.into(),
                     },
                 };
-                if let Err(error) = link.change.call_then(&request, move |_| told()) {
-                    tracing::debug!(node = %link.name, "{error}");
+                if let Err(error) = client.change.call_then(&request, move |_| report()) {
+                    tracing::debug!(node = %client.name, "{error}");
                     failed();
                 }
             }
         }
     }
 
-    fn tell(&mut self, event: &SupervisorEvent) {
+    fn report_event(&mut self, event: &SupervisorEvent) {
         match &mut self.on_event {
             Some(callback) => callback(event),
-            None if event.is_trouble() => tracing::warn!("{event}"),
+            None if event.needs_attention() => tracing::warn!("{event}"),
             None => tracing::info!("{event}"),
         }
     }
@@ -319,10 +329,10 @@ impl fmt::Debug for LifecycleSupervisor {
     }
 }
 
-impl Link {
+impl NodeClients {
     fn new(
         node: &Node,
-        at: usize,
+        index: usize,
         supervised: &SupervisedNode,
         inbox: &Arc<Inbox>,
     ) -> Result<Self, SupervisorError> {
@@ -334,18 +344,18 @@ impl Link {
                     current, change, ..
                 } = event
                 {
-                    on_match.note(at, |news| {
-                        news.present = Some(*current);
-                        news.gone |= *change < 0 && !fault!("reborn-node-not-noticed");
+                    on_match.update(index, |update| {
+                        update.node_count = Some(*current);
+                        update.is_one_lost |= *change < 0 && !fault!("restarted-node-not-detected");
                     });
                 }
             })
             .callback(move |event: Sample<TransitionEvent>| {
                 let goal = LifecycleState::from_id(event.goal_state.id);
-                on_sample.note(at, |news| news.event = goal);
+                on_sample.update(index, |update| update.event = goal);
             });
         let events = node.create_subscription_with(&format!("{name}/transition_event"), options)?;
-        let sign_of_life = match &supervised.sign_of_life {
+        let liveliness_topic = match &supervised.liveliness_topic {
             None => None,
             Some(sign) => {
                 let inbox = inbox.clone();
@@ -355,7 +365,7 @@ impl Link {
                 let options = SubscriptionOptions::new(qos)
                     .on_event(move |event| {
                         if let EndpointEvent::LivelinessChanged { not_alive, .. } = event {
-                            inbox.note(at, |news| news.alive = Some(*not_alive == 0));
+                            inbox.update(index, |update| update.alive = Some(*not_alive == 0));
                         }
                     })
                     .callback(|_: Sample<Bytes>| ());
@@ -367,9 +377,9 @@ impl Link {
             state: node.create_client(&format!("{name}/get_state"))?,
             change: node.create_client(&format!("{name}/change_state"))?,
             name,
-            number: 0,
+            request_number: 0,
             _events: events,
-            _sign_of_life: sign_of_life,
+            _liveliness: liveliness_topic,
         })
     }
 }

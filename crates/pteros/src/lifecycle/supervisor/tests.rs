@@ -1,49 +1,51 @@
-//! Stories of supervised nodes, on fake time.
+//! Scenarios of supervised nodes, in simulated time.
 
 use std::time::Duration;
 
-use pteros_rmw::rtps::time::{Duration as Span, Instant};
+use pteros_runtime::rtps::time::{Duration as Span, Instant};
 
-use super::conductor::{Aim, Command, Conductor};
-use super::event::{Condition, SupervisorEvent as E};
-use super::plan::{LossPolicy, SupervisedNode, SupervisorError, sorted};
-use crate::lifecycle::machine::{LifecycleState as S, LifecycleTransition as T, Verdict, end_of};
+use super::event::{NodeCondition, SupervisorEvent as E};
+use super::reconciler::{NodeCommand, Reconciler, TargetState};
+use super::supervised_node::{LossPolicy, SupervisedNode, SupervisorError, sort_by_dependencies};
+use crate::lifecycle::state_machine::{
+    LifecycleState as S, LifecycleTransition as T, TransitionOutcome, transition_after,
+};
 
-/// A node as its supervisor sees it.
+/// A simulated node.
 struct Node {
     name: &'static str,
-    is_there: bool,
+    is_present: bool,
     state: S,
-    /// What becomes of a transition.
-    obeys: Obeys,
-    /// A transition goes on.
-    under_way: Option<T>,
+    /// How the node executes transitions.
+    behavior: Behavior,
+    /// Transition in progress.
+    active: Option<T>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Obeys {
-    Yes,
-    /// Says that it did, and did not.
-    Lies,
-    /// Stays in the middle.
-    Hangs,
-    /// Its process ends.
-    Dies,
+enum Behavior {
+    Succeeds,
+    /// Reports success although the transition failed.
+    ReportsFalseSuccess,
+    /// The transition never ends.
+    NeverEnds,
+    /// The process ends during the transition.
+    Exits,
 }
 
-/// What will have happened at some time.
-enum Later {
-    Told(usize, Option<S>),
-    Ended(usize),
+/// An event scheduled for a later time.
+enum ScheduledEvent {
+    StateReported(usize, Option<S>),
+    TransitionEnded(usize),
 }
 
-struct World {
+struct Harness {
     now: Instant,
-    conductor: Conductor,
+    reconciler: Reconciler,
     nodes: Vec<Node>,
-    later: Vec<(Instant, Later)>,
-    /// Transitions asked for, with seconds.
-    asked: Vec<String>,
+    scheduled: Vec<(Instant, ScheduledEvent)>,
+    /// Requested transitions.
+    requested: Vec<String>,
     events: Vec<E>,
 }
 
@@ -54,40 +56,40 @@ fn node(name: &str) -> SupervisedNode {
     SupervisedNode::new(name)
 }
 
-impl World {
+impl Harness {
     fn new(nodes: impl IntoIterator<Item = SupervisedNode>) -> Self {
-        let nodes = sorted(nodes.into_iter().collect()).unwrap();
+        let nodes = sort_by_dependencies(nodes.into_iter().collect()).unwrap();
         let made = nodes.iter().map(|(node, _)| Node {
             name: node.name.clone().leak(),
-            is_there: false,
+            is_present: false,
             state: S::Unconfigured,
-            obeys: Obeys::Yes,
-            under_way: None,
+            behavior: Behavior::Succeeds,
+            active: None,
         });
         Self {
             now: Instant::ZERO,
             nodes: made.collect(),
-            conductor: Conductor::new(nodes),
-            later: Vec::new(),
-            asked: Vec::new(),
+            reconciler: Reconciler::new(nodes),
+            scheduled: Vec::new(),
+            requested: Vec::new(),
             events: Vec::new(),
         }
     }
 
-    /// `/lidar`, which `/map` needs, which `/planner` needs; all are there.
+    /// `/planner` depends on `/map`, which depends on `/lidar`; all are present.
     fn robot(policy: LossPolicy) -> Self {
-        let mut world = Self::new([
+        let mut harness = Self::new([
             node("planner").depends_on("map"),
             node("lidar").on_loss(policy),
             node("map").depends_on("/lidar"),
         ]);
         for name in ["/lidar", "/map", "/planner"] {
-            world.arrive(name);
+            harness.arrive(name);
         }
-        world
+        harness
     }
 
-    fn at(&self, name: &str) -> usize {
+    fn index(&self, name: &str) -> usize {
         self.nodes
             .iter()
             .position(|node| node.name == name)
@@ -95,115 +97,123 @@ impl World {
     }
 
     fn node(&mut self, name: &str) -> &mut Node {
-        let at = self.at(name);
-        &mut self.nodes[at]
+        let index = self.index(name);
+        &mut self.nodes[index]
     }
 
     fn state(&self, name: &str) -> S {
-        self.nodes[self.at(name)].state
+        self.nodes[self.index(name)].state
     }
 
-    fn condition(&self, name: &str) -> Condition {
-        self.conductor.report().nodes[self.at(name)].condition
+    fn condition(&self, name: &str) -> NodeCondition {
+        self.reconciler.report().nodes[self.index(name)].condition
     }
 
-    /// A process with the node starts.
+    /// Starts a process with the node.
     fn arrive(&mut self, name: &str) {
         let node = self.node(name);
-        node.is_there = true;
+        node.is_present = true;
         node.state = S::Unconfigured;
-        node.under_way = None;
-        self.conductor.handle_presence(self.now, self.at(name), 1);
+        node.active = None;
+        self.reconciler
+            .handle_presence(self.now, self.index(name), 1);
     }
 
     fn die(&mut self, name: &str) {
-        let at = self.at(name);
-        self.nodes[at].is_there = false;
-        self.later.retain(|(_, later)| match later {
-            Later::Told(of, _) | Later::Ended(of) => *of != at,
+        let index = self.index(name);
+        self.nodes[index].is_present = false;
+        self.scheduled.retain(|(_, scheduled)| match scheduled {
+            ScheduledEvent::StateReported(of, _) | ScheduledEvent::TransitionEnded(of) => {
+                *of != index
+            }
         });
-        self.conductor.handle_presence(self.now, at, 0);
+        self.reconciler.handle_presence(self.now, index, 0);
     }
 
-    /// What is to happen in the next seconds.
+    /// Runs the simulation for the given seconds.
     fn run(&mut self, seconds: f64) {
         let end = self.now.after(Duration::from_secs_f64(seconds).into());
         self.run_until(end, |_| false);
     }
 
-    /// Until nothing is left to do, as `bring_up` does.
-    fn settle(&mut self, aim: Aim) {
-        self.conductor.aim(self.now, aim);
+    /// Runs until nothing is left to do, as `bring_up` does.
+    fn settle(&mut self, target: TargetState) {
+        self.reconciler.set_target(self.now, target);
         let end = self.now.after(Span::from_secs(600));
-        self.run_until(end, Conductor::is_settled);
+        self.run_until(end, Reconciler::is_settled);
         assert!(self.now < end, "it never settles");
     }
 
-    fn run_until(&mut self, end: Instant, done: impl Fn(&Conductor) -> bool) {
+    fn run_until(&mut self, end: Instant, done: impl Fn(&Reconciler) -> bool) {
         loop {
-            self.happen();
-            for command in self.conductor.step(self.now) {
+            self.deliver_due_events();
+            for command in self.reconciler.poll_commands(self.now) {
                 self.execute(command);
             }
             self.events
-                .extend(std::iter::from_fn(|| self.conductor.poll_event()));
-            if done(&self.conductor) || self.now >= end {
+                .extend(std::iter::from_fn(|| self.reconciler.poll_event()));
+            if done(&self.reconciler) || self.now >= end {
                 return;
             }
-            let next = self.later.iter().map(|(at, _)| *at).min();
-            let next = next.unwrap_or(end).min(self.conductor.next_deadline());
+            let next = self.scheduled.iter().map(|(index, _)| *index).min();
+            let next = next.unwrap_or(end).min(self.reconciler.next_deadline());
             assert!(next > self.now, "it spins");
             self.now = next.min(end);
         }
     }
 
-    fn happen(&mut self) {
+    fn deliver_due_events(&mut self) {
         let due: Vec<_> = self
-            .later
-            .extract_if(.., |(at, _)| *at <= self.now)
+            .scheduled
+            .extract_if(.., |(index, _)| *index <= self.now)
             .collect();
-        for (_, later) in due {
-            match later {
-                Later::Told(at, state) => self.conductor.handle_state(self.now, at, state),
-                Later::Ended(at) => {
-                    let node = &mut self.nodes[at];
-                    let transition = node.under_way.take().unwrap();
-                    let verdict = match node.obeys {
-                        Obeys::Yes => Verdict::Success,
-                        _ => Verdict::Failure,
+        for (_, scheduled) in due {
+            match scheduled {
+                ScheduledEvent::StateReported(index, state) => {
+                    self.reconciler.handle_state(self.now, index, state)
+                }
+                ScheduledEvent::TransitionEnded(index) => {
+                    let node = &mut self.nodes[index];
+                    let transition = node.active.take().unwrap();
+                    let outcome = match node.behavior {
+                        Behavior::Succeeds => TransitionOutcome::Success,
+                        _ => TransitionOutcome::Failure,
                     };
-                    node.state = end_of(transition.goal, verdict).unwrap().goal;
-                    self.conductor.handle_event(at, node.state);
-                    self.conductor.handle_changed(at);
+                    node.state = transition_after(transition.goal, outcome).unwrap().goal;
+                    self.reconciler.handle_event(index, node.state);
+                    self.reconciler.handle_changed(index);
                 }
             }
         }
     }
 
-    fn execute(&mut self, command: Command) {
+    fn execute(&mut self, command: NodeCommand) {
         match command {
-            Command::Ask(at) => {
-                let node = &self.nodes[at];
-                let state = node.is_there.then_some(node.state);
+            NodeCommand::QueryState(index) => {
+                let node = &self.nodes[index];
+                let state = node.is_present.then_some(node.state);
                 let when = self.now.after(QUESTION);
-                self.later.push((when, Later::Told(at, state)));
+                self.scheduled
+                    .push((when, ScheduledEvent::StateReported(index, state)));
             }
-            Command::Change(at, transition) => {
-                let node = &mut self.nodes[at];
+            NodeCommand::ChangeState(index, transition) => {
+                let node = &mut self.nodes[index];
                 assert_eq!(
                     node.state, transition.start,
                     "{} is not asked first",
                     node.name
                 );
-                self.asked
+                self.requested
                     .push(format!("{} {}", node.name, transition.label));
                 node.state = transition.goal;
-                node.under_way = Some(transition);
+                node.active = Some(transition);
                 let when = self.now.after(TRANSITION);
-                match node.obeys {
-                    Obeys::Yes | Obeys::Lies => self.later.push((when, Later::Ended(at))),
-                    Obeys::Hangs => {}
-                    Obeys::Dies => {
+                match node.behavior {
+                    Behavior::Succeeds | Behavior::ReportsFalseSuccess => self
+                        .scheduled
+                        .push((when, ScheduledEvent::TransitionEnded(index))),
+                    Behavior::NeverEnds => {}
+                    Behavior::Exits => {
                         let name = node.name;
                         self.die(name);
                     }
@@ -212,12 +222,12 @@ impl World {
         }
     }
 
-    fn asked(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.asked)
+    fn requested(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.requested)
     }
 
     #[track_caller]
-    fn told(&mut self, wanted: &str) {
+    fn reported(&mut self, wanted: &str) {
         let words: Vec<_> = self
             .events
             .drain(..)
@@ -228,9 +238,9 @@ impl World {
 }
 
 #[test]
-fn nodes_go_up_in_the_order_of_their_dependencies_and_down_in_the_other() {
-    let mut world = World::robot(LossPolicy::default());
-    world.settle(Aim::Up);
+fn nodes_go_up_in_dependency_order_and_down_in_reverse() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.settle(TargetState::Active);
     let up = [
         "/lidar configure",
         "/lidar activate",
@@ -239,9 +249,9 @@ fn nodes_go_up_in_the_order_of_their_dependencies_and_down_in_the_other() {
         "/planner configure",
         "/planner activate",
     ];
-    assert_eq!(world.asked(), up);
-    assert!(world.conductor.report().all_are(S::Active));
-    world.settle(Aim::Down);
+    assert_eq!(harness.requested(), up);
+    assert!(harness.reconciler.report().all_are(S::Active));
+    harness.settle(TargetState::Unconfigured);
     let down = [
         "/planner deactivate",
         "/planner cleanup",
@@ -250,271 +260,280 @@ fn nodes_go_up_in_the_order_of_their_dependencies_and_down_in_the_other() {
         "/lidar deactivate",
         "/lidar cleanup",
     ];
-    assert_eq!(world.asked(), down);
-    world.settle(Aim::End);
-    assert!(world.conductor.report().all_are(S::Finalized));
-    assert!(world.events.iter().all(|event| !event.is_trouble()));
+    assert_eq!(harness.requested(), down);
+    harness.settle(TargetState::Finalized);
+    assert!(harness.reconciler.report().all_are(S::Finalized));
+    assert!(harness.events.iter().all(|event| !event.needs_attention()));
 }
 
-/// `supervise --down` once ended before it had met anybody, and said that all
-/// were down.
+/// `supervise --down` once ended before it had discovered any node, and reported
+/// all as down.
 #[test]
-fn who_is_to_go_down_is_met_first_and_in_the_right_order() {
-    let mut world = World::new([node("lidar"), node("map").depends_on("lidar"), node("gone")]);
-    world.conductor.aim(world.now, Aim::Down);
-    world.run(0.2);
-    assert!(!world.conductor.is_settled());
-    world.arrive("/lidar");
-    world.node("/lidar").state = S::Inactive;
-    world.run(0.2);
+fn nodes_are_discovered_before_they_are_brought_down_in_order() {
+    let mut harness = Harness::new([node("lidar"), node("map").depends_on("lidar"), node("gone")]);
+    harness
+        .reconciler
+        .set_target(harness.now, TargetState::Unconfigured);
+    harness.run(0.2);
+    assert!(!harness.reconciler.is_settled());
+    harness.arrive("/lidar");
+    harness.node("/lidar").state = S::Inactive;
+    harness.run(0.2);
     assert!(
-        world.asked().is_empty(),
+        harness.requested().is_empty(),
         "map, which needs it, may come yet"
     );
-    world.arrive("/map");
-    world.node("/map").state = S::Inactive;
-    world.run(0.2);
-    assert_eq!(world.asked(), ["/map cleanup", "/lidar cleanup"]);
-    assert!(!world.conductor.is_settled());
-    world.run(0.5);
-    assert!(world.conductor.is_settled(), "the third is not there");
-    assert_eq!(world.condition("/gone"), Condition::Missing);
+    harness.arrive("/map");
+    harness.node("/map").state = S::Inactive;
+    harness.run(0.2);
+    assert_eq!(harness.requested(), ["/map cleanup", "/lidar cleanup"]);
+    assert!(!harness.reconciler.is_settled());
+    harness.run(0.5);
+    assert!(harness.reconciler.is_settled(), "the third is not there");
+    assert_eq!(harness.condition("/gone"), NodeCondition::Missing);
 }
 
 #[test]
-fn what_does_not_depend_on_each_other_goes_up_at_the_same_time() {
-    let mut world = World::new(["a", "b", "c"].map(node));
+fn independent_nodes_go_up_at_the_same_time() {
+    let mut harness = Harness::new(["a", "b", "c"].map(node));
     for name in ["/a", "/b", "/c"] {
-        world.arrive(name);
+        harness.arrive(name);
     }
-    world.settle(Aim::Up);
+    harness.settle(TargetState::Active);
     assert_eq!(
-        world.asked()[..3],
+        harness.requested()[..3],
         ["/a configure", "/b configure", "/c configure"]
     );
-    assert!(world.now < Instant::ZERO.after(Span::from_millis(150)));
+    assert!(harness.now < Instant::ZERO.after(Span::from_millis(150)));
 }
 
 #[test]
-fn a_node_that_is_half_way_up_already_goes_on_from_there() {
-    let mut world = World::robot(LossPolicy::default());
-    world.node("/lidar").state = S::Active;
-    world.node("/map").state = S::Inactive;
-    world.settle(Aim::Up);
-    assert_eq!(world.asked()[0], "/map activate");
+fn a_node_that_is_already_inactive_is_only_activated() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.node("/lidar").state = S::Active;
+    harness.node("/map").state = S::Inactive;
+    harness.settle(TargetState::Active);
+    assert_eq!(harness.requested()[0], "/map activate");
 }
 
 #[test]
-fn who_is_missing_is_named_and_who_needs_it_waits_until_it_comes() {
-    let mut world = World::robot(LossPolicy::default());
-    world.die("/lidar");
-    world.settle(Aim::Up);
-    assert_eq!(world.now, Instant::ZERO.after(Span::from_secs(10)));
-    world.told("/lidar is missing for 10s; start its process");
-    assert!(world.asked().is_empty());
-    world.run(60.0);
-    world.arrive("/lidar");
-    world.run(1.0);
-    assert!(world.conductor.report().all_are(S::Active));
+fn a_missing_node_is_reported_and_its_dependents_wait() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.die("/lidar");
+    harness.settle(TargetState::Active);
+    assert_eq!(harness.now, Instant::ZERO.after(Span::from_secs(10)));
+    harness.reported("/lidar is missing for 10s; start its process");
+    assert!(harness.requested().is_empty());
+    harness.run(60.0);
+    harness.arrive("/lidar");
+    harness.run(1.0);
+    assert!(harness.reconciler.report().all_are(S::Active));
 }
 
 #[test]
-fn a_node_that_dies_and_comes_back_is_brought_up_again_after_a_pause() {
-    let mut world = World::robot(LossPolicy::default());
-    world.settle(Aim::Up);
-    world.run(60.0);
-    world.asked();
-    world.die("/lidar");
-    world.run(0.1);
-    world.told("/lidar is tried again in 500ms (attempt 1)");
-    world.arrive("/lidar");
-    world.run(0.3);
-    assert_eq!(world.state("/lidar"), S::Unconfigured, "it pauses");
-    world.run(1.0);
-    assert_eq!(world.asked(), ["/lidar configure", "/lidar activate"]);
-    // Those that need it were not disturbed.
-    assert_eq!(world.state("/planner"), S::Active);
+fn a_restarted_node_is_brought_up_again_after_a_back_off() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.settle(TargetState::Active);
+    harness.run(60.0);
+    harness.requested();
+    harness.die("/lidar");
+    harness.run(0.1);
+    harness.reported("/lidar is retried in 500ms (attempt 1)");
+    harness.arrive("/lidar");
+    harness.run(0.3);
+    assert_eq!(harness.state("/lidar"), S::Unconfigured, "it pauses");
+    harness.run(1.0);
+    assert_eq!(harness.requested(), ["/lidar configure", "/lidar activate"]);
+    // Its dependents were not affected.
+    assert_eq!(harness.state("/planner"), S::Active);
 }
 
 #[test]
-fn a_node_that_is_back_before_its_end_is_told_is_brought_up_again() {
-    let mut world = World::robot(LossPolicy::default());
-    world.settle(Aim::Up);
-    world.run(60.0);
-    world.asked();
-    let lidar = world.at("/lidar");
-    world.conductor.handle_presence(world.now, lidar, 2);
-    world.node("/lidar").state = S::Unconfigured;
-    world.run(10.0);
-    assert!(world.asked().is_empty(), "the dead one is taken for alive");
-    world.conductor.handle_presence(world.now, lidar, 1);
-    world.conductor.handle_namesake_gone(lidar);
-    world.run(0.1);
-    world.told("/lidar is tried again in 500ms (attempt 1)");
-    world.run(1.0);
-    assert_eq!(world.asked(), ["/lidar configure", "/lidar activate"]);
-    assert!(world.conductor.report().all_are(S::Active));
+fn a_node_that_restarts_before_its_loss_is_reported_is_brought_up_again() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.settle(TargetState::Active);
+    harness.run(60.0);
+    harness.requested();
+    let lidar = harness.index("/lidar");
+    harness.reconciler.handle_presence(harness.now, lidar, 2);
+    harness.node("/lidar").state = S::Unconfigured;
+    harness.run(10.0);
+    assert!(
+        harness.requested().is_empty(),
+        "the dead one is taken for alive"
+    );
+    harness.reconciler.handle_presence(harness.now, lidar, 1);
+    harness.reconciler.handle_duplicate_lost(lidar);
+    harness.run(0.1);
+    harness.reported("/lidar is retried in 500ms (attempt 1)");
+    harness.run(1.0);
+    assert_eq!(harness.requested(), ["/lidar configure", "/lidar activate"]);
+    assert!(harness.reconciler.report().all_are(S::Active));
 }
 
 #[test]
-fn a_namesake_that_comes_and_goes_is_nobodys_loss() {
-    let mut world = World::robot(LossPolicy::BringDown);
-    world.settle(Aim::Up);
-    world.asked();
-    let lidar = world.at("/lidar");
+fn a_duplicate_node_that_comes_and_goes_is_no_loss() {
+    let mut harness = Harness::robot(LossPolicy::BringDown);
+    harness.settle(TargetState::Active);
+    harness.requested();
+    let lidar = harness.index("/lidar");
     for count in [2, 1] {
-        world.conductor.handle_presence(world.now, lidar, count);
+        harness
+            .reconciler
+            .handle_presence(harness.now, lidar, count);
     }
-    world.conductor.handle_namesake_gone(lidar);
-    world.run(10.0);
-    assert!(world.asked().is_empty());
-    assert!(world.conductor.report().all_are(S::Active));
+    harness.reconciler.handle_duplicate_lost(lidar);
+    harness.run(10.0);
+    assert!(harness.requested().is_empty());
+    assert!(harness.reconciler.report().all_are(S::Active));
 }
 
 #[test]
-fn who_needs_a_node_that_does_not_come_back_is_brought_down_and_up_again_later() {
-    let mut world = World::robot(LossPolicy::default());
-    world.settle(Aim::Up);
-    world.asked();
-    world.die("/lidar");
-    world.run(12.0);
+fn dependents_of_a_lost_node_are_brought_down_and_up_again_later() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.settle(TargetState::Active);
+    harness.requested();
+    harness.die("/lidar");
+    harness.run(12.0);
     let down = [
         "/planner deactivate",
         "/planner cleanup",
         "/map deactivate",
         "/map cleanup",
     ];
-    assert_eq!(world.asked(), down);
-    assert_eq!(world.condition("/lidar"), Condition::Missing);
-    world.arrive("/lidar");
-    world.run(2.0);
-    assert!(world.conductor.report().all_are(S::Active));
+    assert_eq!(harness.requested(), down);
+    assert_eq!(harness.condition("/lidar"), NodeCondition::Missing);
+    harness.arrive("/lidar");
+    harness.run(2.0);
+    assert!(harness.reconciler.report().all_are(S::Active));
 }
 
 #[test]
-fn bring_down_and_ignore_do_what_they_say() {
-    let mut world = World::robot(LossPolicy::BringDown);
-    world.settle(Aim::Up);
-    world.die("/lidar");
-    world.run(1.0);
-    world.told("/lidar is given up: it went away");
-    assert_eq!(world.state("/map"), S::Unconfigured);
-    world.arrive("/lidar");
-    world.asked();
-    world.run(30.0);
-    assert!(world.asked().is_empty(), "it is given up");
-    // Told anew, it is tried again.
-    world.settle(Aim::Up);
-    assert!(world.conductor.report().all_are(S::Active));
+fn the_policies_bring_down_and_ignore_are_followed() {
+    let mut harness = Harness::robot(LossPolicy::BringDown);
+    harness.settle(TargetState::Active);
+    harness.die("/lidar");
+    harness.run(1.0);
+    harness.reported("/lidar is given up: the node was lost");
+    assert_eq!(harness.state("/map"), S::Unconfigured);
+    harness.arrive("/lidar");
+    harness.requested();
+    harness.run(30.0);
+    assert!(harness.requested().is_empty(), "it is given up");
+    // After a new command it is tried again.
+    harness.settle(TargetState::Active);
+    assert!(harness.reconciler.report().all_are(S::Active));
 
-    let mut world = World::robot(LossPolicy::Ignore);
-    world.node("/lidar").obeys = Obeys::Lies;
-    world.settle(Aim::Up);
-    assert_eq!(world.condition("/lidar"), Condition::GivenUp);
-    assert_eq!(world.state("/planner"), S::Active);
+    let mut harness = Harness::robot(LossPolicy::Ignore);
+    harness.node("/lidar").behavior = Behavior::ReportsFalseSuccess;
+    harness.settle(TargetState::Active);
+    assert_eq!(harness.condition("/lidar"), NodeCondition::GivenUp);
+    assert_eq!(harness.state("/planner"), S::Active);
 }
 
 #[test]
-fn a_node_that_dies_in_the_middle_of_a_transition_is_tried_again_when_it_is_back() {
-    let mut world = World::robot(LossPolicy::default());
-    world.node("/lidar").obeys = Obeys::Dies;
-    world.conductor.aim(world.now, Aim::Up);
-    world.run(0.2);
-    world.told("/lidar is gone in the middle of configure");
-    world.node("/lidar").obeys = Obeys::Yes;
-    world.arrive("/lidar");
-    world.run(1.0);
-    assert!(world.conductor.report().all_are(S::Active));
+fn a_node_lost_during_a_transition_is_retried_when_it_is_back() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.node("/lidar").behavior = Behavior::Exits;
+    harness
+        .reconciler
+        .set_target(harness.now, TargetState::Active);
+    harness.run(0.2);
+    harness.reported("/lidar was lost during configure");
+    harness.node("/lidar").behavior = Behavior::Succeeds;
+    harness.arrive("/lidar");
+    harness.run(1.0);
+    assert!(harness.reconciler.report().all_are(S::Active));
 }
 
 #[test]
-fn a_transition_that_does_not_end_is_told_and_what_needs_the_node_goes_down() {
-    let mut world = World::robot(LossPolicy::default());
-    world.settle(Aim::Up);
-    world.node("/lidar").obeys = Obeys::Hangs;
-    // It comes back, and gets stuck.
-    world.die("/lidar");
-    world.arrive("/lidar");
-    world.run(12.0);
-    world.told("/lidar: configure has not ended within 10s");
-    assert_eq!(world.condition("/lidar"), Condition::Hanging);
-    assert_eq!(world.state("/map"), S::Unconfigured);
-    // It wakes up after all.
-    let lidar = world.node("/lidar");
-    lidar.obeys = Obeys::Yes;
-    lidar.under_way = None;
+fn an_unending_transition_is_reported_and_dependents_go_down() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.settle(TargetState::Active);
+    harness.node("/lidar").behavior = Behavior::NeverEnds;
+    // It comes back and hangs.
+    harness.die("/lidar");
+    harness.arrive("/lidar");
+    harness.run(12.0);
+    harness.reported("/lidar: configure has not ended within 10s");
+    assert_eq!(harness.condition("/lidar"), NodeCondition::Unresponsive);
+    assert_eq!(harness.state("/map"), S::Unconfigured);
+    // It responds after all.
+    let lidar = harness.node("/lidar");
+    lidar.behavior = Behavior::Succeeds;
+    lidar.active = None;
     lidar.state = S::Inactive;
-    world.run(2.0);
-    assert!(world.conductor.report().all_are(S::Active));
+    harness.run(2.0);
+    assert!(harness.reconciler.report().all_are(S::Active));
 }
 
 #[test]
-fn an_answer_is_not_believed_and_a_node_is_given_up_after_its_attempts() {
-    let mut world = World::robot(LossPolicy::Restart {
+fn a_response_is_verified_and_a_node_is_given_up_after_its_attempts() {
+    let mut harness = Harness::robot(LossPolicy::Restart {
         attempts: 3,
         backoff: Duration::from_secs(1),
         backoff_max: Duration::from_secs(3),
     });
-    world.node("/lidar").obeys = Obeys::Lies;
-    world.settle(Aim::Up);
-    assert_eq!(world.asked(), ["/lidar configure"; 4]);
-    let pauses = world.events.iter().filter_map(|event| match event {
+    harness.node("/lidar").behavior = Behavior::ReportsFalseSuccess;
+    harness.settle(TargetState::Active);
+    assert_eq!(harness.requested(), ["/lidar configure"; 4]);
+    let pauses = harness.events.iter().filter_map(|event| match event {
         E::Retrying { pause, .. } => Some(pause.as_secs()),
         _ => None,
     });
     assert_eq!(pauses.collect::<Vec<_>>(), [1, 2, 3]);
-    world.told("/lidar is given up: it fails in its transitions, after 3 attempts");
-    assert_eq!(world.state("/map"), S::Unconfigured);
+    harness.reported("/lidar is given up: its transitions fail, after 3 attempts");
+    assert_eq!(harness.state("/map"), S::Unconfigured);
 }
 
 #[test]
-fn what_somebody_else_changes_is_told_and_left_alone() {
-    let mut world = World::robot(LossPolicy::default());
-    world.settle(Aim::Up);
-    world.asked();
-    world.node("/lidar").state = S::Inactive;
-    world
-        .conductor
-        .handle_event(world.at("/lidar"), S::Inactive);
-    world.run(30.0);
-    world.told("/lidar is inactive: somebody else changed that");
-    assert!(world.asked().is_empty());
-    world.settle(Aim::Up);
-    assert_eq!(world.asked(), ["/lidar activate"]);
+fn a_node_changed_by_another_client_is_reported_and_left_unmanaged() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.settle(TargetState::Active);
+    harness.requested();
+    harness.node("/lidar").state = S::Inactive;
+    harness
+        .reconciler
+        .handle_event(harness.index("/lidar"), S::Inactive);
+    harness.run(30.0);
+    harness.reported("/lidar is inactive: changed by another client");
+    assert!(harness.requested().is_empty());
+    harness.settle(TargetState::Active);
+    assert_eq!(harness.requested(), ["/lidar activate"]);
 }
 
 #[test]
-fn a_node_whose_sign_of_life_stops_counts_as_hanging_until_it_comes_again() {
-    let mut world = World::robot(LossPolicy::default());
-    world.settle(Aim::Up);
-    let lidar = world.at("/lidar");
-    world.conductor.handle_alive(lidar, false);
-    world.run(1.0);
-    assert_eq!(world.condition("/lidar"), Condition::Hanging);
-    assert_eq!(world.state("/planner"), S::Unconfigured);
-    world.conductor.handle_alive(lidar, true);
-    world.run(1.0);
-    assert!(world.conductor.report().all_are(S::Active));
+fn a_node_that_loses_liveliness_is_unresponsive_until_it_returns() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.settle(TargetState::Active);
+    let lidar = harness.index("/lidar");
+    harness.reconciler.handle_alive(lidar, false);
+    harness.run(1.0);
+    assert_eq!(harness.condition("/lidar"), NodeCondition::Unresponsive);
+    assert_eq!(harness.state("/planner"), S::Unconfigured);
+    harness.reconciler.handle_alive(lidar, true);
+    harness.run(1.0);
+    assert!(harness.reconciler.report().all_are(S::Active));
 }
 
 #[test]
-fn a_finalized_node_is_given_up_and_twins_are_told() {
-    let mut world = World::robot(LossPolicy::default());
-    world.node("/lidar").state = S::Finalized;
-    world.settle(Aim::Up);
-    world.told("only its process can make it anew");
-    world
-        .conductor
-        .handle_presence(world.now, world.at("/map"), 2);
-    world.run(0.1);
-    world.told("2 nodes are called /map");
+fn a_finalized_node_is_given_up_and_duplicate_names_are_reported() {
+    let mut harness = Harness::robot(LossPolicy::default());
+    harness.node("/lidar").state = S::Finalized;
+    harness.settle(TargetState::Active);
+    harness.reported("it is finalized; restart its process");
+    harness
+        .reconciler
+        .handle_presence(harness.now, harness.index("/map"), 2);
+    harness.run(0.1);
+    harness.reported("2 nodes have the name /map");
 }
 
 #[test]
-fn dependencies_that_cannot_be_met_are_named() {
-    let error = |nodes: &[SupervisedNode]| sorted(nodes.to_vec()).unwrap_err();
+fn unmet_dependencies_are_named() {
+    let error = |nodes: &[SupervisedNode]| sort_by_dependencies(nodes.to_vec()).unwrap_err();
     let twice = error(&[node("a"), node("/a")]);
-    assert!(matches!(twice, SupervisorError::Twice { node } if node == "/a"));
+    assert!(matches!(twice, SupervisorError::DuplicateNode { node } if node == "/a"));
     let unknown = error(&[node("a").depends_on("b")]);
     assert_eq!(
         unknown.to_string(),
@@ -528,6 +547,6 @@ fn dependencies_that_cannot_be_met_are_named() {
     assert!(
         circle
             .to_string()
-            .contains("in a circle, so none can be first: /a, /b;")
+            .contains("dependency cycle among the nodes /a, /b;")
     );
 }

@@ -1,4 +1,5 @@
-//! The four bytes that say how a payload is encoded (RTPS 2.5 §10.2).
+//! CDR encapsulation header: the four bytes that name the encoding of a payload
+//! (RTPS 2.5 §10.2).
 
 use alloc::vec::Vec;
 
@@ -11,8 +12,8 @@ pub(super) const CDR_LE: u16 = 0x0001;
 const PL_CDR_BE: u16 = 0x0002;
 const PL_CDR_LE: u16 = 0x0003;
 
-/// Reads the identifier and skips the options; the rest is big endian until
-/// the caller has chosen.
+/// Reads the identifier and skips the options. The cursor is big endian until the
+/// caller chooses the byte order.
 fn split(payload: &[u8]) -> Result<(u16, &[u8]), WireError> {
     let mut at = Cursor::new(payload, Endianness::Big);
     let id = at.u16()?;
@@ -20,7 +21,7 @@ fn split(payload: &[u8]) -> Result<(u16, &[u8]), WireError> {
     Ok((id, at.rest()))
 }
 
-/// Reads a payload that is a parameter list.
+/// Reads a payload that holds a parameter list.
 pub(super) fn parse_parameters(payload: &[u8]) -> Result<Parameters<'_>, WireError> {
     let (id, rest) = split(payload)?;
     let endianness = match id {
@@ -31,8 +32,8 @@ pub(super) fn parse_parameters(payload: &[u8]) -> Result<Parameters<'_>, WireErr
     Parameters::parse(&mut Cursor::new(rest, endianness))
 }
 
-/// Reads the encapsulation of a payload in plain CDR. Fast DDS (2.9 and later)
-/// labels its participant messages as parameter lists, but writes plain CDR.
+/// Reads the encapsulation of a plain CDR payload. Fast DDS (2.9 and later) labels
+/// its participant messages as parameter lists, but writes plain CDR.
 pub(super) fn parse_cdr(payload: &[u8]) -> Result<Cursor<'_>, WireError> {
     let (id, rest) = split(payload)?;
     match id {
@@ -42,7 +43,7 @@ pub(super) fn parse_cdr(payload: &[u8]) -> Result<Cursor<'_>, WireError> {
     }
 }
 
-/// Begins a payload that is a little endian parameter list.
+/// Begins a payload with a little-endian parameter list.
 pub(super) fn begin_parameters() -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(&PL_CDR_LE.to_be_bytes());

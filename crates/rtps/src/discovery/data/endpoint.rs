@@ -1,5 +1,5 @@
-//! What a participant announces about one of its writers or readers
-//! (RTPS 2.5 §8.5.4.4, DiscoveredWriterData and DiscoveredReaderData).
+//! SEDP data: the announcement of one writer or reader (RTPS 2.5 §8.5.4.4,
+//! DiscoveredWriterData and DiscoveredReaderData).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::encapsulation::{begin_parameters, parse_parameters};
 use super::filter::{read_filter, write_filter};
 use super::limits::{self, DataLimits};
-use super::qos::{parse_policy, unmentioned, write_policies};
+use super::qos::{dds_defaults, parse_policy, write_policies};
 use super::value::{
     boolean, name, push_locator, read, write_bool, write_locators, write_string, write_u32,
 };
@@ -18,39 +18,39 @@ use crate::locator::Locator;
 use crate::shared_qos::SharedQos;
 use crate::wire::{Cursor, Parameter, Parameters, WireError, pid, write_parameter, write_sentinel};
 
-/// A writer or a reader as it is announced; its GUID tells which.
+/// The announced properties of a writer or a reader; its GUID tells the kind.
 #[derive(Clone, PartialEq, Hash, Debug)]
 pub struct EndpointData {
     /// Its identity.
     pub guid: Guid,
-    /// Name of the topic as it stands on the wire.
+    /// Topic name in its wire form.
     pub topic: String,
-    /// Name of the type as it stands on the wire.
+    /// Type name in its wire form.
     pub type_name: String,
-    /// Its policies. Of a peer that leaves some out, DDS's defaults hold.
+    /// Its QoS policies. The DDS defaults replace those that a peer leaves out.
     pub qos: SharedQos,
-    /// Where it is reached; empty means its participant's default locators.
+    /// Unicast locators; empty means the participant's default locators.
     pub unicast: Vec<Locator>,
-    /// The same by multicast.
+    /// Multicast locators.
     pub multicast: Vec<Locator>,
-    /// The reader wants QoS with every change.
+    /// The reader requests QoS with every change.
     pub expects_inline_qos: bool,
-    /// XTypes TypeInformation as it came.
+    /// XTypes TypeInformation in its received form.
     pub type_information: Option<Bytes>,
-    /// The largest sample of the writer, bytes.
+    /// Size of the writer's largest sample, bytes.
     pub max_serialized_size: Option<u32>,
-    /// The reader's content filter; one beyond our limits counts as none.
+    /// The reader's content filter; `None` also for one that exceeds the limits.
     pub content_filter: Option<ContentFilterProperty>,
-    /// The DDS publisher or subscriber it belongs to, where that has several
-    /// endpoints that are presented as one whole.
+    /// The DDS publisher or subscriber, if it presents several endpoints as one
+    /// group.
     pub group: Option<Guid>,
-    /// ENDPOINT_SECURITY_INFO: what of it is protected, and how (DDS Security 1.1
+    /// ENDPOINT_SECURITY_INFO: which parts are protected, and how (DDS Security 1.1
     /// §7.4.1.5, §9.4.2).
     pub security_info: Option<(u32, u32)>,
 }
 
 impl EndpointData {
-    /// An endpoint with only what it must have.
+    /// An endpoint with the mandatory properties only.
     pub fn new(guid: Guid, topic: &str, type_name: &str, qos: impl Into<SharedQos>) -> Self {
         Self {
             guid,
@@ -73,28 +73,28 @@ impl EndpointData {
         self.guid.entity.is_writer()
     }
 
-    /// Whether it is announced to those alone who have proved who they are.
+    /// Whether only authenticated participants receive its announcement.
     pub fn is_discovery_protected(&self) -> bool {
         let protected = SECURITY_VALID | DISCOVERY_PROTECTED;
         self.security_info
             .is_some_and(|(attributes, _)| attributes & protected == protected)
     }
 
-    /// Reads the payload of an SEDP sample, encapsulation included, within the
+    /// Reads the payload of an SEDP sample, encapsulation included, with the
     /// default limits.
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
         Self::parse_within(payload, &DataLimits::default())
     }
 
-    /// As [`EndpointData::parse`], within these limits.
+    /// As [`EndpointData::parse`], with these limits.
     pub fn parse_within(payload: &[u8], within: &DataLimits) -> Result<Self, WireError> {
         let parameters = parse_parameters(payload)?;
-        // Which defaults hold depends on the kind, which the GUID tells.
+        // The defaults depend on writer or reader, which the GUID tells.
         let guid = find_guid(&parameters)?;
-        let mut data = Self::new(guid, "", "", unmentioned(guid.entity.is_writer()));
+        let mut data = Self::new(guid, "", "", dds_defaults(guid.entity.is_writer()));
         for parameter in parameters.iter() {
             if !parse_policy(&mut data.qos, parameter, within)? {
-                data.take(parameter, within)?;
+                data.apply_parameter(parameter, within)?;
             }
         }
         if data.topic.is_empty() {
@@ -106,7 +106,11 @@ impl EndpointData {
         Ok(data)
     }
 
-    fn take(&mut self, parameter: Parameter<'_>, within: &DataLimits) -> Result<(), WireError> {
+    fn apply_parameter(
+        &mut self,
+        parameter: Parameter<'_>,
+        within: &DataLimits,
+    ) -> Result<(), WireError> {
         let name = |at: &mut Cursor<'_>| name(parameter, at, within.name_bytes);
         match parameter.id {
             pid::TOPIC_NAME => self.topic = read(parameter, name)?,
@@ -121,13 +125,13 @@ impl EndpointData {
             pid::TYPE_MAX_SIZE_SERIALIZED => {
                 self.max_serialized_size = Some(read(parameter, Cursor::u32)?);
             }
-            // One of another participant would let this writer hold up, or
-            // spoil, the sets of somebody else's publisher.
+            // A group of another participant would let this writer block or corrupt
+            // the coherent sets of that participant's publisher.
             pid::GROUP_GUID => {
                 let group = Some(read(parameter, Cursor::guid)?);
                 self.group = group.filter(|group| group.prefix == self.guid.prefix);
             }
-            // Both name the same; a GUID is the surer one.
+            // Both parameters name the same group; the GUID is unambiguous.
             pid::GROUP_ENTITYID if self.group.is_none() => {
                 let group = self.guid.prefix.with(read(parameter, Cursor::entity_id)?);
                 self.group = Some(group).filter(|group| group.entity != EntityId::UNKNOWN);
@@ -151,7 +155,7 @@ impl EndpointData {
         let participant = self.guid.prefix.with(EntityId::PARTICIPANT);
         write_parameter(o, pid::ENDPOINT_GUID, &self.guid.to_bytes());
         write_parameter(o, pid::PARTICIPANT_GUID, &participant.to_bytes());
-        // Older Fast DDS takes the identity from here.
+        // Older Fast DDS reads the identity from here.
         write_parameter(o, pid::KEY_HASH, &self.guid.to_bytes());
         write_parameter(o, pid::PROTOCOL_VERSION, &version);
         write_parameter(o, pid::VENDOR_ID, &VendorId::PTEROS.0);
@@ -181,17 +185,16 @@ impl EndpointData {
             write_parameter(o, pid::ENDPOINT_SECURITY_INFO, &value.to_le_bytes());
         }
         write_sentinel(o);
-        // Kept for as long as the endpoint lives, and there are many.
+        // Exact size: it lives as long as the endpoint, and there are many.
         Bytes::from(out.into_boxed_slice())
     }
 
-    /// Reads a payload that names an endpoint and says no more, as that of a
-    /// disposal does.
+    /// Reads a payload that holds only the key of an endpoint, as a dispose does.
     pub fn parse_key(payload: &[u8]) -> Option<Guid> {
         find_guid(&parse_parameters(payload).ok()?).ok()
     }
 
-    /// A payload that names an endpoint and says no more.
+    /// A payload that holds only the key of an endpoint.
     pub fn encode_key(guid: Guid) -> Bytes {
         let mut out = begin_parameters();
         write_parameter(&mut out, pid::ENDPOINT_GUID, &guid.to_bytes());
@@ -200,14 +203,14 @@ impl EndpointData {
     }
 }
 
-/// Without it the other bits mean nothing.
+/// Without this bit the other bits have no meaning.
 const SECURITY_VALID: u32 = 1 << 31;
 const DISCOVERY_PROTECTED: u32 = 1 << 2;
-/// Discovery, submessages, payloads, keys and liveliness.
+/// Protection of discovery, submessages, payloads, keys and liveliness.
 const PROTECTED: u32 = 0x7c;
 
-/// Whether two endpoints protect alike: data flows between no others.
-pub(crate) fn protects_alike(one: &EndpointData, other: &EndpointData) -> bool {
+/// Whether two endpoints have the same protection. Only such endpoints match.
+pub(crate) fn has_same_protection(one: &EndpointData, other: &EndpointData) -> bool {
     let of = |data: &EndpointData| match data.security_info {
         Some((attributes, plugin)) if attributes & SECURITY_VALID != 0 => {
             (attributes & PROTECTED, plugin & !SECURITY_VALID)
@@ -218,7 +221,7 @@ pub(crate) fn protects_alike(one: &EndpointData, other: &EndpointData) -> bool {
     of(one) == of(other)
 }
 
-/// The endpoint's GUID, or the key hash, which is the same thing.
+/// The endpoint's GUID, or the key hash, which has the same bytes.
 fn find_guid(parameters: &Parameters<'_>) -> Result<Guid, WireError> {
     let guid = parameters
         .find(pid::ENDPOINT_GUID)

@@ -1,4 +1,4 @@
-//! PID_CONTENT_FILTER_PROPERTY: a reader's filter in its announcement
+//! Content filter of a reader in its announcement: PID_CONTENT_FILTER_PROPERTY
 //! (RTPS 2.5 §9.6.3.1, ContentFilterProperty_t).
 //!
 //! ```text
@@ -15,8 +15,8 @@ use super::value::{put_string, put_u32, string_bytes};
 use crate::content_filter::ContentFilterProperty;
 use crate::wire::{Cursor, Parameter, begin_parameter, end_parameter, pid};
 
-/// Reads it; `None` when it is malformed or beyond a limit. Its reader then gets
-/// everything and filters by itself.
+/// Reads the property. Returns `None` when it is malformed or exceeds a limit; the
+/// reader then receives all samples and filters by itself.
 pub(super) fn read_filter(
     parameter: Parameter<'_>,
     name_bytes: usize,
@@ -30,7 +30,7 @@ pub(super) fn read_filter(
     if count > PARAMETERS_MAX {
         return None;
     }
-    // With its quotes, and some blanks.
+    // The text with its quotes and some blanks.
     let mut parameter = || text(&mut at, TEXT_BYTES_MAX + 8);
     let parameters: Option<Vec<String>> = (0..count).map(|_| parameter()).collect();
     Some(ContentFilterProperty {

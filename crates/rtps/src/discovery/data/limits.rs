@@ -1,15 +1,17 @@
-//! How much of a peer's words is kept. What takes part in matching must be
-//! whole: beyond its limit the sample is refused. What only informs is left
-//! out when it is longer, so that a talkative peer is still found.
+//! Limits of discovery data received from peers.
+//!
+//! Data that takes part in matching must be complete: a sample that exceeds such a
+//! limit is refused. Informative data that exceeds its limit is left out, so that
+//! the peer is still discovered.
 
-/// The limits that can be chosen; see the constants for what happens beyond.
+/// The configurable limits. Each constant below documents the effect of its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataLimits {
-    /// As [`NAME_BYTES`], which is the default.
+    /// See [`NAME_BYTES`], the default.
     pub name_bytes: usize,
-    /// As [`USER_DATA_BYTES`], which is the default.
+    /// See [`USER_DATA_BYTES`], the default.
     pub user_data_bytes: usize,
-    /// As [`PROPERTIES_BYTES`], which is the default.
+    /// See [`PROPERTIES_BYTES`], the default.
     pub property_list_bytes: usize,
 }
 
@@ -23,23 +25,22 @@ impl Default for DataLimits {
     }
 }
 
-/// Topic and type names, bytes each; ROS 2 allows 247. Refused beyond.
+/// Topic and type names, bytes each; ROS 2 allows 247. A longer one is refused.
 pub const NAME_BYTES: usize = 256;
-/// Partition names of one endpoint. Refused beyond.
+/// Partition names of one endpoint. More are refused.
 pub const PARTITIONS: usize = 64;
-/// Data representations of one endpoint. Refused beyond.
+/// Data representations of one endpoint. More are refused.
 pub const REPRESENTATIONS: usize = 16;
-/// User, topic and group data, bytes each: room for type hash and service id
-/// ten times over. Left out beyond.
+/// User, topic and group data, bytes each: ten times the size of type hash and
+/// service id. Longer data is left out.
 pub const USER_DATA_BYTES: usize = 1024;
-/// The entity name, bytes. Left out beyond.
+/// The entity name, bytes. A longer one is left out.
 pub const ENTITY_NAME_BYTES: usize = 256;
-/// The property list as it stands on the wire, bytes. Left out beyond.
+/// The property list in its wire form, bytes. A longer one is left out.
 pub const PROPERTIES_BYTES: usize = 4096;
 /// Locators of each kind; the first ones are kept.
 pub const LOCATORS: usize = 32;
-/// Type information and each security token, bytes. Left out
-/// beyond.
+/// Type information and each security token, bytes. Longer ones are left out.
 pub const OPAQUE_BYTES: usize = 16 * 1024;
 /// Security tokens of one participant; the first ones are kept.
 pub const SECURITY_TOKENS: usize = 8;

@@ -1,9 +1,9 @@
-//! The contents of discovery's samples: participants, endpoints, liveliness
-//! assertions (RTPS 2.5 §8.5.3, §8.5.4, §9.6).
+//! Discovery data: participants, endpoints and liveliness assertions as parameter
+//! lists (RTPS 2.5 §8.5.3, §8.5.4, §9.6).
 //!
-//! All are read in either byte order and written little endian. Parameters
-//! that are not known are skipped, unless marked as must-understand. Every
-//! length that a peer chooses has a limit.
+//! Both byte orders are read; little endian is written. Unknown parameters are
+//! skipped, unless they are marked as must-understand. Every length that a peer
+//! chooses has a limit.
 
 mod encapsulation;
 mod endpoint;
@@ -17,7 +17,7 @@ mod signed;
 mod value;
 
 pub use endpoint::EndpointData;
-pub(crate) use endpoint::protects_alike;
+pub(crate) use endpoint::has_same_protection;
 pub use limits::DataLimits;
 pub use participant::ParticipantData;
 pub use participant_message::ParticipantMessageData;

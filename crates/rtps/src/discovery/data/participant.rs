@@ -1,4 +1,4 @@
-//! What a participant announces about itself (RTPS 2.5 §8.5.3.2,
+//! SPDP data: the announcement of a participant (RTPS 2.5 §8.5.3.2,
 //! SPDPdiscoveredParticipantData).
 
 use alloc::string::String;
@@ -20,54 +20,55 @@ use crate::wire::{
     write_sentinel,
 };
 
-/// A participant as it is announced.
+/// The announced properties of a participant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParticipantData {
     /// Its identity.
     pub prefix: GuidPrefix,
-    /// The protocol it speaks.
+    /// Its protocol version.
     pub version: ProtocolVersion,
-    /// Who made it.
+    /// Its vendor.
     pub vendor: VendorId,
-    /// Which version of their product it is of, where that is told.
+    /// The version of the vendor's product, if announced.
     pub product: Option<ProductVersion>,
-    /// Its domain; absent from older peers.
+    /// Its domain; older peers do not announce it.
     pub domain_id: Option<u32>,
-    /// A further name that must be equal for participants to meet.
+    /// Domain tag; participants discover each other only with equal tags.
     pub domain_tag: Option<String>,
-    /// Which built-in endpoints it has (§9.3.2.12).
+    /// Its built-in endpoints (§9.3.2.12).
     pub builtin_endpoints: u32,
-    /// Properties of those; bit 0: its liveliness reader is best effort.
+    /// QoS of those; bit 0: its liveliness reader is best effort.
     pub builtin_qos: u32,
-    /// Where its built-in endpoints are reached.
+    /// Unicast locators of its built-in endpoints.
     pub metatraffic_unicast: Vec<Locator>,
     /// The same by multicast.
     pub metatraffic_multicast: Vec<Locator>,
-    /// Where its endpoints are reached that announce no locators of their own.
+    /// Unicast locators of its endpoints that announce none of their own.
     pub default_unicast: Vec<Locator>,
     /// The same by multicast.
     pub default_multicast: Vec<Locator>,
-    /// How long it stays known without being heard.
+    /// Participant lease: how long it stays known without a received message.
     pub lease: Duration,
-    /// Grows with each manual assertion of liveliness (old form).
+    /// Grows with each manual liveliness assertion (old form).
     pub manual_liveliness_count: u32,
-    /// Free bytes; ROS puts `enclave=/…;` here.
+    /// USER_DATA; ROS puts `enclave=/…;` here.
     pub user_data: Vec<u8>,
-    /// A name for people; Fast DDS puts the enclave here.
+    /// A readable name; Fast DDS puts the enclave here.
     pub entity_name: Option<String>,
-    /// Names and values, for people and vendors.
+    /// Property names and values, for diagnostics and vendors.
     pub properties: Vec<(String, String)>,
-    /// Its readers want QoS with every change.
+    /// Its readers request QoS with every change.
     pub expects_inline_qos: bool,
-    /// Tokens and flags of DDS Security as they came: parameter id and value.
+    /// DDS Security tokens and flags in their received form: parameter id and
+    /// value.
     pub security_tokens: Vec<(u16, Bytes)>,
 }
 
 impl ParticipantData {
-    /// How long a participant is known that says nothing about it (§8.5.3.2).
+    /// The lease of a participant that announces none (§8.5.3.2).
     pub const LEASE_DEFAULT: Duration = Duration::from_secs(100);
 
-    /// A participant that says as little as possible.
+    /// A participant with the mandatory properties only.
     pub fn new(prefix: GuidPrefix) -> Self {
         Self {
             prefix,
@@ -97,13 +98,13 @@ impl ParticipantData {
         self.prefix.with(EntityId::PARTICIPANT)
     }
 
-    /// Reads the payload of an SPDP sample, encapsulation included, within the
+    /// Reads the payload of an SPDP sample, encapsulation included, with the
     /// default limits.
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
         Self::parse_within(payload, &DataLimits::default())
     }
 
-    /// As [`ParticipantData::parse`], within these limits.
+    /// As [`ParticipantData::parse`], with these limits.
     pub fn parse_within(payload: &[u8], within: &DataLimits) -> Result<Self, WireError> {
         let mut data = Self::new(GuidPrefix::UNKNOWN);
         data.version = ProtocolVersion { major: 2, minor: 1 };
@@ -114,7 +115,7 @@ impl ParticipantData {
             if parameter.id == pid::PARTICIPANT_GUID {
                 guid = Some(read(parameter, Cursor::guid)?);
             } else {
-                data.take(parameter, within)?;
+                data.apply_parameter(parameter, within)?;
             }
         }
         let guid = guid.ok_or(WireError::MissingParameter(pid::PARTICIPANT_GUID))?;
@@ -122,15 +123,20 @@ impl ParticipantData {
             return Err(WireError::InvalidParameter(pid::PARTICIPANT_GUID));
         }
         data.prefix = guid.prefix;
-        // What it means is the vendor's, who may be named behind it.
+        // Its meaning depends on the vendor, which a later parameter may name.
         if let Some(id) = ProductVersion::parameter_of(data.vendor) {
-            let told = parse_parameters(payload)?.find(id);
-            data.product = told.and_then(|mut value| ProductVersion::read(data.vendor, &mut value));
+            let announced = parse_parameters(payload)?.find(id);
+            data.product =
+                announced.and_then(|mut value| ProductVersion::read(data.vendor, &mut value));
         }
         Ok(data)
     }
 
-    fn take(&mut self, parameter: Parameter<'_>, within: &DataLimits) -> Result<(), WireError> {
+    fn apply_parameter(
+        &mut self,
+        parameter: Parameter<'_>,
+        within: &DataLimits,
+    ) -> Result<(), WireError> {
         match parameter.id {
             pid::PROTOCOL_VERSION => {
                 let [major, minor] = read(parameter, Cursor::array)?;
@@ -170,7 +176,7 @@ impl ParticipantData {
             pid::IDENTITY_TOKEN
             | pid::PERMISSIONS_TOKEN
             | pid::IDENTITY_STATUS_TOKEN
-            | pid::PARTICIPANT_SECURITY_INFO => self.take_security_token(parameter),
+            | pid::PARTICIPANT_SECURITY_INFO => self.apply_security_token(parameter),
             id if id & pid::FLAG_MUST_UNDERSTAND != 0 => {
                 return Err(WireError::NotUnderstood(id));
             }
@@ -179,10 +185,10 @@ impl ParticipantData {
         Ok(())
     }
 
-    fn take_security_token(&mut self, parameter: Parameter<'_>) {
+    fn apply_security_token(&mut self, parameter: Parameter<'_>) {
         let token = parameter.value.rest();
-        let has_room = self.security_tokens.len() < limits::SECURITY_TOKENS;
-        if has_room && token.len() <= limits::OPAQUE_BYTES {
+        let has_space = self.security_tokens.len() < limits::SECURITY_TOKENS;
+        if has_space && token.len() <= limits::OPAQUE_BYTES {
             self.security_tokens
                 .push((parameter.id, Bytes::copy_from_slice(token)));
         }
@@ -244,8 +250,7 @@ impl ParticipantData {
         Bytes::from(out)
     }
 
-    /// Reads a payload that names a participant and says no more, as that of a
-    /// disposal does.
+    /// Reads a payload that holds only the key of a participant, as a dispose does.
     pub fn parse_key(payload: &[u8]) -> Option<Guid> {
         let mut value = parse_parameters(payload)
             .ok()?
@@ -253,7 +258,7 @@ impl ParticipantData {
         value.guid().ok()
     }
 
-    /// A payload that names a participant and says no more.
+    /// A payload that holds only the key of a participant.
     pub fn encode_key(prefix: GuidPrefix) -> Bytes {
         let mut out = begin_parameters();
         let guid = prefix.with(EntityId::PARTICIPANT);
@@ -263,8 +268,8 @@ impl ParticipantData {
     }
 }
 
-/// Pairs of strings; nothing when the list is over its limit. Binary
-/// properties, which may follow, are for DDS Security and skipped.
+/// Pairs of strings; empty when the list exceeds its limit. Binary properties,
+/// which may follow, belong to DDS Security and are skipped.
 fn properties(
     at: &mut Cursor<'_>,
     within: &DataLimits,

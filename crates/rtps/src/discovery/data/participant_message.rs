@@ -1,5 +1,5 @@
-//! What participants tell each other besides discovery: that writers are
-//! alive (RTPS 2.5 §8.4.13.5, §9.6.3.1, ParticipantMessageData).
+//! ParticipantMessageData: liveliness assertions of a participant, the data of WLP
+//! (RTPS 2.5 §8.4.13.5, §9.6.3.1).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -24,11 +24,11 @@ use crate::wire::WireError;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParticipantMessageData {
-    /// The participant that speaks.
+    /// The participant that asserts.
     pub prefix: GuidPrefix,
-    /// What about; with the highest bit set, a vendor's own matter.
+    /// The kind of message. The highest bit marks a vendor-specific kind.
     pub kind: [u8; 4],
-    /// Free bytes, none in liveliness assertions.
+    /// Additional data; empty in liveliness assertions.
     pub data: Vec<u8>,
 }
 
@@ -38,8 +38,8 @@ impl ParticipantMessageData {
     /// All manual-by-participant writers of the participant are alive.
     pub const KIND_MANUAL: [u8; 4] = [0, 0, 0, 2];
 
-    /// An assertion. `ManualByTopic` is asserted by writers themselves and is
-    /// treated as manual.
+    /// An assertion. A writer asserts `ManualByTopic` itself; here it counts as
+    /// manual.
     pub fn liveliness(prefix: GuidPrefix, kind: Liveliness) -> Self {
         Self {
             prefix,
@@ -51,7 +51,7 @@ impl ParticipantMessageData {
         }
     }
 
-    /// Which liveliness it asserts, if that is what it is about.
+    /// The asserted liveliness kind; `None` for another kind of message.
     pub fn liveliness_kind(&self) -> Option<Liveliness> {
         match self.kind {
             Self::KIND_AUTOMATIC => Some(Liveliness::Automatic),
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_assertion_is_read_back_and_so_is_one_that_fast_dds_labels_as_parameters() {
+    fn a_liveliness_assertion_survives_also_with_the_encapsulation_of_fast_dds() {
         let prefix = GuidPrefix([7; 12]);
         let ours = ParticipantMessageData::liveliness(prefix, Liveliness::Automatic).encode();
         let mut theirs = ours.to_vec();

@@ -1,8 +1,8 @@
-//! Which version of a stack a participant is of: not of the standard, so each vendor
-//! says it in a parameter of its own.
+//! Product version of a participant. The standard has no parameter for it, so each
+//! vendor defines its own.
 //!
-//! Pteros, Fast DDS (3.0 and later) and RTI Connext: 0x8000, four octets. Cyclone DDS:
-//! 0x8007, five words of its own and a text `host/version/system/machine`
+//! Pteros, Fast DDS (3.0 and later) and RTI Connext: 0x8000, four octets. Cyclone
+//! DDS: 0x8007, five words of its own and a text `host/version/system/machine`
 //! (DDSI_PID_ADLINK_PARTICIPANT_VERSION_INFO).
 
 use core::fmt;
@@ -11,12 +11,13 @@ use super::value::string_bytes;
 use crate::id::VendorId;
 use crate::wire::{Cursor, pid};
 
-/// A product's version: major, minor, patch, and a fourth that few have.
+/// A product version: major, minor, patch, and a fourth number that few products
+/// use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ProductVersion(pub [u8; 4]);
 
 impl ProductVersion {
-    /// Of this build of Pteros.
+    /// The version of this build of Pteros.
     pub const OURS: Self = Self([
         number(env!("CARGO_PKG_VERSION_MAJOR")),
         number(env!("CARGO_PKG_VERSION_MINOR")),
@@ -24,7 +25,7 @@ impl ProductVersion {
         0,
     ]);
 
-    /// Which parameter of that vendor's participants has it.
+    /// The parameter id with which that vendor announces its version.
     pub(super) fn parameter_of(vendor: VendorId) -> Option<u16> {
         match vendor {
             VendorId::PTEROS | VendorId::FAST_DDS | VendorId::RTI => {
@@ -35,8 +36,8 @@ impl ProductVersion {
         }
     }
 
-    /// Reads the vendor's parameter; `None` where it is none of the known forms,
-    /// which keeps nobody from meeting.
+    /// Reads the vendor's parameter. Returns `None` for an unknown form, which does
+    /// not prevent discovery.
     pub(super) fn read(vendor: VendorId, value: &mut Cursor<'_>) -> Option<Self> {
         if vendor != VendorId::CYCLONE {
             return value.array().ok().map(Self);
@@ -51,9 +52,9 @@ impl ProductVersion {
     /// `0.10.5`: one to four numbers below 256.
     fn parse(text: &str) -> Option<Self> {
         let mut version = [0; 4];
-        let mut places = version.iter_mut();
+        let mut numbers = version.iter_mut();
         for word in text.split('.') {
-            *places.next()? = word.parse().ok()?;
+            *numbers.next()? = word.parse().ok()?;
         }
         Some(Self(version))
     }
@@ -70,7 +71,7 @@ impl fmt::Display for ProductVersion {
     }
 }
 
-/// What Cargo says, at build time; 255 for what is larger.
+/// A version number from Cargo, at build time; larger numbers become 255.
 const fn number(text: &str) -> u8 {
     match u8::from_str_radix(text, 10) {
         Ok(number) => number,
@@ -84,7 +85,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn versions_read_as_their_makers_write_them() {
+    fn product_versions_of_each_vendor_are_parsed() {
         for text in ["0.10.5", "11.0.1", "7.3.0.2"] {
             assert_eq!(ProductVersion::parse(text).unwrap().to_string(), text);
         }

@@ -1,5 +1,4 @@
-//! Every QoS policy as a parameter (RTPS 2.5 §9.6.4, table 9.14; XTypes 1.3
-//! §7.6.3.1).
+//! QoS policies as parameters (RTPS 2.5 §9.6.4, table 9.14; XTypes 1.3 §7.6.3.1).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,10 +17,9 @@ use crate::wire::{
     Cursor, Parameter, WireError, begin_parameter, end_parameter, pid, write_parameter,
 };
 
-/// What holds for the policies that a peer does not mention: the defaults of
-/// DDS 1.4 §2.2.3, not those of ROS 2. They differ between writers and readers
-/// in reliability.
-pub(super) fn unmentioned(is_writer: bool) -> EndpointQos {
+/// The policies that hold when a peer omits them: the defaults of DDS 1.4 §2.2.3,
+/// not those of ROS 2. Writers and readers differ in the default of RELIABILITY.
+pub(super) fn dds_defaults(is_writer: bool) -> EndpointQos {
     EndpointQos {
         reliability: if is_writer {
             Reliability::Reliable
@@ -33,7 +31,7 @@ pub(super) fn unmentioned(is_writer: bool) -> EndpointQos {
     }
 }
 
-/// Takes over a parameter if it is a policy; false if it is something else.
+/// Applies a parameter if it is a policy; false otherwise.
 pub(super) fn parse_policy(
     qos: &mut EndpointQos,
     parameter: Parameter<'_>,
@@ -179,9 +177,9 @@ fn representation(parameter: Parameter<'_>, at: &mut Cursor<'_>) -> Result<Vec<i
     (0..count).map(|_| at.i16()).collect()
 }
 
-/// Appends the policies of an endpoint. Those that decide matching are always
-/// written, since peers differ in what they take for granted; the others only
-/// where they say something.
+/// Appends the policies of an endpoint. Policies that decide matching are always
+/// written, since peers assume different defaults. The others are written if they
+/// differ from the default.
 pub(super) fn write_policies(out: &mut Vec<u8>, qos: &EndpointQos, is_writer: bool) {
     write_matching_policies(out, qos);
     if is_writer {

@@ -1,6 +1,6 @@
-//! What a participant signs of itself when it proves who it is (`c.pdata`, DDS
-//! Security 1.1 §9.3.2.5.1): a parameter list without encapsulation, big-endian,
-//! as all peers read it.
+//! Signed participant data of the authentication handshake (`c.pdata`, DDS Security
+//! 1.1 §9.3.2.5.1): a parameter list without encapsulation, big-endian, as all
+//! peers read it.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::wire::{WireError, pid};
 const PL_CDR_BE: [u8; 4] = [0, 2, 0, 0];
 
 impl ParticipantData {
-    /// What is signed: who it is, what it speaks and where it is reached.
+    /// The signed properties: identity, protocol and locators.
     pub fn to_signed(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut put = |id: u16, value: &[u8]| {
@@ -52,7 +52,7 @@ impl ParticipantData {
         out
     }
 
-    /// Reads what a participant signed.
+    /// Reads the signed properties of a participant.
     pub fn parse_signed(signed: &[u8]) -> Result<Self, WireError> {
         Self::parse(&[&PL_CDR_BE, signed].concat())
     }

@@ -1,5 +1,5 @@
-//! Values inside parameters: strings, octets, durations and locators
-//! (RTPS 2.5 §9.3.2, §9.4.2, §9.6.4).
+//! Parameter values: strings, octets, durations and locators (RTPS 2.5 §9.3.2,
+//! §9.4.2, §9.6.4).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use crate::locator::Locator;
 use crate::time::Duration;
 use crate::wire::{Cursor, Parameter, WireError, begin_parameter, end_parameter, write_parameter};
 
-/// The bytes of a CDR string without its terminator; moves past the padding,
-/// as far as there is any.
+/// The bytes of a CDR string without its terminator. Moves the cursor past the
+/// padding, if any.
 pub(super) fn string_bytes<'a>(at: &mut Cursor<'a>) -> Result<&'a [u8], WireError> {
     let length = at.u32()? as usize;
     let bytes = at.bytes(length)?;
     skip_padding(at, length);
-    // Some stacks leave the terminator out, others count several.
+    // Some stacks omit the terminator, others count several.
     let end = bytes.iter().position(|byte| *byte == 0);
     Ok(end.and_then(|end| bytes.get(..end)).unwrap_or(bytes))
 }
@@ -53,8 +53,8 @@ pub(super) fn octets(parameter: Parameter<'_>, bytes_max: usize) -> Result<Vec<u
     })
 }
 
-/// Reads with `read` at the start of a parameter; whatever fails makes the
-/// parameter malformed.
+/// Reads with `read` at the start of a parameter. Any error makes the parameter
+/// malformed.
 pub(super) fn read<'a, T>(
     parameter: Parameter<'a>,
     read: impl FnOnce(&mut Cursor<'a>) -> Result<T, WireError>,
@@ -85,7 +85,7 @@ pub(super) fn push_locator(
 ) -> Result<(), WireError> {
     let locator = read(parameter, Cursor::locator)?;
     if list.len() < super::limits::LOCATORS {
-        // Nearly always one, kept of each of many participants.
+        // Nearly always one locator, stored for each of many participants.
         list.reserve_exact(1);
         list.push(locator);
     }
@@ -116,8 +116,8 @@ pub(super) fn put_u32(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// A string with length, terminator and padding; parameters begin aligned, so
-/// the padding depends on the string alone.
+/// A string with length, terminator and padding. Parameters begin aligned, so the
+/// padding depends on the string alone.
 pub(super) fn put_string(out: &mut Vec<u8>, value: &str) {
     let length = value.len().saturating_add(1);
     put_u32(out, u32::try_from(length).unwrap_or(u32::MAX));

@@ -1,0 +1,94 @@
+//! Component containers in the graph, and calls of their services.
+
+use crate::exit_errors::Interrupted;
+use crate::session::Session;
+use crate::suggest::did_you_mean;
+use anyhow::{Result, bail};
+use pteros::msg::message::Service;
+use pteros::names::is_hidden;
+use pteros::{CallError, Client, Graph, Sample, ServiceOptions};
+use std::time::{Duration, Instant};
+
+/// Service name of a container, after the node name.
+pub const LIST_NODES: &str = "/_container/list_nodes";
+/// Period between two checks for Ctrl-C.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+/// Timeout of a container's response, longer than its constructor timeout.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Full names of all containers, sorted.
+pub fn all_containers(graph: &Graph, include_hidden: bool) -> Vec<String> {
+    let services = graph.services();
+    let mut names: Vec<_> = services
+        .iter()
+        .filter_map(|service| service.name.strip_suffix(LIST_NODES))
+        .filter(|name| include_hidden || !is_hidden(name))
+        .map(String::from)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The container of that name. The leading slash is optional.
+pub fn find_container(session: &Session, graph: &Graph, name: &str) -> Result<String> {
+    let full = if name.starts_with('/') {
+        name.to_owned()
+    } else {
+        format!("/{name}")
+    };
+    let known = all_containers(graph, true);
+    if known.contains(&full) {
+        return Ok(full);
+    }
+    let domain = session.context.domain_id();
+    let similar = did_you_mean(&full, known.iter().map(String::as_str));
+    let hint = if known.is_empty() {
+        "No container runs; start one with: pteros component container"
+    } else {
+        "See all of them with: pteros component list --containers-only"
+    };
+    bail!("unable to find container node '{full}' in domain {domain}{similar} {hint}")
+}
+
+/// Calls a service of a container.
+pub fn call<S: Service>(
+    session: &Session,
+    container: &str,
+    service: &str,
+    request: &S::Request,
+) -> Result<Sample<S::Response>>
+where
+    S::Request: Send + Sync,
+{
+    let name = format!("{container}/_container/{service}");
+    let node = &session.node;
+    let client: Client<S> = node.create_client_with(&name, ServiceOptions::default())?;
+    let end = Instant::now() + CALL_TIMEOUT;
+    let left = || end.saturating_duration_since(Instant::now());
+    while !client.wait_for_service(left().min(POLL_PERIOD)) {
+        check_deadline(session, &name, left())?;
+    }
+    let mut call = client.call_async(request)?;
+    loop {
+        if let Some(response) = call.take() {
+            return Ok(response?);
+        }
+        check_deadline(session, &name, left())?;
+        session.spin_once(left().min(POLL_PERIOD));
+    }
+}
+
+fn check_deadline(session: &Session, service: &str, left: Duration) -> Result<()> {
+    if session.context.is_shut_down() {
+        return Err(Interrupted.into());
+    }
+    if left.is_zero() {
+        return Err(CallError::TimedOut {
+            service: service.into(),
+            waited_ms: u64::try_from(CALL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+        }
+        .into());
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Topics in the graph, by name.
+
+use crate::session::Session;
+use crate::suggest::did_you_mean;
+use anyhow::{Result, bail};
+use pteros::names::is_hidden;
+use pteros::{Graph, TopicInfo};
+
+/// The topics to show, sorted by name. Hidden ones are optional.
+pub fn shown_topics(session: &Session, graph: &Graph, include_hidden: bool) -> Vec<TopicInfo> {
+    let mut topics = session.topics(graph);
+    topics.retain(|topic| include_hidden || !is_hidden(&topic.name));
+    topics.sort_by(|a, b| a.name.cmp(&b.name));
+    topics
+}
+
+/// The topic with this full name.
+pub fn find_topic(session: &Session, graph: &Graph, name: &str) -> Result<TopicInfo> {
+    let topics = session.topics(graph);
+    if let Some(topic) = topics.iter().find(|topic| topic.name == name) {
+        return Ok(topic.clone());
+    }
+    let similar = did_you_mean(name, topics.iter().map(|topic| topic.name.as_str()));
+    bail!(
+        "{}{similar} {}",
+        unknown_topic(session, name),
+        list_hint(topics.len())
+    )
+}
+
+fn unknown_topic(session: &Session, name: &str) -> String {
+    let domain = session.context.domain_id();
+    format!("unknown topic '{name}': it has no publisher or subscription in domain {domain}")
+}
+
+fn list_hint(topic_count: usize) -> &'static str {
+    if topic_count == 0 {
+        "No other topic was found either: check that the nodes run, and that ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE are the same for them and here"
+    } else {
+        "See all of them with: pteros topic list"
+    }
+}
+
+/// The only type of a topic. If there are several, the error ends with `hint`.
+pub fn only_type(topic: &TopicInfo, hint: &str) -> Result<String> {
+    match topic.types.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => bail!("topic '{}' has no type yet: try again", topic.name),
+        several => bail!(
+            "topic '{}' has more than one type: {}; {hint}",
+            topic.name,
+            several.join(", ")
+        ),
+    }
+}

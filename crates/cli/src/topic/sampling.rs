@@ -1,0 +1,162 @@
+//! Sampling of topics for `hz`, `bw` and `delay`: waits until a topic is published,
+//! receives serialized messages, and prints every second.
+
+use super::lookup::only_type;
+use super::mismatch::MismatchReporter;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
+use crate::session::Session;
+use anyhow::{Result, bail};
+use bytes::Bytes;
+use clap::Args;
+use pteros::qos::QosProfile;
+use pteros::{Sample, Subscription, SubscriptionOptions};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Flags of the measuring verbs.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct SamplingFlags {
+    /// Stop after this many seconds; it is an error if no message was received
+    #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
+    timeout: Option<Duration>,
+    /// Accepted for compatibility with ros2: the graph is watched all the time
+    #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
+    spin_time: Option<Duration>,
+}
+
+/// Serialized messages of one topic.
+pub struct TopicSamples {
+    /// The topic's full name.
+    pub topic: String,
+    /// Its type.
+    pub type_name: String,
+    /// Its messages, serialized, in order.
+    pub samples: Receiver<Sample<Bytes>>,
+    /// Ends the subscription when dropped.
+    _subscription: Subscription<Bytes>,
+}
+
+impl SamplingFlags {
+    /// The end time, counted from now.
+    pub fn end(self) -> Option<Instant> {
+        self.timeout.map(|timeout| Instant::now() + timeout)
+    }
+}
+
+/// Waits until the topic is published, then subscribes to it. The type may be
+/// unknown, since messages are counted and not decoded. `None` after the timeout or
+/// Ctrl-C.
+pub fn subscribe_when_published(
+    session: &Session,
+    cli: &CliContext,
+    name: &str,
+    end: Option<Instant>,
+) -> Result<Option<TopicSamples>> {
+    let topic = session.topic(name)?;
+    let graph = session.context.graph();
+    let mut warned = false;
+    let started = Instant::now();
+    let (type_name, type_hash) = loop {
+        let revision = graph.revision();
+        let publishers = graph.publishers(&topic);
+        if let Some(publisher) = publishers.first() {
+            let known = session
+                .topics(&graph)
+                .into_iter()
+                .find(|known| known.name == topic);
+            if let Some(known) = known {
+                let hint = format!(
+                    "stop the publishers of the other types; list them with: pteros topic info -v {topic}"
+                );
+                break (only_type(&known, &hint)?, publisher.type_hash);
+            }
+        }
+        if session.context.is_shut_down() || is_over(end) {
+            return Ok(None);
+        }
+        if !warned && started.elapsed() > PUBLISHED_TIMEOUT {
+            cli.console.note(format!(
+                "WARNING: topic [{topic}] does not appear to be published yet"
+            ));
+            warned = true;
+        }
+        graph.wait_for_change(revision, PUBLISHED_TIMEOUT);
+    };
+    let (sender, samples) = channel();
+    // Deeper than the 5 of sensor_data, so that no measured message is dropped
+    // here.
+    let qos = QosProfile::sensor_data().keep_last(DEPTH);
+    let subscription = session.node.create_raw_subscription(
+        name,
+        &type_name,
+        type_hash,
+        SubscriptionOptions::new(session.qos(qos)).callback(move |sample| {
+            // The receiver lives as long as the subscription.
+            let _ = sender.send(sample);
+        }),
+    )?;
+    Ok(Some(TopicSamples {
+        topic,
+        type_name,
+        samples,
+        _subscription: subscription,
+    }))
+}
+
+/// Spins until the end time or Ctrl-C. Calls `take` whenever messages may have
+/// arrived, `print` every second, and `print` at the end time.
+pub fn run_every_second<T>(
+    session: &Session,
+    cli: &CliContext,
+    topics: &[String],
+    end: Option<Instant>,
+    state: &mut T,
+    mut take: impl FnMut(&mut T) -> Result<()>,
+    mut print: impl FnMut(&mut T) -> Result<()>,
+) -> Result<()> {
+    let graph = session.context.graph();
+    let mut mismatches: Vec<MismatchReporter<'_>> = topics
+        .iter()
+        .map(|topic| MismatchReporter::new(&graph, topic))
+        .collect();
+    let mut next = Instant::now() + PRINT_PERIOD;
+    while !session.context.is_shut_down() && !is_over(end) {
+        let stop = end.map_or(next, |end| end.min(next));
+        session.spin_once(stop.saturating_duration_since(Instant::now()));
+        take(state)?;
+        if Instant::now() >= next {
+            next += PRINT_PERIOD;
+            for mismatches in &mut mismatches {
+                mismatches.report(cli.console);
+            }
+            print(state)?;
+        }
+    }
+    if is_over(end) {
+        print(state)?;
+    }
+    Ok(())
+}
+
+/// The error of a measurement without messages, or of its interruption.
+pub fn no_messages_error(session: &Session, topics: &[String]) -> Result<()> {
+    if session.context.is_shut_down() {
+        return Err(Interrupted.into());
+    }
+    bail!(
+        "no message received on {} in time; to find the reason: pteros topic why {}",
+        topics.join(", "),
+        topics.first().map_or("TOPIC", String::as_str)
+    )
+}
+
+fn is_over(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
+}
+
+const PRINT_PERIOD: Duration = Duration::from_secs(1);
+/// A tenth of a second of the fastest topics.
+const DEPTH: usize = 10_000;
+/// How long a topic may take to appear before a warning.
+const PUBLISHED_TIMEOUT: Duration = Duration::from_millis(400);

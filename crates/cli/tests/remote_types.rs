@@ -1,0 +1,158 @@
+//! Types without a local definition, requested from the nodes that use them.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the node lives in a thread beside the command"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pteros::msg::dynamic::{DynamicMessage, DynamicType};
+use pteros::msg::schema::InterfaceKind;
+use pteros::prelude::*;
+use pteros::{
+    DynamicActionServerOptions, DynamicActionType, DynamicServerGoalHandle, DynamicServiceType,
+    ServiceOptions,
+};
+use support::Domain;
+
+/// A node with custom types, until dropped.
+struct Own(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
+
+impl Own {
+    fn new(domain: &Domain) -> Self {
+        let mut library = pteros::interfaces::library().clone();
+        for (kind, name, text) in [
+            // 8-bit integers are not announced in the XTypes format.
+            (InterfaceKind::Message, "Small", "uint8[3] bytes\n"),
+            (
+                InterfaceKind::Service,
+                "Half",
+                "uint8 number\n---\nuint8 half\n",
+            ),
+            (
+                InterfaceKind::Action,
+                "Count",
+                "uint8 to\n---\nuint8 last\n---\nuint8 at\n",
+            ),
+        ] {
+            library.insert_text("own", kind, name, text, "own");
+        }
+        let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+        let options = NodeOptions::new("own").start_type_description_service(true);
+        let node = context.create_node_with(options).unwrap();
+        let small = DynamicType::new(&library.describe("own/msg/Small").unwrap()).unwrap();
+        let publisher = node
+            .create_dynamic_publisher("small", &small, QosProfile::default())
+            .unwrap();
+        let message = DynamicMessage::from_yaml(&small, "{bytes: [1, 2, 3]}").unwrap();
+        let timer = node
+            .create_timer(Duration::from_millis(50), move || {
+                let _ = publisher.publish(&message);
+            })
+            .unwrap();
+        let half = DynamicServiceType::new(&library, "own/srv/Half").unwrap();
+        let response = half.response().clone();
+        let service = node
+            .create_dynamic_service("half", &half, ServiceOptions::default(), move |_| {
+                DynamicMessage::from_yaml(&response, "{half: 21}").unwrap()
+            })
+            .unwrap();
+        let count = DynamicActionType::new(&library, "own/action/Count").unwrap();
+        let types = count.clone();
+        let work = move |goal: DynamicServerGoalHandle| {
+            let of = |ty, yaml| DynamicMessage::from_yaml(ty, yaml).unwrap();
+            goal.publish_feedback(of(types.feedback(), "{at: 6}"));
+            goal.succeed(of(types.result(), "{last: 7}")).unwrap();
+        };
+        let server = node
+            .create_dynamic_action_server(
+                "count",
+                &count,
+                DynamicActionServerOptions::default(),
+                work,
+            )
+            .unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let spin = move || {
+            let _kept = (timer, service, server);
+            let slice = Duration::from_millis(50);
+            while !node.spin_until(|| stopped.load(Ordering::Relaxed), slice) {}
+        };
+        Self(stop, Some(std::thread::spawn(spin)))
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let _ = self.1.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn messages_services_and_actions_of_types_without_local_definition_work() {
+    let domain = Domain::new();
+    let _own = Own::new(&domain);
+    let ok = |answer: &support::Answer| answer.code == Some(0);
+    let echo = domain.run_until("topic echo /small --once --timeout 20 --json", ok);
+    assert_eq!(echo.json()["bytes"], serde_json::json!([1, 2, 3]));
+    let call = domain.run_until("service call --json --timeout 20 /half own/srv/Half", ok);
+    assert_eq!(call.json()["response"]["half"], 21);
+    let goal = "action send_goal --feedback --timeout 20 /count own/action/Count";
+    let mut answer = domain.run_with(goal, "{to: 7}");
+    for _ in 0..10 {
+        if ok(&answer) {
+            break;
+        }
+        answer = domain.run_with(goal, "{to: 7}");
+    }
+    let text = answer.ok();
+    assert!(text.contains("Feedback:\n    at: 6"), "{text}");
+    assert!(
+        text.contains("last: 7") && text.contains("SUCCEEDED"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_type_is_shown_with_the_definition_of_a_node() {
+    let domain = Domain::new();
+    let _own = Own::new(&domain);
+    let ok = |answer: &support::Answer| answer.code == Some(0);
+    let text = domain
+        .run_until("interface show --from /own own/Small", ok)
+        .ok();
+    assert!(
+        text.starts_with("uint8[3] bytes\n# type hash: RIHS01_"),
+        "{text}"
+    );
+    let part = domain
+        .run("interface show --from own own/srv/Half_Request")
+        .ok();
+    assert!(part.contains("number: 0"), "{part}");
+    let error = domain.run("interface show --from own own/Large").failed(1);
+    assert!(
+        error.contains("does not use 'own/Large'; it uses"),
+        "{error}"
+    );
+    let error = domain.run("interface show --from owl own/Small").failed(1);
+    assert!(error.contains("unknown node '/owl'"), "{error}");
+}
+
+#[test]
+fn a_type_without_any_definition_is_an_error_with_a_hint() {
+    let domain = Domain::new();
+    let error = domain
+        .run("service call --timeout 1 /half own/srv/Half")
+        .failed(1);
+    assert!(
+        error.contains("no endpoint of service '/half' provides its type"),
+        "{error}"
+    );
+    assert!(error.contains("unknown type 'own/srv/Half'"), "{error}");
+}

@@ -1,9 +1,0 @@
-//! The same nodes as a component library.
-#![allow(missing_docs, reason = "a library of the bench")]
-
-mod nodes;
-
-use nodes::{Bare, Empty, GraphNode};
-use pteros_dylib as _;
-
-pteros::register_components!(Empty, Bare, GraphNode);

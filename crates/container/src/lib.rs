@@ -1,0 +1,24 @@
+//! Component container: composes nodes into processes at run time.
+//!
+//! The parts are the index of component libraries ([`ComponentIndex`]), the
+//! inspection of their files ([`inspect`]), loading ([`Loader`]), and the container
+//! that serves load requests ([`Container`], [`main`]).
+//!
+//! A library is inspected before it is loaded, so that an incompatible one gives an
+//! error and not a crash. All `unsafe` code for loading is in `loader`.
+#![deny(missing_docs)]
+
+mod container;
+mod elf;
+mod error;
+mod index;
+mod inspect;
+mod loader;
+mod program;
+
+pub use container::{Container, ContainerError, ContainerOptions, ExecutorKind};
+pub use error::{LibraryError, LoadError};
+pub use index::{ComponentEntry, ComponentIndex, ComponentOrigin, PATH_VARIABLE, PREFIX_VARIABLE};
+pub use inspect::{LibraryRecord, inspect};
+pub use loader::Loader;
+pub use program::{PROGRAM, main};

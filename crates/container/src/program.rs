@@ -1,0 +1,187 @@
+//! Container program, started by `pteros component container`.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a program reads its command line and prints for its user"
+)]
+
+use std::error::Error;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use pteros::args::Arguments;
+use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::rcl_interfaces::msg::Parameter;
+use pteros::log::Severity;
+use pteros::parameter::ParameterValue;
+use pteros::{Context, ContextOptions};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::container::{Container, ContainerOptions, ExecutorKind};
+
+/// Name of the container program. It is searched beside the component libraries.
+pub const PROGRAM: &str = "pteros-container";
+
+const USAGE: &str = "\
+usage: pteros-container [--executor single|multi|isolated] [--threads N] [--load-timeout SECONDS]
+                        [--load PACKAGE CLASS [-n NAME] [--node-namespace NAMESPACE] [-r RULE]
+                         [-p NAME:=VALUE] [-e NAME:=VALUE] [--log-level LEVEL]] …
+                        [--ros-args …]";
+
+/// Runs a container with the options of the command line until Ctrl-C. This is the
+/// whole `main` of a container program. The program must be linked with
+/// `pteros-dylib`.
+///
+/// `--load PACKAGE CLASS` loads a component at the start, with the flags that
+/// follow it. If that fails, the program fails.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     pteros_container::main()
+/// }
+/// ```
+pub fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let (arguments, rest) = Arguments::from_process()?;
+    let Some(container_arguments) = ContainerArguments::read(&rest)? else {
+        println!("{USAGE}");
+        return Ok(());
+    };
+    install_log(&arguments);
+    let context = Context::with_options(ContextOptions {
+        arguments,
+        use_environment: true,
+        ..ContextOptions::default()
+    })?;
+    let container = Container::new(&context, container_arguments.options)?;
+    for request in &container_arguments.load {
+        container.load(request)?;
+    }
+    tracing::info!(
+        "container {} is ready",
+        container.node().fully_qualified_name()
+    );
+    Ok(container.spin()?)
+}
+
+/// The parsed command line.
+#[derive(Default)]
+struct ContainerArguments {
+    options: ContainerOptions,
+    threads: Option<usize>,
+    load: Vec<LoadNode_Request>,
+}
+
+impl ContainerArguments {
+    /// Parses the command line; `None` if it asks for help.
+    fn read(words: &[String]) -> Result<Option<Self>, String> {
+        let mut arguments = Self::default();
+        let mut words = words.iter();
+        while let Some(flag) = words.next() {
+            let mut value = || {
+                let value = words.next();
+                value.ok_or_else(|| format!("{flag} needs a value after it\n{USAGE}"))
+            };
+            match flag.as_str() {
+                "--executor" => arguments.options.executor = value()?.parse()?,
+                "--threads" => arguments.threads = Some(count(flag, value()?)?),
+                "--load-timeout" => arguments.options.load_timeout = seconds(flag, value()?)?,
+                "--load" => arguments.load.push(LoadNode_Request {
+                    package_name: value()?.clone(),
+                    plugin_name: value()?.clone(),
+                    ..LoadNode_Request::default()
+                }),
+                "--help" | "-h" => return Ok(None),
+                _ => arguments.component_flag(flag, value)?,
+            }
+        }
+        match (&mut arguments.options.executor, arguments.threads) {
+            (_, None) => {}
+            (ExecutorKind::Multi(number), Some(threads)) => *number = threads,
+            (_, Some(threads)) => {
+                return Err(format!(
+                    "--threads {threads}: only --executor multi has a number of threads; add it, or leave --threads out"
+                ));
+            }
+        }
+        Ok(Some(arguments))
+    }
+
+    /// Parses a flag of the component that the last `--load` named.
+    fn component_flag<'w>(
+        &mut self,
+        flag: &str,
+        value: impl FnOnce() -> Result<&'w String, String>,
+    ) -> Result<(), String> {
+        let known = ["-n", "--node-namespace", "-r", "-p", "-e", "--log-level"];
+        if !known.contains(&flag) {
+            return Err(format!("unknown flag {flag}\n{USAGE}"));
+        }
+        let Some(request) = self.load.last_mut() else {
+            return Err(format!(
+                "{flag} applies to a component; write --load PACKAGE CLASS before it"
+            ));
+        };
+        let value = value()?;
+        match flag {
+            "-n" => request.node_name.clone_from(value),
+            "--node-namespace" => request.node_namespace.clone_from(value),
+            "-r" => request.remap_rules.push(value.clone()),
+            "-p" => request.parameters.push(assignment(flag, value)?),
+            "-e" => request.extra_arguments.push(assignment(flag, value)?),
+            _ => request.log_level = value.parse::<Severity>().map_err(|e| e.to_string())? as u8,
+        }
+        Ok(())
+    }
+}
+
+fn assignment(flag: &str, text: &str) -> Result<Parameter, String> {
+    let parts = text.split_once(":=").filter(|(name, _)| !name.is_empty());
+    let (name, value) = parts.ok_or_else(|| format!("{flag} {text}: write NAME:=VALUE"))?;
+    let value = ParameterValue::from_yaml(value).map_err(|e| format!("{flag} {text}: {e}"))?;
+    Ok(Parameter {
+        name: name.into(),
+        value: value.into_message(),
+    })
+}
+
+fn seconds(flag: &str, text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+    let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    timeout.ok_or_else(|| {
+        format!("{flag} {text}: not a number of seconds above zero; write {flag} 10")
+    })
+}
+
+fn count(flag: &str, text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("{flag} {text}: not a number above zero; write {flag} 4"))
+}
+
+/// Installs the log output with the level of `--log-level`.
+fn install_log(arguments: &Arguments) {
+    // Directives that Pteros generates are valid.
+    let filter: Targets = arguments
+        .log
+        .filter(Severity::Info)
+        .parse()
+        .unwrap_or_default();
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    // This fails if another subscriber is installed already. That one is kept.
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .try_init();
+}

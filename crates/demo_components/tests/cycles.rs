@@ -1,0 +1,97 @@
+//! Unloading a component frees its endpoints, threads, descriptors and memory. This
+//! is a separate test binary, since it counts the resources of the whole process.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it waits for threads of the operating system, and sets how memory is kept"
+)]
+
+mod support;
+
+use std::time::Instant;
+
+use pteros_container::{ContainerOptions, ExecutorKind};
+use support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, TIMEOUT};
+
+const CYCLES: usize = 200;
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// Open descriptors, without files of /proc. Those are open while the process reads
+/// them, as the list of sockets before each announcement.
+fn descriptors() -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    // A descriptor that was closed meanwhile has no target.
+    open.filter_map(|one| std::fs::read_link(one.unwrap().path()).ok())
+        .filter(|target| !target.starts_with("/proc"))
+        .count()
+}
+
+/// Resident memory in KiB.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.unwrap().split_whitespace().nth(1).unwrap();
+    number.parse().unwrap()
+}
+
+fn cycle(container: &Running) {
+    for (package, class) in [(MISBEHAVING_PACKAGE, "Heavy"), (DEMO_PACKAGE, "Listener")] {
+        let loaded = container.load(package, class);
+        assert!(loaded.success, "{loaded:?}");
+        let gone = container.unload(loaded.unique_id);
+        assert!(gone.success, "{gone:?}");
+    }
+}
+
+fn run_cycles(executor: ExecutorKind) {
+    let container = Running::new(ContainerOptions {
+        executor,
+        index: support::index(),
+        ..ContainerOptions::default()
+    });
+    (0..20).for_each(|_| cycle(&container));
+    let graph = container.context.graph();
+    let counts = || {
+        (
+            graph.topics().len(),
+            graph.services().len(),
+            graph.nodes().len(),
+        )
+    };
+    let before_threads = threads();
+    let before = (counts(), descriptors(), resident());
+    (0..CYCLES).for_each(|_| cycle(&container));
+    // The thread of the last response may still be ending.
+    let until = Instant::now() + TIMEOUT;
+    while threads() > before_threads && Instant::now() < until {
+        std::thread::yield_now();
+    }
+    let after = (counts(), descriptors(), resident());
+    assert_eq!((after.0, after.1), (before.0, before.1));
+    assert!(threads() <= before_threads, "{} threads", threads());
+    let grown = after.2.saturating_sub(before.2);
+    assert!(
+        grown < 1_200,
+        "{executor:?}: {grown} KiB more after {CYCLES} cycles"
+    );
+}
+
+/// With several arenas glibc keeps memory per thread, which varies by megabytes.
+/// With one arena a leak is visible.
+const ARENAS: &str = "MALLOC_ARENA_MAX";
+
+#[test]
+fn two_hundred_load_unload_cycles_leave_no_resources() {
+    if std::env::var_os(ARENAS).is_none() {
+        let own = std::env::current_exe().unwrap();
+        let mut again = std::process::Command::new(own);
+        let status = again.env(ARENAS, "1").status().unwrap();
+        assert!(status.success(), "{status}");
+        return;
+    }
+    run_cycles(ExecutorKind::Single);
+    run_cycles(ExecutorKind::Isolated);
+}

@@ -1,0 +1,242 @@
+//! Guard conditions: callbacks that any thread can trigger.
+//!
+//! The trigger of a guard condition comes from another thread, the thread of a
+//! signal handler or an external library. The callback runs in the node's executor.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use pteros_runtime::ready_queue::{ReadySlot, Task};
+
+use crate::callback_group::{CallbackGroup, CallbackGroupCore, group_for};
+use crate::executor::ExecutorQueue;
+use crate::node::{Node, NodeCore, NodeEntity};
+use crate::wait_set;
+
+/// Options for [`Node::create_guard_condition_with`].
+#[derive(Clone, Debug, Default)]
+pub struct GuardConditionOptions {
+    callback_group: Option<CallbackGroup>,
+}
+
+impl GuardConditionOptions {
+    /// Runs the callback in a callback group of the node.
+    pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
+        self.callback_group = Some(group.clone());
+        self
+    }
+}
+
+/// ROS 2's guard condition: a callback that its node's executor runs when it is
+/// triggered. Thread-safe; clones share it, and it ends when the last one is
+/// dropped.
+///
+/// Triggers coalesce as in rcl. A trigger before the callback has begun adds
+/// nothing. A trigger while it runs makes it run once more.
+///
+/// ```no_run
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.create_node("camera")?;
+/// let guard = node.create_guard_condition(|| println!("a frame is there"));
+/// let frame_is_there = guard.trigger_handle();
+/// std::thread::spawn(move || frame_is_there.trigger());
+/// node.spin();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct GuardCondition {
+    pub(crate) core: Arc<GuardConditionCore>,
+}
+
+impl GuardCondition {
+    /// Triggers the callback; see [`TriggerHandle::trigger`].
+    pub fn trigger(&self) {
+        self.core.signal.trigger();
+    }
+
+    /// Returns a handle that triggers it from any thread.
+    pub fn trigger_handle(&self) -> TriggerHandle {
+        TriggerHandle {
+            signal: self.core.signal.clone(),
+        }
+    }
+
+    /// Whether a trigger is pending.
+    pub fn is_triggered(&self) -> bool {
+        self.core.signal.pending.load(Ordering::Acquire)
+    }
+
+    /// Takes the pending trigger; returns whether there was one.
+    pub fn take(&self) -> bool {
+        self.core.signal.pending.swap(false, Ordering::AcqRel)
+    }
+
+    /// Number of times the callback has run.
+    pub fn runs(&self) -> u64 {
+        self.core.runs.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for GuardCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardCondition")
+            .field("triggered", &self.is_triggered())
+            .finish()
+    }
+}
+
+/// Triggers a [`GuardCondition`]. Cheap to clone, thread-safe. Keeps neither the
+/// guard condition nor its node alive.
+#[derive(Clone)]
+pub struct TriggerHandle {
+    signal: Arc<TriggerSignal>,
+}
+
+impl TriggerHandle {
+    /// Makes the callback run. Returns at once and allocates nothing. It makes a
+    /// system call only if the executor sleeps. Without an executor the trigger
+    /// stays pending. Does nothing if the guard condition was dropped.
+    pub fn trigger(&self) {
+        self.signal.trigger();
+    }
+}
+
+impl fmt::Debug for TriggerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TriggerHandle").finish_non_exhaustive()
+    }
+}
+
+/// State that a trigger changes.
+#[derive(Default)]
+struct TriggerSignal {
+    pending: AtomicBool,
+    slot: ReadySlot,
+}
+
+impl TriggerSignal {
+    fn trigger(&self) {
+        // AcqRel: earlier writes of the triggering thread are visible to the
+        // callback.
+        if !self.pending.swap(true, Ordering::AcqRel) {
+            self.slot.mark_ready();
+        }
+    }
+}
+
+pub(crate) struct GuardConditionCore {
+    node: Arc<NodeCore>,
+    signal: Arc<TriggerSignal>,
+    callback: Mutex<Box<dyn FnMut() + Send>>,
+    callback_group: Arc<CallbackGroupCore>,
+    runs: AtomicU64,
+}
+
+impl Node {
+    /// Creates a guard condition. The node's executor runs the callback when it is
+    /// triggered.
+    pub fn create_guard_condition(
+        &self,
+        callback: impl FnMut() + Send + 'static,
+    ) -> GuardCondition {
+        self.create_guard_condition_with(GuardConditionOptions::default(), callback)
+    }
+
+    /// Creates a guard condition with options.
+    pub fn create_guard_condition_with(
+        &self,
+        options: GuardConditionOptions,
+        callback: impl FnMut() + Send + 'static,
+    ) -> GuardCondition {
+        let core = Arc::new(GuardConditionCore {
+            node: self.core().clone(),
+            signal: Arc::default(),
+            callback: Mutex::new(Box::new(callback)),
+            callback_group: group_for(self.core(), options.callback_group.as_ref()),
+            runs: AtomicU64::new(0),
+        });
+        let weak: Weak<GuardConditionCore> = Arc::downgrade(&core);
+        core.signal.slot.set_task(weak.clone());
+        self.core().add_entity(weak);
+        GuardCondition { core }
+    }
+}
+
+impl Task for GuardConditionCore {
+    fn run(&self) {
+        let TriggerSignal { pending, slot } = &*self.signal;
+        slot.begin_take();
+        // Locked if the callback itself spins, or still runs on the node's previous
+        // executor. The holder checks for more work afterwards.
+        let Some(mut callback) = self.callback.try_lock() else {
+            return;
+        };
+        if pending.swap(false, Ordering::AcqRel) {
+            self.runs.fetch_add(1, Ordering::Relaxed);
+            callback();
+        }
+        drop(callback);
+        if pending.load(Ordering::Acquire) {
+            slot.mark_ready();
+        }
+    }
+
+    fn gate(&self) -> Option<&MutualExclusionGate> {
+        self.callback_group.gate()
+    }
+
+    fn node(&self) -> Option<NodeKey> {
+        Some(self.callback_group.node)
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "guard condition of node \"{}\"",
+            self.node.fully_qualified_name()
+        )
+    }
+}
+
+impl wait_set::WaitableHandle for GuardCondition {
+    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
+        self.core.clone()
+    }
+}
+
+impl wait_set::WaitableEntity for GuardConditionCore {
+    fn node_core(&self) -> &Arc<NodeCore> {
+        &self.node
+    }
+
+    fn rearm(&self) -> bool {
+        self.signal.slot.begin_take();
+        self.signal.pending.load(Ordering::Acquire)
+    }
+
+    fn arrivals(&self) -> wait_set::Arrivals {
+        let is_pending = self.signal.pending.load(Ordering::Acquire);
+        wait_set::Arrivals {
+            received: self.runs.load(Ordering::Relaxed) + u64::from(is_pending),
+            waiting: usize::from(is_pending),
+        }
+    }
+}
+
+impl NodeEntity for GuardConditionCore {
+    fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
+        let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
+        let TriggerSignal { pending, slot } = &*self.signal;
+        slot.attach(queue, || pending.load(Ordering::Acquire));
+    }
+
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
+        &self.callback_group
+    }
+}

@@ -1,0 +1,403 @@
+//! Parameter files: YAML with node names, `ros__parameters` and values.
+//!
+//! ```yaml
+//! /**:                       # every node
+//!   ros__parameters:
+//!     use_sim_time: true
+//! robot:                     # a namespace
+//!   arm:                     # the node /robot/arm
+//!     ros__parameters:
+//!       speed: 0.5
+//!       gripper: {force: 20} # gripper.force
+//! ```
+//!
+//! Parsed as by rcl's parser and rclcpp's `parameter_map.cpp`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use pteros_msg::yaml::{YamlContent, YamlEntry, YamlNode, YamlPosition};
+
+use super::error::ParameterFileError;
+use super::node_pattern::NodePattern;
+use super::parameter_store::{Parameter, ParameterOverride, ParameterOverrides};
+use super::value::ParameterValue;
+use super::yaml::{self, YamlValueError};
+use crate::args::{Arguments, ParameterArgument, ParameterSetting};
+
+/// Parameters of a file, in file order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParameterFile {
+    rules: Vec<ParameterRule>,
+}
+
+/// A value for one parameter of the matching nodes.
+#[derive(Clone, Debug, PartialEq)]
+struct ParameterRule {
+    nodes: NodePattern,
+    name: String,
+    override_value: ParameterOverride,
+}
+
+impl ParameterFile {
+    /// Reads a file. Blocks on disk I/O.
+    ///
+    /// # Errors
+    /// See [`ParameterFileError`], which names the line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ParameterFileError> {
+        let file = path.as_ref().display().to_string();
+        let text = fs::read_to_string(path).map_err(|error| ParameterFileError::Unreadable {
+            file: file.clone(),
+            reason: error.to_string(),
+        })?;
+        Self::parse(&file, &text)
+    }
+
+    /// Parses the text of a file. Errors name it as `file`.
+    ///
+    /// # Errors
+    /// See [`ParameterFileError`], which names the line.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ParameterFileError> {
+        let mut parser = FileParser {
+            file,
+            rules: Vec::new(),
+        };
+        let root = YamlNode::read(text).map_err(|error| {
+            let hint = "check quotes, brackets and indentation there";
+            parser.error_at(error.place, error.message, hint)
+        })?;
+        match &root.content {
+            _ if root.is_null() => {}
+            YamlContent::Mapping(entries) => parser.nodes("", entries)?,
+            _ => {
+                let problem = format!("{} where node names should be", root.found_text());
+                return Err(parser.error_at(root.place, problem, SHAPE));
+            }
+        }
+        Ok(Self {
+            rules: parser.rules,
+        })
+    }
+
+    /// Parameters from `-p` and `--params-file`, in the order of
+    /// [`ParameterArgument`](crate::args::ParameterArgument).
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Self, ParameterFileError> {
+        let mut rules = Vec::new();
+        for argument in &arguments.parameters {
+            match argument {
+                ParameterArgument::File(path) => rules.append(&mut Self::read(path)?.rules),
+                ParameterArgument::Value(setting) => {
+                    rules.push(ParameterRule::from_setting(setting)?)
+                }
+            }
+        }
+        let mut first = BTreeMap::new();
+        for rule in &rules {
+            let next = first.len();
+            first.entry(rule.nodes.clone()).or_insert(next);
+        }
+        rules.sort_by_key(|rule| first.get(&rule.nodes).copied());
+        Ok(Self { rules })
+    }
+
+    /// Returns the parameters for a node with the fully qualified name `/ns/node`.
+    /// If a parameter has several values, the last one counts. Without `wildcards`,
+    /// only entries without `*` apply.
+    pub fn parameters_of(&self, node: &str, wildcards: bool) -> Vec<Parameter> {
+        let mut found: Vec<Parameter> = Vec::new();
+        for rule in &self.rules {
+            if !rule.nodes.matches(node) || (!wildcards && rule.nodes.has_wildcards()) {
+                continue;
+            }
+            let value = rule.override_value.value.clone();
+            match found.iter_mut().find(|known| known.name == rule.name) {
+                Some(known) => known.value = value,
+                None => found.push(Parameter::new(rule.name.clone(), value)),
+            }
+        }
+        found
+    }
+
+    /// Adds the values for a node; later values replace earlier ones.
+    pub(crate) fn add_for(&self, node: &str, overrides: &mut ParameterOverrides) {
+        for rule in self.rules.iter().filter(|rule| rule.nodes.matches(node)) {
+            overrides.insert(rule.name.clone(), rule.override_value.clone());
+        }
+    }
+}
+
+impl ParameterRule {
+    fn from_setting(setting: &ParameterSetting) -> Result<Self, ParameterFileError> {
+        let (name, value) = (&setting.name, &setting.value);
+        let invalid = |problem: String, hint| ParameterFileError::Argument {
+            name: name.clone(),
+            value: value.clone(),
+            problem,
+            hint,
+        };
+        let node = YamlNode::read(value).map_err(|error| {
+            let hint = "put strings with special characters into quotes of their own";
+            invalid(format!("not valid YAML: {error}"), hint)
+        })?;
+        let read = yaml::value(&node);
+        let read = read.map_err(|YamlValueError { problem, hint }| invalid(problem, hint))?;
+        Ok(Self {
+            nodes: match &setting.node {
+                Some(node) => NodePattern::in_root(node),
+                None => NodePattern::all(),
+            },
+            name: name.clone(),
+            override_value: ParameterOverride {
+                value: read,
+                origin: format!("-p {name}:={value}").into(),
+            },
+        })
+    }
+}
+
+const PARAMETERS: &str = "ros__parameters";
+const SHAPE: &str = "write NODE: {ros__parameters: {NAME: VALUE}}";
+
+struct FileParser<'f> {
+    file: &'f str,
+    rules: Vec<ParameterRule>,
+}
+
+impl FileParser<'_> {
+    fn error_at(
+        &self,
+        place: YamlPosition,
+        problem: impl Into<String>,
+        hint: &'static str,
+    ) -> ParameterFileError {
+        ParameterFileError::Invalid {
+            file: self.file.into(),
+            line: place.line as usize,
+            column: place.column as usize,
+            problem: problem.into(),
+            hint,
+        }
+    }
+
+    /// Parses names of namespaces and nodes, down to `ros__parameters`.
+    fn nodes(&mut self, above: &str, entries: &[YamlEntry]) -> Result<(), ParameterFileError> {
+        for entry in entries {
+            let value = &entry.value;
+            if entry.key == PARAMETERS {
+                self.node_parameters(above, entry)?;
+                continue;
+            }
+            let path = format!("{above}/{}", entry.key.trim_matches('/'));
+            match &value.content {
+                YamlContent::Mapping(entries) => self.nodes(&path, entries)?,
+                _ => {
+                    let found = value.found_text();
+                    let problem = format!("node \"{path}\" has {found} before {PARAMETERS}");
+                    return Err(self.error_at(value.place, problem, SHAPE));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn node_parameters(&mut self, node: &str, entry: &YamlEntry) -> Result<(), ParameterFileError> {
+        if node.is_empty() {
+            let problem = format!("no node name before {PARAMETERS}");
+            return Err(self.error_at(entry.place, problem, "write /**: above it for every node"));
+        }
+        let pattern = NodePattern::parse(node).map_err(|source| ParameterFileError::Name {
+            location: format!("{}:{}", self.file, entry.place.line),
+            source,
+        })?;
+        match &entry.value.content {
+            YamlContent::Mapping(entries) => self.parameters(&pattern, node, "", entries),
+            _ => {
+                let found = entry.value.found_text();
+                let problem = format!("node \"{node}\": {PARAMETERS} is {found}, no mapping");
+                Err(self.error_at(entry.value.place, problem, SHAPE))
+            }
+        }
+    }
+
+    fn parameters(
+        &mut self,
+        pattern: &NodePattern,
+        node: &str,
+        above: &str,
+        entries: &[YamlEntry],
+    ) -> Result<(), ParameterFileError> {
+        for entry in entries {
+            let name = match above {
+                "" => entry.key.clone(),
+                above => format!("{above}.{}", entry.key),
+            };
+            let message =
+                |problem: &str| format!("node \"{node}\", parameter \"{name}\": {problem}");
+            if entry.key.is_empty() {
+                return Err(self.error_at(entry.place, message("no name"), "write NAME: VALUE"));
+            }
+            let value = match &entry.value.content {
+                YamlContent::Mapping(entries) => {
+                    self.parameters(pattern, node, &name, entries)?;
+                    continue;
+                }
+                _ => yaml::value(&entry.value),
+            };
+            let value: ParameterValue = value.map_err(|YamlValueError { problem, hint }| {
+                self.error_at(entry.value.place, message(&problem), hint)
+            })?;
+            let origin: Arc<str> = format!("{}:{}", self.file, entry.place.line).into();
+            self.rules.push(ParameterRule {
+                nodes: pattern.clone(),
+                name,
+                override_value: ParameterOverride { value, origin },
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> ParameterFile {
+        ParameterFile::parse("robot.yaml", text).unwrap()
+    }
+
+    fn values(file: &ParameterFile, node: &str) -> Vec<(String, ParameterValue)> {
+        let found = file.parameters_of(node, true).into_iter();
+        found.map(|found| (found.name, found.value)).collect()
+    }
+
+    #[test]
+    fn nodes_get_matching_parameters_in_file_order() {
+        let file = file(
+            "/**:\n  ros__parameters:\n    rate: 10\n    frame: map\n\
+             robot:\n  arm:\n    ros__parameters:\n      rate: 20\n      gripper: {force: 1.5}\n\
+             /*:\n  ros__parameters: {frame: odom}\n\
+             /robot/**:\n  ros__parameters:\n    team.name: red\n",
+        );
+        let arm = [
+            ("rate", 20.into()),
+            ("frame", "map".into()),
+            ("gripper.force", 1.5.into()),
+            ("team.name", "red".into()),
+        ];
+        let arm = arm.map(|(name, value): (&str, ParameterValue)| (name.to_owned(), value));
+        assert_eq!(values(&file, "/robot/arm"), arm);
+        let lone = [("rate", 10.into()), ("frame", "odom".into())];
+        let lone = lone.map(|(name, value): (&str, ParameterValue)| (name.to_owned(), value));
+        assert_eq!(values(&file, "/lone"), lone);
+        let own = file.parameters_of("/robot/arm", false);
+        assert_eq!(own.len(), 2, "{own:?}");
+    }
+
+    #[test]
+    fn errors_name_file_line_node_and_parameter() {
+        for (text, says) in [
+            (
+                "a:\n  ros__parameters:\n    list: [1, two]\n",
+                "robot.yaml:3:11: node \"/a\", parameter \"list\": a list of integer has, at place 2, a value of type string; use one type",
+            ),
+            (
+                "a:\n  ros__parameters:\n    group:\n      x:\n",
+                "parameter \"group.x\": no value; write ''",
+            ),
+            (
+                "a:\n  speed: 1\n",
+                "robot.yaml:2:10: node \"/a/speed\" has 1 before ros__parameters; write NODE:",
+            ),
+            (
+                "ros__parameters:\n  a: 1\n",
+                "no node name before ros__parameters",
+            ),
+            ("a:\n  ros__parameters: 5\n", "ros__parameters is 5"),
+            ("- 1\n", "a list of 1 where node names should be"),
+            ("a: *x\n", "robot.yaml:1:"),
+            ("2a:\n  ros__parameters: {x: 1}\n", "robot.yaml:2: "),
+        ] {
+            let error = ParameterFile::parse("robot.yaml", text).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        let missing = ParameterFile::read("/nowhere/robot.yaml").unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/robot.yaml"));
+    }
+
+    #[test]
+    fn an_empty_file_has_no_parameters() {
+        assert_eq!(file(""), ParameterFile::default());
+        assert_eq!(
+            file("a:\n  ros__parameters: {}\n"),
+            ParameterFile::default()
+        );
+    }
+
+    #[test]
+    fn the_command_line_names_values_and_their_source() {
+        let words = ["--ros-args", "-p", "speed:=3", "-p", "arm:speed:=4"];
+        let (arguments, _) = Arguments::parse(words).unwrap();
+        let message = ParameterFile::from_arguments(&arguments).unwrap();
+        assert_eq!(values(&message, "/legs"), [("speed".into(), 3.into())]);
+        assert_eq!(values(&message, "/arm"), [("speed".into(), 4.into())]);
+        // As in rclcpp, whose patterns are fully qualified names.
+        assert_eq!(values(&message, "/left/arm"), [("speed".into(), 3.into())]);
+        let (wrong, _) = Arguments::parse(["--ros-args", "-p", "list:=[1, a]"]).unwrap();
+        let error = ParameterFile::from_arguments(&wrong)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("-p list:=[1, a]: a list of integer"),
+            "{error}"
+        );
+    }
+
+    /// Speed of `/arm` as rcl and rclcpp compute it from `-p` and files in one
+    /// list.
+    #[test]
+    fn files_and_single_values_apply_in_order() {
+        let folder = std::env::temp_dir().join(format!("pteros-order-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let text_of = |node: &str, speed: i64| {
+            let word = node.trim_matches('/').replace('*', "all");
+            let path = folder.join(format!("{word}{speed}.yaml"));
+            let text = format!("{node}:\n  ros__parameters: {{speed: {speed}}}\n");
+            fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (all, arm, legs) = (text_of("/**", 1), text_of("/arm", 2), text_of("/legs", 3));
+        let speed = |words: &[&str]| {
+            let mut line = vec!["--ros-args"];
+            for word in words {
+                let flag = if word.ends_with(".yaml") {
+                    "--params-file"
+                } else {
+                    "-p"
+                };
+                line.extend([flag, word]);
+            }
+            let (arguments, _) = Arguments::parse(line).unwrap();
+            let message = ParameterFile::from_arguments(&arguments).unwrap();
+            let [(_, value)] = &values(&message, "/arm")[..] else {
+                panic!("{words:?}")
+            };
+            value.clone()
+        };
+        // A later value replaces an earlier one for all nodes.
+        assert_eq!(speed(&[&all, "speed:=7"]), 7.into());
+        assert_eq!(speed(&["speed:=7", &all]), 1.into());
+        assert_eq!(speed(&["speed:=7", "speed:=8"]), 8.into());
+        // An entry for the node itself comes after the pattern that preceded it ...
+        assert_eq!(speed(&["speed:=7", &arm]), 2.into());
+        assert_eq!(speed(&[&arm, "speed:=7"]), 7.into());
+        assert_eq!(speed(&[&arm, &all]), 1.into());
+        // ... and stays there, although the pattern gets another value later.
+        assert_eq!(speed(&[&all, &arm, "speed:=7"]), 2.into());
+        assert_eq!(speed(&[&legs, "speed:=7", &arm, "speed:=8"]), 2.into());
+        assert_eq!(speed(&[&all, &arm, "arm:speed:=7"]), 7.into());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

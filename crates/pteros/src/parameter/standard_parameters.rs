@@ -1,0 +1,55 @@
+//! Standard parameters of every node: `use_sim_time` and
+//! `start_type_description_service`.
+
+use std::sync::{Arc, Weak};
+
+use super::descriptor::ParameterDescriptor;
+use super::error::ParameterError;
+use super::parameter_store::{ParameterDeclaration, ParameterObserver};
+use super::value::{ParameterType, ParameterValue};
+use crate::clock::NodeTime;
+use crate::node::NodeCore;
+
+struct SimTimeObserver(Weak<NodeTime>);
+
+impl ParameterObserver for SimTimeObserver {
+    fn handle_value(&self, value: &ParameterValue) {
+        if let (Some(time), ParameterValue::Bool(simulated)) = (self.0.upgrade(), value) {
+            time.set_simulated(*simulated);
+        }
+    }
+}
+
+impl NodeCore {
+    /// Declares `use_sim_time` and observes it.
+    pub(crate) fn declare_sim_time(&self, default: bool) -> Result<(), ParameterError> {
+        let declaration = ParameterDeclaration {
+            name: "use_sim_time".into(),
+            type_of: ParameterType::Bool,
+            default: ParameterValue::Bool(default),
+            descriptor: ParameterDescriptor::new(),
+            ignore_override: false,
+        };
+        // The observer also receives the initial value.
+        let observer: Arc<dyn ParameterObserver> =
+            Arc::new(SimTimeObserver(Arc::downgrade(&self.time)));
+        self.parameters.declare(declaration, |_| Some(observer))?;
+        Ok(())
+    }
+
+    /// Declares `start_type_description_service` and returns its value.
+    pub(crate) fn declare_type_descriptions(&self, default: bool) -> Result<bool, ParameterError> {
+        let description = "Start the ~/get_type_description service for this node.";
+        let declaration = ParameterDeclaration {
+            name: "start_type_description_service".into(),
+            type_of: ParameterType::Bool,
+            default: ParameterValue::Bool(default),
+            descriptor: ParameterDescriptor::new()
+                .description(description)
+                .read_only(),
+            ignore_override: false,
+        };
+        let value = self.parameters.declare(declaration, |_| None)?;
+        Ok(value == ParameterValue::Bool(true))
+    }
+}

@@ -1,0 +1,136 @@
+//! Type description client: fetches a type's description from another node
+//! (`~/get_type_description`, REP 2016).
+
+use std::time::Duration;
+
+use pteros_interfaces::type_description_interfaces::{msg, srv};
+use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription};
+use pteros_msg::hash::{TypeHash, rihs01};
+use thiserror::Error;
+
+use crate::node::Node;
+use crate::service::CallError;
+
+/// A type description as received from another node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteTypeDescription {
+    /// The description; its hash is the requested one.
+    pub description: TypeDescription,
+    /// The sources it was generated from, as far as the node has them.
+    pub sources: Vec<msg::TypeSource>,
+}
+
+/// Why a type description could not be fetched.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum TypeDescriptionError {
+    /// The service call failed.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The node does not have the description.
+    #[error("node \"{node}\" has no description of {type_name}: {reason}")]
+    Refused {
+        /// The node.
+        node: String,
+        /// The type.
+        type_name: String,
+        /// The reason that the node gave.
+        reason: String,
+    },
+    /// The node sent another description.
+    #[error(
+        "node \"{node}\" sent a description of {type_name} with another hash, {received}; it is not used"
+    )]
+    HashMismatch {
+        /// The node.
+        node: String,
+        /// The type.
+        type_name: String,
+        /// The hash of the received description.
+        received: TypeHash,
+    },
+}
+
+impl Node {
+    /// Fetches a type's description by hash from a node of any ROS 2
+    /// implementation.
+    ///
+    /// `node` is its full name; the service is `~/get_type_description`, which ROS
+    /// 2 nodes have since Iron. Endpoints announce hashes
+    /// ([`EndpointInfo::type_hash`](crate::EndpointInfo::type_hash)). Blocks, at
+    /// most `timeout`; drives the network itself.
+    ///
+    /// # Errors
+    /// See [`TypeDescriptionError`].
+    pub fn fetch_type_description(
+        &self,
+        node: &str,
+        type_name: &str,
+        hash: TypeHash,
+        timeout: Duration,
+    ) -> Result<RemoteTypeDescription, TypeDescriptionError> {
+        let service = format!("{}/get_type_description", node.trim_end_matches('/'));
+        let client = match self.create_client::<srv::GetTypeDescription>(&service) {
+            Ok(client) => client,
+            Err(error) => {
+                return Err(TypeDescriptionError::Refused {
+                    node: node.into(),
+                    type_name: type_name.into(),
+                    reason: error.to_string(),
+                });
+            }
+        };
+        let request = srv::GetTypeDescription_Request {
+            type_name: type_name.into(),
+            type_hash: hash.to_string(),
+            include_type_sources: true,
+        };
+        let answer = client.call(&request, timeout)?.into_inner();
+        if !answer.successful {
+            return Err(TypeDescriptionError::Refused {
+                node: node.into(),
+                type_name: type_name.into(),
+                reason: answer.failure_reason,
+            });
+        }
+        let description = from_message(answer.type_description);
+        let received = rihs01(&description);
+        if received != hash {
+            return Err(TypeDescriptionError::HashMismatch {
+                node: node.into(),
+                type_name: type_name.into(),
+                received,
+            });
+        }
+        Ok(RemoteTypeDescription {
+            description,
+            sources: answer.type_sources,
+        })
+    }
+}
+
+fn from_message(message: msg::TypeDescription) -> TypeDescription {
+    let referenced = message.referenced_type_descriptions.into_iter();
+    TypeDescription {
+        type_description: individual_from_message(message.type_description),
+        referenced: referenced.map(individual_from_message).collect(),
+    }
+}
+
+fn individual_from_message(ty: msg::IndividualTypeDescription) -> IndividualTypeDescription {
+    let field = |field: msg::Field| Field {
+        name: field.name,
+        field_type: FieldType {
+            type_id: field.r#type.type_id,
+            capacity: field.r#type.capacity,
+            string_capacity: field.r#type.string_capacity,
+            nested_type_name: field.r#type.nested_type_name,
+        },
+        default_value: field.default_value,
+        is_key: false,
+    };
+    IndividualTypeDescription {
+        type_name: ty.type_name,
+        fields: ty.fields.into_iter().map(field).collect(),
+        ..IndividualTypeDescription::default()
+    }
+}

@@ -1,0 +1,277 @@
+//! Publish and subscribe: nodes of one process and of several participants, on this
+//! host only.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
+use pteros::prelude::*;
+use pteros::{DeliveryPath, EndpointEvent, PolicyId, PublishError, SubscriptionOptions};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn text(n: usize) -> Text {
+    Text {
+        data: format!("Hello World: {n}"),
+    }
+}
+
+#[test]
+fn two_participants_of_one_host_exchange_messages_over_udp() {
+    let mut options = ContextOptions::local(101);
+    options.shared_memory.enabled = false;
+    let a = Context::with_options(options.clone()).unwrap();
+    let b = Context::with_options(options).unwrap();
+    let path = a.delivery_path_to(b.guid());
+    assert_eq!(
+        (path.path, path.reason.as_deref()),
+        (DeliveryPath::Network, Some("switched off here"))
+    );
+    let talker = a.create_node("talker").unwrap();
+    let listener = b.create_node("listener").unwrap();
+    let publisher = talker
+        .create_publisher::<Text>("chatter", QosProfile::default())
+        .unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = heard.clone();
+    let subscription = listener
+        .create_subscription::<Text>("chatter", QosProfile::default(), move |sample| {
+            assert_eq!(sample.info().delivery_path, DeliveryPath::Network);
+            sink.lock().unwrap().push(sample.data.clone());
+        })
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
+    for n in 0..10 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    assert!(listener.spin_until(|| heard.lock().unwrap().len() == 10, TIMEOUT));
+    assert_eq!(heard.lock().unwrap()[9], "Hello World: 9");
+    assert!(publisher.wait_for_all_acked(TIMEOUT));
+}
+
+#[test]
+fn intra_process_the_message_itself_is_delivered() {
+    let context = Context::with_options(ContextOptions::local(102)).unwrap();
+    let node = context.create_node("both").unwrap();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let sink = seen.clone();
+    let _subscription = node
+        .create_subscription::<Text>("chatter", 10, move |sample| {
+            assert_eq!(sample.info().delivery_path, DeliveryPath::IntraProcess);
+            sink.store(std::ptr::from_ref(&*sample) as usize, Ordering::Relaxed);
+        })
+        .unwrap();
+    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let message = Arc::new(text(1));
+    publisher.publish_arc(message.clone()).unwrap();
+    assert!(node.spin_once(TIMEOUT));
+    assert_eq!(
+        seen.load(Ordering::Relaxed),
+        std::ptr::from_ref(&*message) as usize
+    );
+    assert_eq!(publisher.counts().serialized, 0);
+}
+
+#[test]
+fn a_late_joiner_gets_the_last_samples_over_both_paths() {
+    let a = Context::with_options(ContextOptions::local(103)).unwrap();
+    let b = Context::with_options(ContextOptions::local(103)).unwrap();
+    let map = a.create_node("map").unwrap();
+    let latched = QosProfile::default().keep_last(3).transient_local();
+    let publisher = map.create_publisher::<Text>("map", &latched).unwrap();
+    for n in 0..5 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    for context in [&a, &b] {
+        let node = context.create_node("late").unwrap();
+        let late = node
+            .create_polled_subscription::<Text>("map", &latched)
+            .unwrap();
+        for n in 2..5 {
+            let sample = late.take_timeout(TIMEOUT).expect("a latched sample");
+            assert_eq!(*sample, text(n));
+        }
+        assert!(late.take().is_none());
+    }
+}
+
+#[test]
+fn incompatible_qos_is_reported_on_both_sides() {
+    let a = Context::with_options(ContextOptions::local(104)).unwrap();
+    let b = Context::with_options(ContextOptions::local(104)).unwrap();
+    let talker = a.create_node("talker").unwrap();
+    let listener = b.create_node("listener").unwrap();
+    let publisher = talker
+        .create_publisher::<Text>("scan", QosProfile::sensor_data())
+        .unwrap();
+    let subscription = listener
+        .create_polled_subscription::<Text>("scan", QosProfile::default())
+        .unwrap();
+    let named = |event: Option<EndpointEvent>| {
+        matches!(event, Some(EndpointEvent::IncompatibleQos { policies, .. })
+            if policies == [PolicyId::Reliability])
+    };
+    let mut told = (false, false);
+    let graph = b.graph();
+    assert!(graph.wait_until(TIMEOUT, || {
+        told.0 |= named(publisher.take_event());
+        told.1 |= named(subscription.take_event());
+        told == (true, true)
+    }));
+    assert_eq!(publisher.matched_count(), 0);
+    let why = graph.match_reports("/scan");
+    assert!(format!("{why:?}").contains("RELIABILITY"), "{why:?}");
+}
+
+#[test]
+fn the_graph_has_nodes_and_topics_and_removes_left_nodes() {
+    let a = Context::with_options(ContextOptions::local(105)).unwrap();
+    let b = Context::with_options(ContextOptions::local(105)).unwrap();
+    let graph = b.graph();
+    let node = a
+        .create_node_with(NodeOptions::new("talker").namespace("/robot1"))
+        .unwrap();
+    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let names = || -> Vec<String> {
+        let nodes = graph.nodes();
+        nodes.iter().map(|n| n.fully_qualified_name()).collect()
+    };
+    assert!(graph.wait_until(TIMEOUT, || names() == ["/robot1/talker"]
+        && !graph.publishers("/robot1/chatter").is_empty()
+        && graph.publishers("/robot1/chatter")[0].node_name.is_some()));
+    let info = &graph.publishers("/robot1/chatter")[0];
+    assert_eq!(info.topic_type, "std_msgs/msg/String");
+    assert_eq!(info.type_hash, Some(Text::TYPE_HASH));
+    assert_eq!(info.node_name.as_deref(), Some("talker"));
+    drop(publisher);
+    assert!(graph.wait_until(TIMEOUT, || graph.publishers("/robot1/chatter").is_empty()));
+    drop(node);
+    assert!(graph.wait_until(TIMEOUT, || names().is_empty()));
+    drop(a);
+    // Its dispose announcement ends it, not its lease.
+    assert!(graph.wait_until(TIMEOUT, || graph.nodes().is_empty()));
+}
+
+#[test]
+fn timers_tick_and_large_messages_arrive_whole() {
+    use pteros::interfaces::sensor_msgs::msg::Image;
+    let a = Context::with_options(ContextOptions::local(106)).unwrap();
+    let b = Context::with_options(ContextOptions::local(106)).unwrap();
+    let camera = a.create_node("camera").unwrap();
+    let viewer = b.create_node("viewer").unwrap();
+    let publisher = camera.create_publisher::<Image>("image", 5).unwrap();
+    let subscription = viewer
+        .create_polled_subscription::<Image>("image", 5)
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
+    let image = Image {
+        height: 1080,
+        width: 1920,
+        data: (0..4_000_000_u32).map(|n| (n % 251) as u8).collect(),
+        ..Image::default()
+    };
+    let sent = image.clone();
+    let _timer = camera
+        .create_one_shot_timer(Duration::from_millis(1), move || {
+            publisher.publish(&sent).unwrap();
+        })
+        .unwrap();
+    let arrived = camera.spin_until(|| subscription.counts().received > 0, TIMEOUT);
+    assert!(arrived, "the image never arrived");
+    let got = subscription.take().expect("the image");
+    assert!(*got == image, "the image arrived changed");
+}
+
+/// Two contexts connected by shared memory, the first with a small pool, and a
+/// publisher and a raw subscription of 200 KB messages.
+fn with_a_small_pool(
+    domain: u32,
+    qos: &QosProfile,
+) -> (Context, Publisher<UInt8MultiArray>, Subscription<Bytes>) {
+    let mut options = ContextOptions::local(domain);
+    options.shared_memory.pool_bytes = 4 << 20;
+    let a = Context::with_options(options.clone()).unwrap();
+    let b = Context::with_options(options).unwrap();
+    let (talker, listener) = (
+        a.create_node("talker").unwrap(),
+        b.create_node("listener").unwrap(),
+    );
+    let publisher = talker.create_publisher("bulk", qos).unwrap();
+    let ty = "std_msgs::msg::dds_::UInt8MultiArray_";
+    let subscription = listener
+        .create_raw_subscription("bulk", ty, None, SubscriptionOptions::new(qos.clone()))
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    assert!(subscription.wait_for_matched(1, TIMEOUT));
+    let linked = || a.delivery_path_to(b.guid()).path == DeliveryPath::SharedMemory;
+    assert!(
+        a.graph().wait_until(TIMEOUT, linked),
+        "{:?}",
+        a.delivery_path_to(b.guid())
+    );
+    (a, publisher, subscription)
+}
+
+fn bulk_message(n: u8) -> UInt8MultiArray {
+    UInt8MultiArray {
+        data: vec![n; 200_000],
+        ..UInt8MultiArray::default()
+    }
+}
+
+#[test]
+fn a_reliable_publisher_blocks_on_an_exhausted_pool_and_names_the_limit() {
+    let qos = QosProfile::default().keep_last(100);
+    let (_context, publisher, subscription) = with_a_small_pool(107, &qos);
+    let mut accepted = 0;
+    let refused = loop {
+        match publisher.publish(&bulk_message(accepted)) {
+            Ok(()) => accepted += 1,
+            Err(error) => break error,
+        }
+        assert!(accepted < 50, "4 MiB hold no 10 MB");
+    };
+    let PublishError::NoSharedMemory { waited_ms, .. } = &refused else {
+        panic!("{refused}");
+    };
+    assert!(*waited_ms >= 99, "{waited_ms}");
+    let said = refused.to_string();
+    for word in ["/bulk", "4194304", "raise"] {
+        assert!(said.contains(word), "{said}");
+    }
+    // Taking samples makes room, and nothing is lost or corrupted.
+    for n in 0..accepted {
+        let sample = subscription.take_timeout(TIMEOUT).expect("the next one");
+        assert_eq!(sample[sample.len() - 1], n);
+        assert_eq!(sample.info().delivery_path, DeliveryPath::SharedMemory);
+    }
+    assert!(publisher.wait_for_all_acked(TIMEOUT));
+    publisher.publish(&bulk_message(accepted)).unwrap();
+    let sample = subscription.take_timeout(TIMEOUT).expect("the last one");
+    assert_eq!(sample[sample.len() - 1], accepted);
+}
+
+#[test]
+fn a_best_effort_publisher_drops_and_counts_when_the_pool_is_exhausted() {
+    let qos = QosProfile::default().keep_last(100).best_effort();
+    let (context, publisher, subscription) = with_a_small_pool(108, &qos);
+    let mut held = Vec::new();
+    for n in 0..50 {
+        publisher.publish(&bulk_message(n)).unwrap();
+        held.extend(subscription.take_timeout(Duration::from_millis(1)));
+    }
+    while let Some(sample) = subscription.take_timeout(Duration::from_millis(100)) {
+        held.push(sample);
+    }
+    let counts = context.connection_counts().unwrap();
+    let refused = counts.refused_pool_share + counts.refused_pool_exhausted + counts.refused_loans;
+    assert!(refused > 0 && held.len() < 50, "{counts:?}");
+    // Held samples are not overwritten.
+    for sample in &held {
+        assert!(sample[20..].windows(2).all(|pair| pair[0] == pair[1]));
+    }
+}

@@ -1,0 +1,339 @@
+//! Built-in topic: our reliable, transient-local writer and our reader of it (RTPS
+//! 2.5 §8.5.4.2), with the same state machines as user data.
+//!
+//! The history keeps one change per key, so a late joiner gets the present state,
+//! not its past.
+
+use bytes::Bytes;
+
+use crate::discovery::data::ParticipantData;
+use crate::history::{CacheChange, ChangeKind};
+use crate::id::{EntityId, GuidPrefix};
+use crate::locator::Route;
+use crate::outbox::Outbox;
+use crate::qos::{Durability, EndpointQos, History};
+use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
+use crate::receiver::Source;
+use crate::shared_qos::SharedQos;
+use crate::time::{Duration, Instant};
+use crate::wire::{DataHead, Heartbeat, Submessage};
+use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
+
+/// The largest message: a TypeLookup reply, with names and headers.
+const MESSAGE_BYTES_MAX: usize = 192 << 10;
+
+/// The two built-in endpoints of one topic.
+pub(crate) struct BuiltinTopic {
+    writer: Writer,
+    reader: Reader,
+    endpoints: BuiltinEndpoints,
+    qos: SharedQos,
+}
+
+/// Entity ids of the two endpoints of one topic, and their bits in
+/// PID_BUILTIN_ENDPOINT_SET.
+#[derive(Clone, Copy)]
+pub(crate) struct BuiltinEndpoints {
+    pub(crate) writer: EntityId,
+    pub(crate) reader: EntityId,
+    pub(crate) writer_bit: u32,
+    pub(crate) reader_bit: u32,
+}
+
+impl BuiltinTopic {
+    pub(crate) fn new(prefix: GuidPrefix, endpoints: BuiltinEndpoints) -> Self {
+        Self {
+            writer: Writer::new(WriterConfig::new(prefix.with(endpoints.writer), qos())),
+            reader: Reader::new(ReaderConfig::new(prefix.with(endpoints.reader), qos())),
+            endpoints,
+            qos: qos().into(),
+        }
+    }
+
+    /// As [`Self::new`], but it detects a restarted peer with the same GUID, see
+    /// [`Self::poll_reset`].
+    pub(crate) fn with_reset_detection(prefix: GuidPrefix, endpoints: BuiltinEndpoints) -> Self {
+        let mut config = WriterConfig::new(prefix.with(endpoints.writer), qos());
+        config.detects_reader_reset = true;
+        Self {
+            writer: Writer::new(config),
+            ..Self::new(prefix, endpoints)
+        }
+    }
+
+    /// A volatile topic without keys, for messages to one peer each. Late joiners
+    /// get nothing.
+    ///
+    /// `messages_max` are kept until they are acknowledged, but no more than a
+    /// sixteenth of them of the largest size. Beyond that the oldest is dropped.
+    pub(crate) fn volatile(
+        prefix: GuidPrefix,
+        endpoints: BuiltinEndpoints,
+        messages_max: u32,
+    ) -> Self {
+        let qos = EndpointQos {
+            durability: Durability::Volatile,
+            history: History::KeepLast(messages_max),
+            ..qos()
+        };
+        let mut writer = WriterConfig::new(prefix.with(endpoints.writer), qos.clone());
+        writer.limits.sample_bytes_max = MESSAGE_BYTES_MAX;
+        writer.limits.history_bytes_max =
+            MESSAGE_BYTES_MAX.saturating_mul((messages_max / 16) as usize);
+        let mut reader = ReaderConfig::new(prefix.with(endpoints.reader), qos.clone());
+        reader.limits.defrag.sample_bytes_max = MESSAGE_BYTES_MAX;
+        reader.limits.defrag.bytes_max = 2 * MESSAGE_BYTES_MAX;
+        reader.limits.reorder_bytes_max = 2 * MESSAGE_BYTES_MAX;
+        // Most peers never send anything here, and a heartbeat comes with the first
+        // message. So no preemptive ACKNACK is needed.
+        reader.nack.preemptive_acknacks = 0;
+        Self {
+            writer: Writer::new(writer),
+            reader: Reader::new(reader),
+            endpoints,
+            qos: qos.into(),
+        }
+    }
+
+    /// Matches the endpoints that a peer announces.
+    pub(crate) fn match_peer(&mut self, now: Instant, peer: &ParticipantData, route: &Route) {
+        let BuiltinEndpoints {
+            writer_bit,
+            reader_bit,
+            ..
+        } = self.endpoints;
+        if peer.builtin_endpoints & reader_bit != 0 {
+            self.writer.match_reader(
+                now,
+                ReaderProxyConfig {
+                    guid: peer.prefix.with(self.endpoints.reader),
+                    qos: self.qos.clone(),
+                    route: route.clone(),
+                    expects_inline_qos: peer.expects_inline_qos,
+                    content_filter: None,
+                    vendor: peer.vendor,
+                },
+            );
+        }
+        if peer.builtin_endpoints & writer_bit != 0 {
+            self.reader.match_writer(
+                now,
+                WriterProxyConfig {
+                    guid: peer.prefix.with(self.endpoints.writer),
+                    qos: self.qos.clone(),
+                    route: route.clone(),
+                    vendor: peer.vendor,
+                },
+            );
+        }
+    }
+
+    /// Unmatches the endpoints of a peer.
+    pub(crate) fn unmatch_peer(&mut self, prefix: GuidPrefix) {
+        self.writer
+            .unmatch_reader(prefix.with(self.endpoints.reader));
+        self.reader
+            .unmatch_writer(prefix.with(self.endpoints.writer));
+    }
+
+    /// Keeps dispose changes for peers that may return with stale state
+    /// (tombstones).
+    pub(crate) fn retain_disposed(&mut self, hold: bool) {
+        self.writer.retain_disposed(hold);
+    }
+
+    /// Changes the route to a peer.
+    pub(crate) fn reroute(&mut self, prefix: GuidPrefix, route: &Route) {
+        self.writer
+            .update_route(prefix.with(self.endpoints.reader), route.clone());
+        self.reader
+            .update_route(prefix.with(self.endpoints.writer), route.clone());
+    }
+}
+
+impl BuiltinTopic {
+    /// Publishes the present state of one instance.
+    pub(crate) fn publish(&mut self, now: Instant, key: [u8; 16], payload: Bytes) {
+        self.write(now, key, payload, ChangeKind::Alive);
+    }
+
+    /// Disposes of an instance. The key is sent both as hash (read by Fast DDS) and
+    /// as key-only payload (read by Cyclone DDS).
+    pub(crate) fn dispose(&mut self, now: Instant, key: [u8; 16], key_only: Bytes) {
+        self.write(now, key, key_only, ChangeKind::DisposedUnregistered);
+    }
+
+    /// The DATA fields of the next change.
+    pub(crate) fn next_data_head(&self) -> DataHead<'static> {
+        DataHead {
+            reader: self.endpoints.reader,
+            writer: self.endpoints.writer,
+            sequence: self.writer.next_sequence(),
+            ..DataHead::default()
+        }
+    }
+
+    /// Sends a message to one peer. Beyond the limit of unacknowledged messages the
+    /// oldest is dropped; a message that is too large is not sent.
+    pub(crate) fn send(&mut self, now: Instant, to: GuidPrefix, payload: Bytes) {
+        let change = NewChange {
+            payload,
+            directed_to: Some(to.with(self.endpoints.reader)),
+            ..NewChange::default()
+        };
+        let _ = self.writer.write(now, change);
+    }
+
+    /// Whether all matched peers have acknowledged everything.
+    pub(crate) fn is_acked(&self) -> bool {
+        self.writer.is_acked_by_all()
+    }
+
+    fn write(&mut self, now: Instant, key: [u8; 16], payload: Bytes, kind: ChangeKind) {
+        let change = NewChange {
+            payload,
+            kind,
+            key_hash: Some(key),
+            ..NewChange::default()
+        };
+        // Keep-last per key never blocks, and discovery data is far below the size
+        // limit. So a refusal would be our bug, and a peer must not cause a panic.
+        let written = self.writer.write(now, change);
+        debug_assert!(
+            written.is_ok(),
+            "the writer of a built-in topic refused a write: {written:?}"
+        );
+    }
+
+    /// Passes a submessage to the writer or the reader; false if it belongs to
+    /// another topic.
+    pub(crate) fn handle(&mut self, now: Instant, source: &Source, message: &Submessage) -> bool {
+        let from = source.prefix;
+        let ours = |writer: EntityId| writer == self.endpoints.writer;
+        match message {
+            Submessage::Data(m) if ours(m.writer) => self.reader.handle_data(now, source, m),
+            Submessage::DataFrag(m) if ours(m.writer) => {
+                self.reader.handle_data_frag(now, source, m);
+            }
+            Submessage::Heartbeat(m) if ours(m.writer) => {
+                self.reader.handle_heartbeat(now, source, m);
+            }
+            Submessage::HeartbeatFrag(m) if ours(m.writer) => {
+                self.reader.handle_heartbeat_frag(now, source, m);
+            }
+            Submessage::Gap(m) if ours(m.writer) => self.reader.handle_gap(now, source, m),
+            Submessage::AckNack(m) if ours(m.writer) => self.writer.handle_acknack(now, from, m),
+            Submessage::NackFrag(m) if ours(m.writer) => {
+                self.writer.handle_nack_frag(now, from, m);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The next change of a peer, in order.
+    pub(crate) fn poll_change(&mut self) -> Option<CacheChange> {
+        self.reader.poll_sample()
+    }
+
+    /// The next participant whose writer or reader restarted with the same GUID.
+    pub(crate) fn poll_reset(&mut self) -> Option<GuidPrefix> {
+        while let Some(event) = self.writer.poll_event() {
+            if let WriterEvent::ReaderReset { reader } = event {
+                return Some(reader.prefix);
+            }
+        }
+        // Losses and deadlines of built-in topics are ignored.
+        while let Some(event) = self.reader.poll_event() {
+            if let ReaderEvent::WriterReset { writer } = event {
+                return Some(writer.prefix);
+            }
+        }
+        None
+    }
+
+    /// A heartbeat that requests an answer, to probe a peer.
+    pub(crate) fn probe(&mut self) -> Heartbeat {
+        self.writer.probe()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.writer.handle_timeout(now);
+        self.reader.handle_timeout(now);
+        // Losses and deadlines of built-in topics are ignored.
+        while self.writer.poll_event().is_some() {}
+        while self.reader.poll_event().is_some() {}
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        earliest(self.writer.next_timeout(), self.reader.next_timeout())
+    }
+
+    /// True if there is more to send.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
+        let writer = self.writer.poll_transmit(now, out);
+        let reader = self.reader.poll_transmit(now, out);
+        writer || reader
+    }
+}
+
+/// The earlier of two deadlines that may not exist.
+pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The QoS of SEDP and WLP endpoints (RTPS 2.5 §8.5.4.2), except that the reader
+/// takes the whole history: the writer keeps one change per key.
+fn qos() -> EndpointQos {
+    EndpointQos {
+        durability: Durability::TransientLocal,
+        history: History::KeepLast(1),
+        max_blocking_time: Duration::ZERO,
+        ..EndpointQos::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::VendorId;
+    use crate::locator::Locator;
+    use crate::receiver::MessageReader;
+
+    #[test]
+    fn acknack_counts_continue_when_a_peer_is_matched_again() {
+        let (us, them) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let endpoints = BuiltinEndpoints {
+            writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+            reader: EntityId::SEDP_PUBLICATIONS_READER,
+            writer_bit: 1,
+            reader_bit: 2,
+        };
+        let mut channel = BuiltinTopic::new(us, endpoints);
+        let mut peer = ParticipantData::new(them);
+        peer.builtin_endpoints = 3;
+        peer.vendor = VendorId::FAST_DDS;
+        let route = Route::by_socket(&[Locator::udp_v4([10, 0, 0, 2], 7410)], false);
+        let mut last = 0;
+        for round in 0..4 {
+            let now = Instant::ZERO + Duration::from_secs(round);
+            channel.match_peer(now, &peer, &route);
+            let mut out = Outbox::new();
+            channel.poll_transmit(now, &mut out);
+            for datagram in out.iter() {
+                let bytes = datagram.to_vec();
+                for (_, message) in MessageReader::new(&bytes, them).unwrap() {
+                    if let Submessage::AckNack(acknack) = message {
+                        assert!(acknack.count > last, "{} after {last}", acknack.count);
+                        last = acknack.count;
+                    }
+                }
+            }
+            channel.unmatch_peer(them);
+        }
+        assert_eq!(last, 4);
+    }
+}

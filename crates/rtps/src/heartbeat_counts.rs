@@ -1,0 +1,148 @@
+//! Heartbeat counts of a writer: detection of repeats, and of a restarted writer
+//! with the same GUID.
+//!
+//! A count only grows (RTPS 2.5 §8.3.8.6). A lower count has three causes: a
+//! delayed heartbeat, a writer that lost its state, or another process with the
+//! GUID of a dead one. The last happens with stacks that build GUIDs from host and
+//! process id (Fast DDS), for instance in the first process of each container. So
+//! the reader probes the writer. If all its counts are lower for a while, it has
+//! restarted. OpenDDS does the same with the sequence numbers of announcements.
+//!
+//! A restarted writer with an equally high count is detected by its readers
+//! (`writer/reader_reset`): they miss what the earlier one had acknowledged. If we
+//! sent it nothing, only the participant lease or a dispose ends the old match.
+
+use crate::time::{Duration, Instant};
+
+/// A count that does not grow is a repeat, unless its sender was silent this long:
+/// then it may count from zero.
+const COUNT_MEMORY: Duration = Duration::from_millis(500);
+/// A reset is confirmed after this many lower counts or ranges ...
+const LOWER_COUNTS_MIN: u32 = 3;
+/// ... over this time, which exceeds the delay of datagrams.
+const OBSERVATION_TIME: Duration = Duration::from_millis(1_200);
+/// The period of probes meanwhile.
+const PROBE_PERIOD: Duration = Duration::from_millis(200);
+
+/// The heartbeat counts of one writer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HeartbeatCounts {
+    last: Option<u32>,
+    at: Instant,
+    suspected: Option<SuspectedReset>,
+}
+
+/// The suspicion of a reset: a lower count or range.
+#[derive(Clone, Copy, Debug)]
+struct SuspectedReset {
+    /// The highest count before.
+    highest: u32,
+    since: Instant,
+    lower_counts: u32,
+    probe_at: Instant,
+}
+
+impl HeartbeatCounts {
+    /// Whether a heartbeat with this count is new. `has_less`: it names a lower
+    /// last number than an earlier one.
+    pub fn accept(&mut self, now: Instant, count: u32, has_less: bool) -> bool {
+        let is_above = |other: u32| count.wrapping_sub(other).cast_signed() > 0;
+        let went_back = self.last.filter(|last| !is_above(*last));
+        if went_back.is_some() && now.since(self.at) < COUNT_MEMORY {
+            return false;
+        }
+        if (went_back.is_some() || has_less) && self.suspected.is_none() {
+            self.suspected = Some(SuspectedReset {
+                highest: self.last.unwrap_or(count),
+                since: now,
+                lower_counts: 0,
+                probe_at: now,
+            });
+        }
+        self.suspected = match self.suspected {
+            Some(suspected) if is_above(suspected.highest) && !has_less => None,
+            Some(suspected) => Some(SuspectedReset {
+                lower_counts: suspected.lower_counts.saturating_add(1),
+                ..suspected
+            }),
+            None => None,
+        };
+        self.last = Some(count);
+        self.at = now;
+        true
+    }
+
+    /// When to probe the writer; far future without a suspicion.
+    pub fn probe_at(&self) -> Instant {
+        self.suspected
+            .map_or(Instant::FAR_FUTURE, |suspected| suspected.probe_at)
+    }
+
+    /// Notes a sent probe.
+    pub fn note_probed(&mut self, now: Instant) {
+        if let Some(suspected) = &mut self.suspected {
+            suspected.probe_at = now.after(PROBE_PERIOD);
+        }
+    }
+
+    /// Whether the writer has certainly restarted.
+    pub fn is_reset(&self, now: Instant) -> bool {
+        self.suspected.is_some_and(|d| {
+            d.lower_counts >= LOWER_COUNTS_MIN && now.since(d.since) >= OBSERVATION_TIME
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn repeated_counts_are_refused_for_a_while() {
+        let mut counts = HeartbeatCounts::default();
+        assert!(counts.accept(at(0), 7, false));
+        assert!(!counts.accept(at(10), 7, false));
+        assert!(!counts.accept(at(400), 3, false));
+        assert!(counts.accept(at(400), 8, false));
+    }
+
+    #[test]
+    fn a_delayed_heartbeat_raises_a_suspicion_that_the_next_count_ends() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 7, false);
+        assert!(counts.accept(at(700), 5, false));
+        assert_eq!(counts.probe_at(), at(700));
+        counts.note_probed(at(700));
+        assert_eq!(counts.probe_at(), at(900));
+        assert!(counts.accept(at(910), 8, false));
+        assert_eq!(counts.probe_at(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn a_writer_that_keeps_counting_lower_has_restarted() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 70, false);
+        for (ms, count) in [(700, 1), (900, 2), (1_100, 3), (1_300, 4)] {
+            assert!(counts.accept(at(ms), count, false));
+            assert!(!counts.is_reset(at(ms)), "{ms}");
+        }
+        assert!(counts.accept(at(1_950), 5, false));
+        assert!(counts.is_reset(at(1_950)));
+    }
+
+    #[test]
+    fn a_writer_that_keeps_naming_less_has_restarted_whatever_its_counts() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 7, false);
+        for (ms, count) in [(100, 20), (400, 21), (1_400, 22)] {
+            assert!(counts.accept(at(ms), count, true));
+        }
+        assert!(counts.is_reset(at(1_400)));
+        counts.accept(at(1_500), 23, false);
+        assert!(!counts.is_reset(at(1_500)));
+    }
+}

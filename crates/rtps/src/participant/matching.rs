@@ -1,0 +1,339 @@
+//! Participants and endpoints added and removed, with the endpoint matching that
+//! follows (RTPS 2.5 §8.5.2).
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::data::{EndpointData, ParticipantData};
+use crate::discovery::sedp::SedpChange;
+use crate::id::{Guid, GuidPrefix};
+use crate::locator::{Locator, Route};
+use crate::matching::{MatchOutcome, evaluate_match};
+use crate::time::Instant;
+
+use super::peer::Peer;
+use super::unvalidated_participant::SourceCheck;
+use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
+use crate::stats::Tally;
+
+/// The smallest message that announces an endpoint's locator: headers, its GUID, a
+/// locator and two names.
+const ENDPOINT_DATA_BYTES_MIN: usize = 96;
+
+impl Participant {
+    /// Adds a participant and matches its built-in endpoints.
+    pub(super) fn add_participant(
+        &mut self,
+        now: Instant,
+        data: Arc<ParticipantData>,
+        source_check: SourceCheck,
+    ) {
+        let peer = Peer::new(data.clone(), source_check, &self.config.network, false);
+        let is_authenticated = self.is_authenticated(data.prefix);
+        let at = &peer.metatraffic;
+        if !self.is_awaiting_keys(data.prefix) {
+            self.sedp.match_peer(now, &data, at, is_authenticated);
+            self.wlp.match_peer(now, &data, at, is_authenticated);
+        }
+        if self.secured.is_none() {
+            self.types.requests.match_peer(now, &data, at);
+            self.types.replies.match_peer(now, &data, at);
+        }
+        let is_first_on_network = !peer.metatraffic.is_same_host()
+            && self
+                .peers
+                .network_peers()
+                .all(|(_, other)| other.metatraffic.is_same_host());
+        self.peers.insert(now, peer);
+        self.announcer.note_network_peer(now, is_first_on_network);
+        // From here on its ACKNACKs keep the changes it needs.
+        self.tombstones.remove(data.prefix);
+        self.events
+            .push_back(ParticipantEvent::ParticipantDiscovered(data));
+    }
+
+    /// Adds a same-host peer.
+    pub(super) fn add_same_host_peer(&mut self, now: Instant, data: Arc<ParticipantData>) {
+        let peer = Peer::new(
+            data.clone(),
+            SourceCheck::Unknown,
+            &self.config.network,
+            true,
+        );
+        self.peers.insert(now, peer);
+        self.tombstones.remove(data.prefix);
+        self.events
+            .push_back(ParticipantEvent::ParticipantDiscovered(data));
+    }
+
+    /// Removes a participant with all its endpoints and matches.
+    pub(super) fn remove_participant(&mut self, prefix: GuidPrefix, reason: LostReason) {
+        self.leases.revoke(prefix);
+        self.unvalidated_locators.remove_participant(prefix);
+        if self.peers.remove(prefix).is_none() {
+            return;
+        }
+        if reason != LostReason::LeaseExpired {
+            self.tombstones.remove(prefix);
+        }
+        self.sedp.retain_disposed(!self.tombstones.is_empty());
+        self.unmatch_builtin_endpoints(prefix);
+        let removed: Vec<Guid> = self.remotes.of(prefix).map(|e| e.guid()).collect();
+        for guid in &removed {
+            self.unmatch_remote(*guid);
+        }
+        for guid in removed {
+            self.remotes.remove(guid);
+            self.events.push_back(ParticipantEvent::EndpointLost(guid));
+        }
+        self.events
+            .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
+    }
+
+    /// Unmatches all built-in endpoints from a participant.
+    pub(super) fn unmatch_builtin_endpoints(&mut self, prefix: GuidPrefix) {
+        for channel in self.sedp.channels().chain(self.wlp.channels()) {
+            channel.unmatch_peer(prefix);
+        }
+        self.types.remove_peer(prefix);
+        self.remove_from_security(prefix);
+    }
+
+    /// Chooses the routes to a participant again and reports the changed ones.
+    pub(super) fn reroute(&mut self, prefix: GuidPrefix) {
+        let network = &self.config.network;
+        let Some((before, after)) = self.peers.reroute(prefix, network) else {
+            return;
+        };
+        if before.metatraffic != after.metatraffic {
+            let types = [&mut self.types.requests, &mut self.types.replies];
+            let channels = self.sedp.channels().chain(self.wlp.channels());
+            for channel in channels.chain(types) {
+                channel.reroute(prefix, &after.metatraffic);
+            }
+            if let Some(secured) = &mut self.secured {
+                secured.reroute(prefix, &after.metatraffic);
+            }
+        }
+        for remote in self.remotes.of(prefix).map(RemoteEndpoint::data) {
+            // Always report an endpoint with own locators.
+            if before.user != after.user || !remote.unicast.is_empty() {
+                let route = after.route_to(&remote, network);
+                let remote = Arc::new(remote);
+                self.events
+                    .push_back(ParticipantEvent::EndpointChanged { remote, route });
+            }
+        }
+    }
+
+    /// Reports the present routes to all endpoints of a participant.
+    pub(super) fn report_routes(&mut self, prefix: GuidPrefix) {
+        let Some(peer) = self.peers.find(prefix) else {
+            return;
+        };
+        for remote in self.remotes.of(prefix).map(RemoteEndpoint::data) {
+            let route = peer.route_to(&remote, &self.config.network);
+            let remote = Arc::new(remote);
+            self.events
+                .push_back(ParticipantEvent::EndpointChanged { remote, route });
+        }
+    }
+
+    /// Handles an SEDP change of a peer.
+    pub(super) fn handle_sedp_change(&mut self, now: Instant, change: SedpChange) {
+        match change {
+            SedpChange::Endpoint(data, by) => {
+                let known = self.remotes.find(data.guid);
+                let known = known.is_none_or(|known| known.is_discovery_protected() == by.secured);
+                if !known || data.is_discovery_protected() != by.secured {
+                    self.stats.impersonation.tally();
+                    return;
+                }
+                self.validate_locator_of(now, &data);
+                self.handle_endpoint(*data);
+            }
+            SedpChange::Removed(guid, by) => {
+                let known = self.remotes.find(guid);
+                if known.is_some_and(|known| known.is_discovery_protected() != by.secured) {
+                    self.stats.impersonation.tally();
+                    return;
+                }
+                self.remove_remote_endpoint(guid);
+            }
+            SedpChange::Malformed => self.stats.malformed.tally(),
+            SedpChange::Impersonation => self.stats.impersonation.tally(),
+        }
+    }
+
+    /// Probes an address that an endpoint announces, if it is not validated.
+    fn validate_locator_of(&mut self, now: Instant, remote: &EndpointData) {
+        let prefix = remote.guid.prefix;
+        let Some(peer) = self.peers.find(prefix) else {
+            return;
+        };
+        if let Some(at) = peer.locator_to_validate(remote, &self.config.network) {
+            let names = remote.topic.len().saturating_add(remote.type_name.len());
+            let bytes = ENDPOINT_DATA_BYTES_MIN.saturating_add(names);
+            self.unvalidated_locators
+                .note(now, &self.config.limits, prefix, at, bytes);
+        }
+    }
+
+    /// Validates the source address of a message addressed to us, if it was probed.
+    pub(super) fn note_locator_validated(&mut self, from: Option<Locator>, prefix: GuidPrefix) {
+        let from = from.filter(|_| !self.unvalidated_locators.is_empty());
+        let Some((from, (ip, _))) = from.and_then(|from| Some((from, from.to_udp_v4()?))) else {
+            return;
+        };
+        if self
+            .unvalidated_locators
+            .note_validated(prefix, from.address)
+            && let Some(peer) = self.peers.find_mut(prefix)
+        {
+            peer.note_validated(ip);
+            self.reroute(prefix);
+        }
+    }
+
+    /// Removes a remote endpoint.
+    pub(super) fn remove_remote_endpoint(&mut self, guid: Guid) {
+        if self.remotes.find(guid).is_some() {
+            self.unmatch_remote(guid);
+            self.remotes.remove(guid);
+            self.events.push_back(ParticipantEvent::EndpointLost(guid));
+        }
+    }
+
+    /// Adds or updates a remote endpoint. False if it is not stored.
+    pub(super) fn handle_endpoint(&mut self, mut remote: EndpointData) -> bool {
+        let guid = remote.guid;
+        let Some(peer) = self.peers.find(guid.prefix) else {
+            return false;
+        };
+        let route = peer.route_to(&remote, &self.config.network);
+        let limits = &self.config.limits;
+        let is_known = self.remotes.find(guid).is_some();
+        if !is_known
+            && (self.remotes.len() >= limits.endpoints
+                || self.remotes.count_of(guid.prefix) >= limits.endpoints_per_participant)
+        {
+            self.stats.endpoints_refused.tally();
+            return false;
+        }
+        let record = self.remotes.record(&mut remote);
+        let old = self.remotes.find(guid);
+        if old.is_some_and(|old| old.equals(&record)) {
+            return true;
+        }
+        if old.is_some_and(|old| old.breaks_match(&remote)) {
+            self.unmatch_remote(guid);
+        }
+        self.remotes.insert(guid.prefix, record);
+        let remote = Arc::new(remote);
+        self.events.push_back(if is_known {
+            ParticipantEvent::EndpointChanged {
+                remote: remote.clone(),
+                route,
+            }
+        } else {
+            ParticipantEvent::EndpointDiscovered(remote.clone())
+        });
+        for local in self.locals_opposite(&remote.topic, guid) {
+            self.update_match(&local, &remote);
+        }
+        true
+    }
+
+    /// The local endpoints on a topic of the opposite kind.
+    fn locals_opposite(&self, topic: &str, one: Guid) -> Vec<Arc<EndpointData>> {
+        let found = self.locals.on_topic(topic, !one.entity.is_writer());
+        found.cloned().collect()
+    }
+
+    /// Matches a local endpoint with all remote ones on its topic.
+    pub(super) fn match_local(&mut self, local: &Arc<EndpointData>) {
+        let writers = !local.guid.entity.is_writer();
+        let found = self.remotes.on_topic(&local.topic, writers);
+        let remotes: Vec<_> = found.map(|remote| Arc::new(remote.data())).collect();
+        for remote in remotes {
+            self.update_match(local, &remote);
+        }
+    }
+
+    /// Evaluates a pair and reports a changed outcome.
+    fn update_match(&mut self, local: &Arc<EndpointData>, remote: &Arc<EndpointData>) {
+        let outcome = if local.guid.entity.is_writer() {
+            evaluate_match(local, remote)
+        } else {
+            evaluate_match(remote, local)
+        };
+        let Some(before) = self.matches.record(local.guid, remote.guid, &outcome) else {
+            return;
+        };
+        let (local, remote) = (local.guid, remote.clone());
+        if before == Some(MatchOutcome::Matched) {
+            self.events.push_back(ParticipantEvent::Unmatched {
+                local,
+                remote: remote.guid,
+            });
+        }
+        let event = match outcome {
+            MatchOutcome::Matched => {
+                let Some((route, vendor)) = self.route_to_remote(&remote) else {
+                    return;
+                };
+                ParticipantEvent::Matched {
+                    local,
+                    remote,
+                    route,
+                    vendor,
+                }
+            }
+            MatchOutcome::IncompatibleQos(policies) => ParticipantEvent::IncompatibleQos {
+                local,
+                remote,
+                policies,
+            },
+            MatchOutcome::InconsistentType => ParticipantEvent::InconsistentTopic { local, remote },
+            MatchOutcome::NoCommonPartition | MatchOutcome::DifferentProtection => return,
+        };
+        self.events.push_back(event);
+    }
+
+    fn route_to_remote(&self, remote: &EndpointData) -> Option<(Route, crate::id::VendorId)> {
+        let peer = self.peers.find(remote.guid.prefix)?;
+        let route = peer.route_to(remote, &self.config.network);
+        Some((route, peer.data.vendor))
+    }
+
+    /// Ends all matches of a local endpoint.
+    pub(super) fn unmatch_local(&mut self, local: Guid) {
+        for remote in self.matches.remove_local(local) {
+            self.events
+                .push_back(ParticipantEvent::Unmatched { local, remote });
+        }
+    }
+
+    /// Ends all matches of a remote endpoint.
+    fn unmatch_remote(&mut self, remote: Guid) {
+        let Some(known) = self.remotes.find(remote) else {
+            return;
+        };
+        for local in self.locals_opposite(known.topic(), remote) {
+            if self.matches.remove(local.guid, remote) && !fault!("end-of-match-not-reported") {
+                self.events.push_back(ParticipantEvent::Unmatched {
+                    local: local.guid,
+                    remote,
+                });
+            }
+        }
+    }
+
+    /// Reports the liveliness assertions of peers.
+    pub(super) fn report_liveliness_assertions(&mut self) {
+        while let Some((prefix, kind)) = self.wlp.poll_assertion() {
+            self.events
+                .push_back(ParticipantEvent::LivelinessAsserted { prefix, kind });
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Same-host peers: participants of this host, discovered without a datagram. Each
+//! appends its announcements to a discovery log that the others read; the owner
+//! passes the [`Announcement`]s on.
+//!
+//! The announcements carry the data of SPDP, SEDP and WLP in the same encoding. But
+//! there is no copy per reader: no reliable channel, no acknowledgement, no
+//! repetition. A same-host peer costs one record per endpoint. Its participant
+//! lease works as for others; the owner renews it with
+//! [`Participant::renew_lease`]. TypeLookup is matched with it after a request.
+//!
+//! The owner ensures that the stated author is right. An announcement is accepted
+//! for this author only, within the same limits as data from the network.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use crate::discovery::data::{EndpointData, ParticipantData};
+use crate::discovery::spdp;
+use crate::id::{Guid, GuidPrefix};
+use crate::qos::Liveliness;
+use crate::stats::Tally;
+use crate::time::{Duration, Instant};
+
+use super::unvalidated_participant::SourceCheck;
+use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
+
+/// One on-host announcement of a participant.
+///
+/// ```text
+/// 0      1
+/// +------+----------------------------------------------+
+/// | kind | payload: as of SPDP or SEDP, with its        |
+/// |      | encapsulation; a GUID; or a liveliness kind  |
+/// +------+----------------------------------------------+
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Announcement {
+    /// The participant's own announcement; comes first.
+    Participant(Bytes),
+    /// One of its writers or readers was added, or changed.
+    Endpoint(Bytes),
+    /// One of its endpoints was removed.
+    EndpointRemoved(Guid),
+    /// A liveliness assertion for its writers of this kind: automatic or manual by
+    /// participant.
+    LivelinessAsserted(Liveliness),
+}
+
+const PARTICIPANT: u8 = 1;
+const ENDPOINT: u8 = 2;
+const ENDPOINT_REMOVED: u8 = 3;
+const ALIVE_AUTOMATIC: u8 = 4;
+const ALIVE_MANUAL: u8 = 5;
+
+impl Announcement {
+    /// Its form in the discovery log. Allocates.
+    pub fn encode(&self) -> Vec<u8> {
+        let (kind, payload): (u8, &[u8]) = match self {
+            Self::Participant(payload) => (PARTICIPANT, payload),
+            Self::Endpoint(payload) => (ENDPOINT, payload),
+            Self::EndpointRemoved(guid) => {
+                let mut out = Vec::from([ENDPOINT_REMOVED]);
+                out.extend_from_slice(&guid.to_bytes());
+                return out;
+            }
+            Self::LivelinessAsserted(Liveliness::ManualByParticipant) => (ALIVE_MANUAL, &[]),
+            Self::LivelinessAsserted(_) => (ALIVE_AUTOMATIC, &[]),
+        };
+        let mut out = Vec::with_capacity(payload.len().saturating_add(1));
+        out.push(kind);
+        out.extend_from_slice(payload);
+        out
+    }
+
+    /// Parses its form in the discovery log; `None` if malformed, or of a later
+    /// version.
+    pub fn parse(encoded: &[u8]) -> Option<Self> {
+        let (kind, payload) = encoded.split_first()?;
+        Some(match *kind {
+            PARTICIPANT => Self::Participant(Bytes::copy_from_slice(payload)),
+            ENDPOINT => Self::Endpoint(Bytes::copy_from_slice(payload)),
+            ENDPOINT_REMOVED => Self::EndpointRemoved(Guid::from_bytes(payload.try_into().ok()?)),
+            ALIVE_AUTOMATIC => Self::LivelinessAsserted(Liveliness::Automatic),
+            ALIVE_MANUAL => Self::LivelinessAsserted(Liveliness::ManualByParticipant),
+            _ => return None,
+        })
+    }
+}
+
+/// The result of [`Participant::take_announcements`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Announcements {
+    /// All announcements; earlier ones are obsolete.
+    Full(Vec<Announcement>),
+    /// The new announcements.
+    New(Vec<Announcement>),
+}
+
+/// Queued announcements for the owner. Beyond this limit the queue is dropped, and
+/// all announcements are given again.
+const ANNOUNCEMENTS_MAX: usize = 1024;
+
+/// Announcements to append.
+pub(super) struct AnnouncementQueue {
+    is_enabled: bool,
+    is_full_due: bool,
+    queued: Vec<Announcement>,
+}
+
+impl AnnouncementQueue {
+    pub(super) fn new(is_enabled: bool) -> Self {
+        Self {
+            is_enabled,
+            is_full_due: is_enabled,
+            queued: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, announcement: impl FnOnce() -> Announcement) {
+        if !self.is_enabled || self.is_full_due {
+            return;
+        }
+        if self.queued.len() >= ANNOUNCEMENTS_MAX {
+            self.is_full_due = true;
+            self.queued = Vec::new();
+            return;
+        }
+        self.queued.push(announcement());
+    }
+
+    /// The new ones; `Some(None)`: all.
+    fn take(&mut self) -> Option<Option<Vec<Announcement>>> {
+        if core::mem::take(&mut self.is_full_due) {
+            return Some(None);
+        }
+        let queued = core::mem::take(&mut self.queued);
+        (!queued.is_empty()).then_some(Some(queued))
+    }
+}
+
+impl Participant {
+    /// Handles an announcement of the same-host peer `prefix`.
+    ///
+    /// The first one of an unknown peer must be [`Announcement::Participant`];
+    /// others are ignored before it. False if it is refused, which is counted.
+    pub fn handle_announcement(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        announcement: &Announcement,
+    ) -> bool {
+        if prefix == self.config.prefix {
+            return false;
+        }
+        if let Announcement::Participant(payload) = announcement {
+            return self.handle_same_host_participant(now, prefix, payload);
+        }
+        if !self.is_same_host_peer(prefix) {
+            return false;
+        }
+        self.renew_lease(prefix, now);
+        match announcement {
+            Announcement::Participant(_) => true,
+            Announcement::Endpoint(payload) => {
+                let Ok(data) = EndpointData::parse_within(payload, &self.config.limits.data) else {
+                    self.stats.malformed.tally();
+                    return false;
+                };
+                if data.guid.prefix != prefix {
+                    self.stats.impersonation.tally();
+                    return false;
+                }
+                self.handle_endpoint(data)
+            }
+            Announcement::EndpointRemoved(guid) => {
+                if guid.prefix != prefix {
+                    self.stats.impersonation.tally();
+                    return false;
+                }
+                self.remove_remote_endpoint(*guid);
+                true
+            }
+            Announcement::LivelinessAsserted(kind) => {
+                self.events.push_back(ParticipantEvent::LivelinessAsserted {
+                    prefix,
+                    kind: *kind,
+                });
+                true
+            }
+        }
+    }
+
+    /// Handles the first or a changed announcement of a same-host peer itself.
+    fn handle_same_host_participant(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        payload: &[u8],
+    ) -> bool {
+        let Ok(data) = ParticipantData::parse_within(payload, &self.config.limits.data) else {
+            self.stats.malformed.tally();
+            return false;
+        };
+        if data.prefix != prefix {
+            self.stats.impersonation.tally();
+            return false;
+        }
+        if !self.is_in_domain(&data) {
+            self.stats.other_domain.tally();
+            return false;
+        }
+        if self.is_same_host_peer(prefix) {
+            if self.peers.data(prefix).is_some_and(|known| **known == data) {
+                self.renew_lease(prefix, now);
+            } else {
+                self.update_participant(now, Arc::new(data), SourceCheck::Unknown);
+            }
+            return true;
+        }
+        if self.peers.contains(prefix) {
+            self.become_same_host_peer(now, prefix, Arc::new(data));
+            return true;
+        }
+        if self.peers.len() >= self.config.limits.participants {
+            self.stats.participants_refused.tally();
+            return false;
+        }
+        self.unvalidated.take(prefix);
+        self.grant_lease(now, &data);
+        self.add_same_host_peer(now, Arc::new(data));
+        true
+    }
+
+    /// Turns a network peer into a same-host peer. Its endpoints are kept until it
+    /// has announced all of them.
+    fn become_same_host_peer(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        data: Arc<ParticipantData>,
+    ) {
+        self.unmatch_builtin_endpoints(prefix);
+        if let Some(peer) = self.peers.find_mut(prefix) {
+            peer.is_same_host_peer = true;
+        }
+        self.update_participant(now, data, SourceCheck::SameHost);
+    }
+
+    /// The shortest lease of a same-host peer: the period for checking which ones
+    /// live.
+    pub fn shortest_same_host_lease(&self) -> Option<Duration> {
+        let same_host_peers = self.peers.same_host_peers();
+        same_host_peers
+            .map(|data| data.lease.min(self.config.limits.lease_max))
+            .min()
+    }
+
+    /// Removes a same-host peer that announced its end, or whose process ended.
+    pub fn remove_same_host_peer(&mut self, prefix: GuidPrefix, reason: LostReason) {
+        if self.is_same_host_peer(prefix) {
+            self.remove_participant(prefix, reason);
+        }
+    }
+
+    /// Removes the endpoints of a same-host peer that are not in `announced`, after
+    /// it announced all of them.
+    pub fn retain_endpoints(&mut self, prefix: GuidPrefix, announced: &[Guid]) {
+        if !self.is_same_host_peer(prefix) {
+            return;
+        }
+        let known = self.remotes.of(prefix).map(RemoteEndpoint::guid);
+        let removed: Vec<Guid> = known.filter(|guid| !announced.contains(guid)).collect();
+        for guid in removed {
+            self.remove_remote_endpoint(guid);
+        }
+    }
+
+    /// Whether a participant is a same-host peer.
+    pub fn is_same_host_peer(&self, prefix: GuidPrefix) -> bool {
+        let peer = self.peers.find(prefix);
+        peer.is_some_and(|peer| peer.is_same_host_peer)
+    }
+
+    /// The announcements since the last call; `None` when there is nothing new.
+    ///
+    /// Always `None` unless
+    /// [`ParticipantConfig::announces_on_host`](super::ParticipantConfig::announces_on_host).
+    /// The first call, and one after an overflow, returns all announcements.
+    pub fn take_announcements(&mut self) -> Option<Announcements> {
+        match self.announcement_queue.take()? {
+            Some(queued) => Some(Announcements::New(queued)),
+            None => Some(Announcements::Full(self.all_announcements())),
+        }
+    }
+
+    /// All announcements for a same-host peer that begins to read now.
+    pub fn all_announcements(&self) -> Vec<Announcement> {
+        let own = Announcement::Participant(self.data.encode());
+        let encoded = self
+            .locals
+            .iter()
+            .filter(|data| self.is_announced_on_host(data));
+        let endpoints = encoded.map(|data| Announcement::Endpoint(data.encode()));
+        core::iter::once(own).chain(endpoints).collect()
+    }
+
+    fn is_announced_on_host(&self, data: &EndpointData) -> bool {
+        !self
+            .config
+            .topics_not_announced_on_host
+            .contains(&data.topic)
+    }
+
+    pub(super) fn queue_endpoint(&mut self, data: &EndpointData) {
+        if self.is_announced_on_host(data) {
+            self.announcement_queue
+                .push(|| Announcement::Endpoint(data.encode()));
+        }
+    }
+
+    /// Queues the liveliness assertions of WLP for same-host peers.
+    pub(super) fn queue_liveliness_assertions(&mut self) {
+        while let Some(kind) = self.wlp.take_asserted() {
+            self.announcement_queue
+                .push(|| Announcement::LivelinessAsserted(kind));
+        }
+    }
+
+    /// Matches TypeLookup with a same-host peer.
+    pub(super) fn match_type_lookup(&mut self, now: Instant, prefix: GuidPrefix) {
+        let Some(peer) = self.peers.find_mut(prefix) else {
+            return;
+        };
+        if !peer.is_same_host_peer || core::mem::replace(&mut peer.type_lookup_matched, true) {
+            return;
+        }
+        let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
+        if peer.data.builtin_endpoints & service == service {
+            let (data, route) = (peer.data.clone(), peer.metatraffic.clone());
+            self.types.requests.match_peer(now, &data, &route);
+            self.types.replies.match_peer(now, &data, &route);
+        }
+    }
+}

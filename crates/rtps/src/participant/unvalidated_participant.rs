@@ -1,0 +1,349 @@
+//! Unvalidated participants: announced, but not proven to exist (protection against
+//! reflection and amplification).
+//!
+//! Anyone can announce a participant at a victim's address, and so direct our
+//! traffic there (CVE-2021-38425 and similar ones in five stacks). So a new
+//! participant starts unvalidated. It gets no proxies and no events, and at most
+//! three times the bytes it sent us, at doubling delays. A message addressed to us
+//! from an announced address validates it.
+//!
+//! The table is small. When it is full, the source address with the most entries
+//! loses one, so that a flood from one address does not displace others.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::data::ParticipantData;
+use crate::id::GuidPrefix;
+use crate::locator::{Locator, NetworkScope, Route};
+use crate::time::{Duration, Instant};
+
+use super::config::ParticipantLimits;
+use crate::stats::Tally;
+
+/// The first delay between probes to one participant; doubles up to
+/// [`PROBE_PERIOD_MAX`].
+const PROBE_PERIOD_MIN: Duration = Duration::from_millis(100);
+const PROBE_PERIOD_MAX: Duration = Duration::from_secs(3);
+
+/// One unvalidated participant.
+pub(super) struct UnvalidatedParticipant {
+    pub(super) data: Arc<ParticipantData>,
+    pub(super) from: Option<Locator>,
+    pub(super) route: Route,
+    received_bytes: usize,
+    sent_bytes: usize,
+    /// When it last announced itself.
+    last_announced: Instant,
+    probes_sent: u32,
+    next_probe_at: Instant,
+}
+
+impl UnvalidatedParticipant {
+    /// The bytes that may still be sent to it.
+    pub(super) fn budget_bytes(&self, limits: &ParticipantLimits) -> usize {
+        let budget = self
+            .received_bytes
+            .saturating_mul(limits.amplification_factor);
+        budget.saturating_sub(self.sent_bytes)
+    }
+}
+
+/// The content of a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ParticipantProbe {
+    /// Our announcement and a heartbeat.
+    WithAnnouncement,
+    /// A heartbeat only.
+    HeartbeatOnly,
+}
+
+/// Bytes of probe datagrams.
+#[derive(Clone, Copy)]
+pub(super) struct ProbeSizes {
+    pub(super) with_announcement: usize,
+    pub(super) heartbeat_only: usize,
+}
+
+/// All of them, at most `limits.unvalidated_participants`.
+#[derive(Default)]
+pub(super) struct UnvalidatedParticipants {
+    list: Vec<UnvalidatedParticipant>,
+}
+
+impl UnvalidatedParticipants {
+    /// Notes an announcement of `bytes` bytes. True if another entry was evicted.
+    pub(super) fn note(
+        &mut self,
+        now: Instant,
+        limits: &ParticipantLimits,
+        data: Arc<ParticipantData>,
+        from: Option<Locator>,
+        route: Route,
+        bytes: usize,
+    ) -> bool {
+        if let Some(known) = self.find_mut(data.prefix) {
+            known.data = data;
+            known.from = from;
+            known.route = route;
+            known.last_announced = now;
+            known.received_bytes = known.received_bytes.saturating_add(bytes);
+            known.next_probe_at = known
+                .next_probe_at
+                .min(now + probe_period(known.probes_sent));
+            return false;
+        }
+        let early = !self.list.is_empty() && fault!("unvalidated-participants-full-early");
+        let full = self.list.len() >= limits.unvalidated_participants.max(1) || early;
+        if full {
+            self.evict();
+        }
+        self.list.push(UnvalidatedParticipant {
+            data,
+            from,
+            route,
+            received_bytes: bytes,
+            sent_bytes: 0,
+            last_announced: now,
+            probes_sent: 0,
+            next_probe_at: now,
+        });
+        full
+    }
+
+    /// Removes the oldest entry of the source address that has the most.
+    fn evict(&mut self) {
+        let address = |c: &UnvalidatedParticipant| c.from.map(|from| from.address);
+        let mut counts = BTreeMap::<_, usize>::new();
+        for participant in &self.list {
+            counts.entry(address(participant)).or_default().tally();
+        }
+        let count_of = |c: &UnvalidatedParticipant| counts.get(&address(c)).copied();
+        let victim = self
+            .list
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, c)| (count_of(c), core::cmp::Reverse(c.last_announced)))
+            .map(|(index, _)| index);
+        if let Some(index) = victim {
+            self.list.remove(index);
+        }
+    }
+
+    pub(super) fn find(&self, prefix: GuidPrefix) -> Option<&UnvalidatedParticipant> {
+        self.list.iter().find(|c| c.data.prefix == prefix)
+    }
+
+    fn find_mut(&mut self, prefix: GuidPrefix) -> Option<&mut UnvalidatedParticipant> {
+        self.list.iter_mut().find(|c| c.data.prefix == prefix)
+    }
+
+    /// Removes one, because it answered or was disposed.
+    pub(super) fn take(&mut self, prefix: GuidPrefix) -> Option<UnvalidatedParticipant> {
+        let index = self.list.iter().position(|c| c.data.prefix == prefix)?;
+        Some(self.list.remove(index))
+    }
+
+    /// The next due probe within the byte budget. Probes alternate between
+    /// announcement and heartbeat only, which is enough for a participant that
+    /// knows us already. Counts it as sent. `withheld` counts entries without
+    /// budget.
+    pub(super) fn next_probe(
+        &mut self,
+        now: Instant,
+        limits: &ParticipantLimits,
+        sizes: ProbeSizes,
+        withheld: &mut u64,
+    ) -> Option<(GuidPrefix, Route, ParticipantProbe)> {
+        for participant in self.list.iter_mut().filter(|c| c.next_probe_at <= now) {
+            let budget = participant
+                .received_bytes
+                .saturating_mul(limits.amplification_factor);
+            let left = if fault!("amplification-without-limit") {
+                usize::MAX
+            } else {
+                budget.saturating_sub(participant.sent_bytes)
+            };
+            let (answer, bytes) =
+                if participant.probes_sent % 2 == 0 && sizes.with_announcement <= left {
+                    (ParticipantProbe::WithAnnouncement, sizes.with_announcement)
+                } else {
+                    (ParticipantProbe::HeartbeatOnly, sizes.heartbeat_only)
+                };
+            if bytes > left {
+                withheld.tally();
+                participant.next_probe_at = Instant::FAR_FUTURE;
+                continue;
+            }
+            participant.sent_bytes = participant.sent_bytes.saturating_add(bytes);
+            participant.next_probe_at = now + probe_period(participant.probes_sent);
+            participant.probes_sent = participant.probes_sent.saturating_add(1);
+            let route = participant.route.clone();
+            return Some((participant.data.prefix, route, answer));
+        }
+        None
+    }
+
+    /// Drops entries without a recent announcement; returns how many.
+    pub(super) fn expire(&mut self, now: Instant, limits: &ParticipantLimits) -> usize {
+        let before = self.list.len();
+        self.list
+            .retain(|c| c.last_announced + limits.unvalidated_age > now);
+        before.saturating_sub(self.list.len())
+    }
+
+    pub(super) fn next_timeout(&self, limits: &ParticipantLimits) -> Option<Instant> {
+        self.list
+            .iter()
+            .map(|c| {
+                c.next_probe_at
+                    .min(c.last_announced + limits.unvalidated_age)
+            })
+            .min()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+}
+
+pub(super) fn probe_period(probes_sent: u32) -> Duration {
+    let factor = 1i64 << probes_sent.min(10);
+    PROBE_PERIOD_MIN.times(factor).min(PROBE_PERIOD_MAX)
+}
+
+/// The source address of a datagram compared with the locators its sender
+/// announced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SourceCheck {
+    /// It came from this announced address.
+    Address([u8; 4]),
+    /// It came from this host, and the announced addresses belong to this host.
+    SameHost,
+    /// The driver cannot tell the source, or trusts it, as with the
+    /// announcements of same-host peers.
+    Unknown,
+    /// It came from another address.
+    Mismatch,
+}
+
+/// Checks the source address of a datagram.
+pub(super) fn check_source(
+    from: Option<Locator>,
+    announced: &[Locator],
+    network: &NetworkScope,
+) -> SourceCheck {
+    let Some((source, _)) = from.and_then(Locator::to_udp_v4) else {
+        return SourceCheck::Unknown;
+    };
+    let addresses = announced.iter().filter_map(|l| l.to_udp_v4());
+    if addresses.clone().any(|(ip, _)| ip == source) {
+        return SourceCheck::Address(source);
+    }
+    if is_of_this_host(source, network) && network.choose_route(announced).is_same_host() {
+        return SourceCheck::SameHost;
+    }
+    SourceCheck::Mismatch
+}
+
+pub(super) fn is_of_this_host(ip: [u8; 4], network: &NetworkScope) -> bool {
+    ip[0] == 127 || network.addresses.iter().any(|own| own.ip == ip)
+}
+
+/// The route to a peer: the announced address that it sends from, else the best
+/// guess. (Several hosts may announce the same bridge address, such as Docker's
+/// 172.17.0.1. Only the source address distinguishes them.)
+pub(super) fn route(
+    network: &NetworkScope,
+    announced: &[Locator],
+    source_check: SourceCheck,
+) -> Route {
+    if let SourceCheck::Address(source) = source_check {
+        let last_announced: Vec<Locator> = announced
+            .iter()
+            .copied()
+            .filter(|l| l.to_udp_v4().is_some_and(|(ip, _)| ip == source))
+            .collect();
+        let route = network.choose_route(&last_announced);
+        if !route.locators.is_empty() {
+            return route;
+        }
+    }
+    network.choose_route(announced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locator::OwnAddress;
+
+    fn network() -> NetworkScope {
+        NetworkScope {
+            addresses: alloc::vec![
+                OwnAddress {
+                    ip: [10, 0, 0, 5],
+                    prefix_length: 24
+                },
+                OwnAddress {
+                    ip: [172, 17, 0, 1],
+                    prefix_length: 16
+                }
+            ],
+            local_only: false,
+        }
+    }
+
+    #[test]
+    fn a_bridge_address_of_many_hosts_does_not_hide_the_real_one() {
+        let bridge = Locator::udp_v4([172, 17, 0, 1], 7410);
+        let lan = Locator::udp_v4([10, 0, 0, 9], 7410);
+        let from = Some(Locator::udp_v4([10, 0, 0, 9], 40_000));
+        let source_check = check_source(from, &[bridge, lan], &network());
+        assert_eq!(source_check, SourceCheck::Address([10, 0, 0, 9]));
+        let route = route(&network(), &[bridge, lan], source_check);
+        assert_eq!(route, Route::by_socket(&[lan], false));
+    }
+
+    #[test]
+    fn a_loopback_source_validates_only_addresses_of_this_host() {
+        let from = Some(Locator::udp_v4([127, 0, 0, 1], 40_000));
+        let here = Locator::udp_v4([10, 0, 0, 5], 7410);
+        let there = Locator::udp_v4([10, 0, 0, 9], 7410);
+        assert_eq!(
+            check_source(from, &[here], &network()),
+            SourceCheck::SameHost
+        );
+        assert_eq!(
+            check_source(from, &[there], &network()),
+            SourceCheck::Mismatch
+        );
+        let authenticating_peer = Some(Locator::udp_v4([10, 0, 0, 66], 1));
+        assert_eq!(
+            check_source(authenticating_peer, &[here], &network()),
+            SourceCheck::Mismatch
+        );
+    }
+
+    #[test]
+    fn a_flood_from_one_address_does_not_displace_others() {
+        let limits = ParticipantLimits {
+            unvalidated_participants: 4,
+            ..ParticipantLimits::default()
+        };
+        let mut unvalidated = UnvalidatedParticipants::default();
+        let mut note = |byte: u8, host: u8| {
+            let data = ParticipantData::new(GuidPrefix([byte; 12]));
+            let from = Locator::udp_v4([10, 0, 0, host], 7410);
+            let route = network().choose_route(&[from]);
+            let at = Instant::from_nanos(u64::from(byte));
+            unvalidated.note(at, &limits, Arc::new(data), Some(from), route, 100);
+        };
+        note(1, 9);
+        for byte in 2..100 {
+            note(byte, 66);
+        }
+        assert_eq!(unvalidated.len(), 4);
+        assert!(unvalidated.find(GuidPrefix([1; 12])).is_some());
+    }
+}

@@ -1,0 +1,282 @@
+//! Deferred remote send: callbacks run before messages leave the process.
+//!
+//! A callback publishes while other callbacks of its executor wait, among them its
+//! own local reader's. The remote send follows after those callbacks, since
+//! serializing and waking another process takes longer than they do.
+//!
+//! The delay is measured. After a delay longer than [`DELAY_MAX`], the writer's
+//! next messages are sent at once, more of them each time it happens again.
+//! Operations that may take long send deferred messages first: a wait, a nested
+//! spin, the end of a spin, a second message of the same writer. While a callback
+//! does not return, the background I/O thread sends. Order is kept: the writer's
+//! next message, match or removal writes the deferred message first.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use pteros_rtps::id::EntityId;
+use pteros_rtps::qos::{Durability, EndpointQos, History};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
+use pteros_rtps::writer::NewChange;
+
+use crate::back_pressure::BlockingBudget;
+use crate::core::Core;
+use crate::reader::DeliveryForm;
+use crate::ready_queue::ReadyQueue;
+use crate::sample::SharedValue;
+use crate::shm_transport::CHUNK_MIN_BYTES;
+use crate::writer::{OutboundMessage, WriterEndpoint, WriterState};
+
+/// A deferred send waits no longer than a wake-up of its readers takes.
+const DELAY_MAX: Duration = Duration::from_micros(10);
+
+/// Writers with a deferred message per context. Beyond it, messages are sent at
+/// once.
+const WRITERS_MAX: usize = 64;
+
+/// Messages that are sent at once after one that was deferred for too long ...
+const IMMEDIATE_MIN: u32 = 16;
+/// ... doubled each time, up to this.
+const IMMEDIATE_MAX: u32 = 4_096;
+
+thread_local! {
+    /// The queue that this thread spins, the innermost one.
+    static SPINNING_QUEUE: RefCell<Option<SpinningQueue>> = const { RefCell::new(None) };
+}
+
+struct SpinningQueue {
+    /// The address of its context.
+    core: usize,
+    queue: Arc<ReadyQueue>,
+}
+
+/// The writers of a context that have a deferred message.
+#[derive(Default)]
+pub(crate) struct DeferredSends {
+    has_deferred: AtomicBool,
+    list: Mutex<DeferredWriters>,
+}
+
+#[derive(Default)]
+struct DeferredWriters {
+    writers: VecDeque<EntityId>,
+    /// A round of callbacks has ended since the first message was deferred.
+    round_ended: bool,
+}
+
+/// A writer's deferred message, if any, and the penalty for long delays.
+#[derive(Default)]
+pub(crate) struct DeferredSlot {
+    message: Option<DeferredMessage>,
+    /// How many more messages are sent at once.
+    immediate_left: u32,
+    /// How many it was the last time.
+    immediate_count: u32,
+}
+
+struct DeferredMessage {
+    value: Arc<dyn SharedValue>,
+    source: Option<Timestamp>,
+    bytes: usize,
+    since: Instant,
+}
+
+impl DeferredSlot {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.message.is_none()
+    }
+
+    fn take(&mut self, now: Instant) -> Option<DeferredMessage> {
+        let held = self.message.take()?;
+        if now.since(held.since) > DELAY_MAX {
+            self.immediate_count = self.immediate_count.saturating_mul(2);
+            self.immediate_count = self.immediate_count.clamp(IMMEDIATE_MIN, IMMEDIATE_MAX);
+            self.immediate_left = self.immediate_count;
+        } else {
+            self.immediate_count /= 2;
+        }
+        Some(held)
+    }
+
+    /// Whether the next message may be deferred.
+    fn is_open(&mut self) -> bool {
+        let is_open = self.immediate_left == 0 && self.message.is_none();
+        self.immediate_left = self.immediate_left.saturating_sub(1);
+        is_open
+    }
+}
+
+/// Whether a writer with these policies may ever defer a send. Its messages must
+/// not wait for space, be kept, or have an order among writers.
+pub(crate) fn may_defer(qos: &EndpointQos) -> bool {
+    qos.history != History::KeepAll && qos.durability == Durability::Volatile
+}
+
+/// Marks the thread as spinning a queue of callbacks until it is dropped.
+pub struct SpinScope<'c> {
+    core: &'c Core,
+    outer: Option<SpinningQueue>,
+    /// It belongs to this thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for SpinScope<'_> {
+    fn drop(&mut self) {
+        SPINNING_QUEUE.set(self.outer.take());
+        self.core.send_deferred();
+    }
+}
+
+impl Core {
+    /// Declares that this thread runs the callbacks of `queue` from now on.
+    ///
+    /// It calls [`Core::end_round`] after each round of them.
+    pub fn begin_spin(&self, queue: &Arc<ReadyQueue>) -> SpinScope<'_> {
+        self.send_deferred();
+        let spinning = SpinningQueue {
+            core: std::ptr::from_ref(self).addr(),
+            queue: queue.clone(),
+        };
+        SpinScope {
+            core: self,
+            outer: SPINNING_QUEUE.replace(Some(spinning)),
+            _not_send: PhantomData,
+        }
+    }
+
+    /// Sends deferred messages, except those of this round if callbacks are ready.
+    ///
+    /// Returns true if the ready callbacks must run at once.
+    pub fn end_round(&self, queue: &ReadyQueue) -> bool {
+        if !self.deferred.has_deferred.load(Ordering::Relaxed) {
+            return false;
+        }
+        let was_aged = std::mem::replace(&mut self.deferred.list.lock().round_ended, true);
+        if was_aged || queue.is_empty() {
+            self.send_deferred();
+            return false;
+        }
+        true
+    }
+
+    /// Sends the deferred messages. Call without locks, on a thread that may block.
+    pub(crate) fn send_deferred(&self) {
+        self.send_all_deferred(true);
+    }
+
+    /// The same for any thread; it blocks for a full socket only if `may_wait`.
+    pub(crate) fn send_all_deferred(&self, may_wait: bool) {
+        while self.deferred.has_deferred.load(Ordering::Relaxed) {
+            let mut list = self.deferred.list.lock();
+            let next = list.writers.pop_front();
+            self.deferred
+                .has_deferred
+                .store(!list.writers.is_empty(), Ordering::Relaxed);
+            drop(list);
+            if let Some(writer) = next.and_then(|id| self.writer(id)) {
+                let now = self.platform.now();
+                let mut state = writer.state.lock();
+                self.write_deferred(now, &writer, &mut state);
+                let budget = if may_wait {
+                    writer.blocking_budget()
+                } else {
+                    BlockingBudget::non_blocking()
+                };
+                self.send_new_within(&writer, state, now, budget);
+            }
+        }
+    }
+
+    /// Writes the deferred message, so that order is kept. Call under the writer's
+    /// lock, before it writes or is matched.
+    pub(crate) fn write_deferred(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        state: &mut WriterState,
+    ) {
+        let Some(held) = state.deferred.take(now) else {
+            return;
+        };
+        writer.note_serialized();
+        let representation = writer.representation();
+        let shm = self.shm_connections.get();
+        let shm = shm.filter(|_| writer.connected_count() > 0 && held.bytes > CHUNK_MIN_BYTES);
+        let memory = shm.and_then(|shm| shm.chunk(held.bytes).ok());
+        let payload = match memory {
+            Some(memory) => held.value.payload_in(representation, memory),
+            None => held.value.payload(representation),
+        };
+        let written = state.machine.write(
+            now,
+            NewChange {
+                payload,
+                source_timestamp: held.source,
+                ..NewChange::default()
+            },
+        );
+        debug_assert!(written.is_ok(), "its size was checked: {written:?}");
+    }
+
+    /// Defers the remote send if a callback waits in this thread's executor and no
+    /// other thread drives. Call after local delivery.
+    pub(crate) fn defer_send(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        state: &mut WriterState,
+        message: &mut dyn OutboundMessage,
+        source: Option<Timestamp>,
+        bytes: usize,
+    ) -> bool {
+        if state.local.is_empty() || !writer.may_defer_send {
+            return false;
+        }
+        let value_form = DeliveryForm::Type(message.message_type());
+        let is_value = state
+            .local
+            .iter()
+            .any(|route| route.reader.delivery_form == value_form);
+        let has_waiting_callback = || {
+            SPINNING_QUEUE.with_borrow(|spinning| {
+                let spinning = spinning.as_ref();
+                spinning.is_some_and(|spinning| {
+                    spinning.core == std::ptr::from_ref(self).addr() && !spinning.queue.is_empty()
+                })
+            })
+        };
+        let fits = is_value
+            && writer.flow_membership.is_none()
+            && state.machine.has_readers()
+            && has_waiting_callback()
+            && !self.driver.is_locked()
+            && state.deferred.is_open();
+        if !fits {
+            return false;
+        }
+        let Some(value) = message.shared() else {
+            return false;
+        };
+        let mut list = self.deferred.list.lock();
+        if list.writers.len() >= WRITERS_MAX {
+            return false;
+        }
+        if list.writers.is_empty() {
+            list.round_ended = false;
+        }
+        list.writers.push_back(writer.guid().entity);
+        self.deferred.has_deferred.store(true, Ordering::Relaxed);
+        drop(list);
+        state.deferred.message = Some(DeferredMessage {
+            value,
+            source,
+            bytes,
+            since: now,
+        });
+        true
+    }
+}

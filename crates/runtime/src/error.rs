@@ -1,0 +1,284 @@
+//! Errors of this crate: one small enum per operation.
+
+use std::io;
+use std::path::PathBuf;
+
+use pteros_msg::filter::FilterError;
+use pteros_security::diagnostic::Diagnostic;
+use thiserror::Error;
+
+use crate::qos::{ImmutablePolicy, QosError};
+
+/// Why the sockets of a participant could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The list of interfaces could not be read.
+    #[error("list the network interfaces: {0}")]
+    Interfaces(#[source] io::Error),
+    /// No interface at all is up.
+    #[error(
+        "no network interface is up, not even loopback; bring one up, for this host alone with `ip link set lo up`"
+    )]
+    NoInterface,
+    /// A named interface does not exist or is down.
+    #[error(
+        "network interface \"{name}\" is not usable (usable: {usable}); name one of those in PTEROS_INTERFACES, or leave it unset"
+    )]
+    NoSuchInterface {
+        /// The requested name.
+        name: String,
+        /// The valid names.
+        usable: String,
+    },
+    /// Every unicast port of the domain is in use.
+    #[error(
+        "domain {domain_id} has no free participant port (tried {first} to {last}); stop other ROS processes of this host or choose another ROS_DOMAIN_ID"
+    )]
+    NoFreePort {
+        /// The domain.
+        domain_id: u32,
+        /// First port tried.
+        first: u16,
+        /// Last port tried.
+        last: u16,
+    },
+    /// Another program holds the discovery port exclusively.
+    #[error(
+        "UDP port {port}, on which domain {domain_id} is discovered, is held by a program that does not share it; stop that program (`ss -ulpn sport = {port}` names it) or choose another ROS_DOMAIN_ID"
+    )]
+    DiscoveryPortTaken {
+        /// The domain.
+        domain_id: u32,
+        /// Its discovery port.
+        port: u16,
+    },
+    /// The trace could not be created.
+    #[error(
+        "record a trace in {}: {source}; name a folder that can be written and has room for {bytes} bytes in PTEROS_TRACE, or leave it unset",
+        path.display()
+    )]
+    Trace {
+        /// The folder, or the file in it.
+        path: PathBuf,
+        /// Its intended size.
+        bytes: usize,
+        /// The error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// The size of a trace is out of range.
+    #[error(
+        "a trace of {given} bytes: a context's trace has {} to {} bytes",
+        crate::trace::BYTES_MIN,
+        crate::trace::BYTES_MAX
+    )]
+    TraceBytes {
+        /// The requested size.
+        given: usize,
+    },
+    /// The enclave of a secured context cannot be used.
+    #[error("the enclave is unusable: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Enclave(Vec<Diagnostic>),
+    /// The subject of its certificate is unusable.
+    #[error("the enclave's certificate is unusable: {0}")]
+    Identity(String),
+    /// The permissions do not allow it in the domain.
+    #[error("may not join domain {domain_id}: {rule}")]
+    JoinDenied {
+        /// The domain.
+        domain_id: u32,
+        /// The rule that denies it, with file and line.
+        rule: String,
+    },
+    /// A socket could not be made.
+    #[error("open {what}: {source}")]
+    Socket {
+        /// Which socket.
+        what: String,
+        /// The error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why an endpoint could not be created.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum EndpointError {
+    /// The context has been shut down.
+    #[error("the context is shut down; create a new one")]
+    ShutDown,
+    /// The participant's own limit is reached.
+    #[error(
+        "this process has {max} endpoints, its limit; drop publishers or subscriptions, or share them between nodes"
+    )]
+    TooMany {
+        /// The limit.
+        max: usize,
+    },
+    /// The context does not have the flow controller of an asynchronous writer.
+    #[error(
+        "the context has no flow controller \"{name}\" (it has: {known}); define it in the \
+         context's options or ask for one of those"
+    )]
+    NoSuchFlowController {
+        /// The requested name.
+        name: String,
+        /// The valid names.
+        known: String,
+    },
+    /// The permissions of a secured context deny it.
+    #[error(
+        "{0}; add a rule to the enclave's permissions.xml and sign it again, or do not create the endpoint"
+    )]
+    Denied(String),
+    /// No keys could be created for it.
+    #[error("no keys for the endpoint: {0}")]
+    Keys(String),
+    /// The store of a transient or persistent publisher is unusable.
+    #[error(transparent)]
+    Store(#[from] pteros_store::StoreError),
+    /// The publisher group does not accept another publisher now.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// The subscription's content filter.
+    #[error(transparent)]
+    Filter(#[from] ContentFilterError),
+}
+
+/// Why a content filter cannot be applied.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ContentFilterError {
+    /// The filter is invalid or does not fit the type.
+    #[error(transparent)]
+    Invalid(FilterError),
+    /// Only the name of the type is known.
+    #[error(
+        "a content filter needs the message type, and only its name is known; subscribe \
+         with a generated or dynamic type, or filter the bytes in the application"
+    )]
+    UnknownType,
+}
+
+/// Why a QoS change was refused.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum QosChangeError {
+    /// Policies that are immutable after creation (RETCODE_IMMUTABLE_POLICY).
+    #[error(
+        "QoS {} is immutable after creation; keep it, or create another endpoint",
+        crate::qos::change::format_immutable(.0)
+    )]
+    Immutable(Vec<ImmutablePolicy>),
+    /// The profile is inconsistent (RETCODE_INCONSISTENT_POLICY).
+    #[error(transparent)]
+    Contradiction(#[from] QosError),
+    /// The permissions of a secured context deny the partition.
+    #[error(
+        "{0}; add the partition to the rule in the enclave's permissions.xml and sign it again"
+    )]
+    Denied(String),
+    /// A publisher keeps its partition while a coherent set of its group is open.
+    #[error(
+        "QoS PARTITION cannot change while a coherent set is open; change it before the set begins or after it has ended"
+    )]
+    SetOpen,
+    /// The context has been shut down.
+    #[error("the context is shut down; its endpoints cannot change any more")]
+    ShutDown,
+}
+
+/// Why a group or its presentation refuses an operation.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum GroupError {
+    /// The group has no coherent access.
+    #[error("the group is not coherent, so it has no sets; create it with presentation.coherent")]
+    NotCoherent,
+    /// More ends than begins.
+    #[error("no coherent set is open; begin one first")]
+    NotBegun,
+    /// Sets are nested too deep.
+    #[error("coherent sets are nested {max} deep, the limit; end some")]
+    NestedTooDeep {
+        /// The limit of nesting.
+        max: usize,
+    },
+    /// The members of a group are fixed while a set is open.
+    #[error("a coherent set is open; create publishers before it begins or after it has ended")]
+    SetOpen,
+}
+
+/// Why a message was not accepted for publication.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum PublishError {
+    /// The context has been shut down.
+    #[error("the context is shut down; nothing was published")]
+    ShutDown,
+    /// A KEEP_ALL writer had no space within its `max_blocking_time`.
+    #[error(
+        "topic \"{topic}\": no space for another sample within {waited_ms} ms: a reliable subscription has not taken the earlier ones, or a flow controller has not sent them; \
+         read faster, allow more in resource_limits, or use keep_last or best_effort"
+    )]
+    TimedOut {
+        /// The topic.
+        topic: String,
+        /// How long the call waited, milliseconds.
+        waited_ms: u64,
+    },
+    /// An instance operation on a topic without key.
+    #[error(
+        "topic \"{topic}\" has no key, so it has no instances to register, dispose of or unregister; mark the key fields of its type, or publish the state in a message"
+    )]
+    NoKey {
+        /// The topic.
+        topic: String,
+    },
+    /// The publisher does not write the instance to unregister.
+    #[error(
+        "topic \"{topic}\": this publisher does not write that instance; it was never published or registered here, or is already unregistered"
+    )]
+    UnknownInstance {
+        /// The topic.
+        topic: String,
+    },
+    /// The publisher has reached its instance limit.
+    #[error(
+        "topic \"{topic}\": this publisher writes {max} instances, its limit; unregister finished ones, or allow more in resource_limits"
+    )]
+    TooManyInstances {
+        /// The topic.
+        topic: String,
+        /// The limit.
+        max: usize,
+    },
+    /// The message is larger than the writer may send to other processes.
+    #[error(
+        "topic \"{topic}\": the message has {size} bytes, more than the {max} that may leave the process; split it into several"
+    )]
+    TooLarge {
+        /// The topic.
+        topic: String,
+        /// Serialized size in bytes.
+        size: usize,
+        /// The limit in bytes.
+        max: usize,
+    },
+    /// No shared-memory chunk became free within `max_blocking_time`, or the
+    /// message is larger than any chunk.
+    #[error("topic \"{topic}\": {reason} (waited {waited_ms} ms)")]
+    NoSharedMemory {
+        /// The topic.
+        topic: String,
+        /// The pool, its limit and the remedy.
+        reason: crate::shm_transport::PoolExhausted,
+        /// How long the call waited, milliseconds.
+        waited_ms: u64,
+    },
+    /// A bounded string or sequence is too long, or a dynamic message has another
+    /// type than its publisher.
+    #[error("topic \"{topic}\": {reason}")]
+    Invalid {
+        /// The topic.
+        topic: String,
+        /// The field, its length and bound, or both types.
+        reason: String,
+    },
+}

@@ -1,0 +1,767 @@
+//! The graph cache of ROS: which nodes exist and which endpoints belong to them.
+//!
+//! DDS discovery reports participants and endpoints. The topic `ros_discovery_info`
+//! assigns endpoints to the nodes of a participant (rmw_dds_common). Each
+//! participant sends its whole list on every change. The own list is sent a moment
+//! after the first change, so that the start of a node costs one message. Gids
+//! identify endpoints.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
+use pteros_msg::cdr::{DecodeError, Decoder, Representation, payload_len, to_payload};
+use pteros_msg::message::Message;
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::fault;
+use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::participant::{Participant, ParticipantEvent, RemoteEndpoint};
+use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::matching::EndpointSpec;
+use crate::names::node_path;
+use crate::reader::{DeliveryForm, ReaderEndpoint};
+use crate::sample::{SampleBody, SharedValue};
+use crate::timeout_queue::TimeoutOwner;
+use crate::writer::{OutboundMessage, WriterEndpoint};
+
+/// DDS name of the topic, outside of ROS's name space.
+pub const DISCOVERY_TOPIC: &str = "ros_discovery_info";
+
+/// How long changes are collected before they are announced.
+const ANNOUNCE_DELAY: Duration = Duration::from_millis(1);
+
+/// Nodes, and endpoints per node, that are accepted from one participant.
+const NODES_MAX: usize = 1024;
+const ENDPOINTS_PER_NODE_MAX: usize = 4096;
+
+/// Longest node name or namespace of the type (rmw_dds_common).
+const NAME_BYTES_MAX: usize = 256;
+
+/// A node, local or remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphNode {
+    /// Its name without namespace.
+    pub name: String,
+    /// `/` or `/some/namespace`.
+    pub namespace: String,
+    /// The participant that contains it.
+    pub participant: GuidPrefix,
+    /// The enclave of the participant, if it announced one.
+    pub enclave: Option<String>,
+    /// The endpoints of its subscriptions, services included.
+    pub readers: Vec<Guid>,
+    /// The endpoints of its publishers, services included.
+    pub writers: Vec<Guid>,
+}
+
+/// An endpoint, local or remote.
+#[derive(Clone, Debug)]
+pub struct GraphEndpoint {
+    /// Everything it announced.
+    pub data: Arc<EndpointData>,
+    /// Whether it belongs to this context.
+    pub local: bool,
+}
+
+/// A key for nodes of this context.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct NodeKey(u64);
+
+impl NodeKey {
+    /// As a number, for traces.
+    pub(crate) fn to_u32(self) -> u32 {
+        u32::try_from(self.0).unwrap_or(u32::MAX)
+    }
+}
+
+/// The graph cache. Thread-safe; calls return copies.
+///
+/// Remote endpoints are stored in the participant, not here.
+pub struct Graph {
+    own_prefix: GuidPrefix,
+    enclave: String,
+    participant: Arc<Mutex<Participant>>,
+    state: Mutex<GraphState>,
+    revision: AtomicU64,
+    endpoints: Mutex<Option<(Arc<WriterEndpoint>, Arc<ReaderEndpoint>)>>,
+}
+
+#[derive(Default)]
+struct GraphState {
+    next_key: u64,
+    own_nodes: Vec<(NodeKey, NodeRecord)>,
+    participants: HashMap<GuidPrefix, Arc<ParticipantData>>,
+    nodes: HashMap<GuidPrefix, Vec<NodeRecord>>,
+    own_endpoints: HashMap<Guid, Arc<EndpointData>>,
+}
+
+#[derive(Clone, Default)]
+struct NodeRecord {
+    name: String,
+    namespace: String,
+    readers: Vec<Guid>,
+    writers: Vec<Guid>,
+}
+
+impl Graph {
+    pub(crate) fn new(participant: Arc<Mutex<Participant>>, enclave: String) -> Self {
+        let own_prefix = participant.lock().prefix();
+        Self {
+            own_prefix,
+            enclave,
+            participant,
+            state: Mutex::default(),
+            revision: AtomicU64::new(1),
+            endpoints: Mutex::default(),
+        }
+    }
+
+    /// A number that grows with every change of the graph.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+
+    fn note_change(&self) {
+        self.revision.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// All nodes, local ones first.
+    pub fn nodes(&self) -> Vec<GraphNode> {
+        let state = self.state.lock();
+        let own = state
+            .own_nodes
+            .iter()
+            .map(|(_, node)| node.to_graph(self.own_prefix, Some(self.enclave.clone())));
+        let others = state.nodes.iter().flat_map(|(prefix, nodes)| {
+            let enclave = state.participants.get(prefix).and_then(|p| enclave_of(p));
+            nodes
+                .iter()
+                .map(move |node| node.to_graph(*prefix, enclave.clone()))
+        });
+        own.chain(others).collect()
+    }
+
+    /// All endpoints except the graph's own, local ones first.
+    pub fn endpoints(&self) -> Vec<GraphEndpoint> {
+        self.endpoints_if(|_, _| true)
+    }
+
+    /// The endpoints that `wanted` accepts, local ones first, without the graph's
+    /// own.
+    ///
+    /// `wanted` gets the GUID and the DDS topic name. Cheaper than filtering
+    /// [`Graph::endpoints`], since remote data is only assembled for accepted ones.
+    pub fn endpoints_if(&self, wanted: impl Fn(Guid, &str) -> bool) -> Vec<GraphEndpoint> {
+        let wanted = |guid, topic: &str| topic != DISCOVERY_TOPIC && wanted(guid, topic);
+        let mut found: Vec<_> = {
+            let state = self.state.lock();
+            let own = state.own_endpoints.values();
+            own.filter(|data| wanted(data.guid, &data.topic))
+                .map(|data| GraphEndpoint {
+                    data: data.clone(),
+                    local: true,
+                })
+                .collect()
+        };
+        let participant = self.participant.lock();
+        let others = participant.remote_endpoints();
+        found.extend(
+            others
+                .filter(|known| wanted(known.guid(), known.topic()))
+                .map(remote_endpoint),
+        );
+        found
+    }
+
+    /// All endpoints on a DDS topic name, local ones first.
+    pub fn endpoints_on(&self, topic: &str) -> Vec<GraphEndpoint> {
+        let mut found: Vec<_> = {
+            let state = self.state.lock();
+            let own = state.own_endpoints.values();
+            own.filter(|data| data.topic == topic)
+                .map(|data| GraphEndpoint {
+                    data: data.clone(),
+                    local: true,
+                })
+                .collect()
+        };
+        let participant = self.participant.lock();
+        found.extend(participant.remote_endpoints_on(topic).map(remote_endpoint));
+        found
+    }
+
+    /// Whether an endpoint exists, local or remote.
+    pub fn has_endpoint(&self, guid: Guid) -> bool {
+        self.state.lock().own_endpoints.contains_key(&guid)
+            || self.participant.lock().remote_endpoint(guid).is_some()
+    }
+
+    /// USER_DATA of a remote endpoint.
+    pub(crate) fn user_data_of(&self, guid: Guid) -> Option<Vec<u8>> {
+        let participant = self.participant.lock();
+        Some(participant.remote_endpoint(guid)?.user_data())
+    }
+
+    /// Calls `see` with the DDS topic and type name of every endpoint except the
+    /// graph's own.
+    ///
+    /// Nothing is copied. `see` must not call the graph.
+    pub fn for_each_topic(&self, mut see: impl FnMut(&str, &str)) {
+        let mut see = |topic: &str, ty: &str| {
+            if topic != DISCOVERY_TOPIC {
+                see(topic, ty);
+            }
+        };
+        for data in self.state.lock().own_endpoints.values() {
+            see(&data.topic, &data.type_name);
+        }
+        for known in self.participant.lock().remote_endpoints() {
+            see(known.topic(), known.type_name());
+        }
+    }
+
+    /// All writers of publisher groups, with their group.
+    pub(crate) fn grouped_writers(&self) -> Vec<(Guid, Guid)> {
+        let of = |group: Option<Guid>, guid: Guid| {
+            let group = group.filter(|_| guid.entity.is_writer())?;
+            Some((group, guid))
+        };
+        let state = self.state.lock();
+        let own = state.own_endpoints.values();
+        let mut found: Vec<_> = own.filter_map(|data| of(data.group, data.guid)).collect();
+        drop(state);
+        let participant = self.participant.lock();
+        let others = participant.remote_endpoints();
+        found.extend(others.filter_map(|known| of(known.group(), known.guid())));
+        found
+    }
+
+    /// The remote participants.
+    pub fn participants(&self) -> Vec<Arc<ParticipantData>> {
+        self.state.lock().participants.values().cloned().collect()
+    }
+
+    /// One remote participant.
+    pub fn participant(&self, prefix: GuidPrefix) -> Option<Arc<ParticipantData>> {
+        self.state.lock().participants.get(&prefix).cloned()
+    }
+
+    pub(crate) fn handle_participant_event(&self, event: &ParticipantEvent) {
+        let mut state = self.state.lock();
+        match event {
+            ParticipantEvent::ParticipantDiscovered(data)
+            | ParticipantEvent::ParticipantChanged(data) => {
+                state.participants.insert(data.prefix, data.clone());
+            }
+            ParticipantEvent::ParticipantLost { prefix, .. } => {
+                state.participants.remove(prefix);
+                state.nodes.remove(prefix);
+            }
+            ParticipantEvent::EndpointDiscovered(_)
+            | ParticipantEvent::EndpointChanged { .. }
+            | ParticipantEvent::EndpointLost(_)
+            | ParticipantEvent::TypeObjectsReceived => {}
+            _ => return,
+        }
+        drop(state);
+        self.note_change();
+    }
+
+    pub(crate) fn note_own_endpoint(&self, data: &Arc<EndpointData>) {
+        let mut state = self.state.lock();
+        state.own_endpoints.insert(data.guid, data.clone());
+        drop(state);
+        self.note_change();
+    }
+
+    /// Updates the announced data of a local endpoint, if a node has it.
+    pub(crate) fn change_own_endpoint(&self, data: &Arc<EndpointData>) {
+        let is_known = self.state.lock().own_endpoints.contains_key(&data.guid);
+        if is_known {
+            self.note_own_endpoint(data);
+        }
+    }
+
+    fn store_node_list(&self, info: NodeList) {
+        let mut state = self.state.lock();
+        // Nodes of a participant that is not discovered yet are kept: data may
+        // overtake the announcement. Bounded like participants.
+        if state.nodes.len() >= NODES_MAX && !state.nodes.contains_key(&info.participant) {
+            return;
+        }
+        let before = state.nodes.insert(info.participant, info.nodes);
+        let duplicates = state.new_duplicate_names(info.participant, &before.unwrap_or_default());
+        drop(state);
+        for path in duplicates {
+            warn_duplicate_name(&path, "another process");
+        }
+        self.note_change();
+    }
+}
+
+impl GraphState {
+    /// Names of a participant's nodes, except those it had `before`, that local
+    /// nodes have too.
+    fn new_duplicate_names(&self, participant: GuidPrefix, before: &[NodeRecord]) -> Vec<String> {
+        let theirs = self.nodes.get(&participant).into_iter().flatten();
+        theirs
+            .filter(|node| !before.iter().any(|old| old.is_named_as(node)))
+            .filter(|node| self.own_nodes.iter().any(|(_, own)| own.is_named_as(node)))
+            .map(|node| node_path(&node.namespace, &node.name))
+            .collect()
+    }
+
+    /// The other owner of a node with that name.
+    fn duplicate_owner(&self, node: &NodeRecord) -> Option<&'static str> {
+        if self.own_nodes.iter().any(|(_, own)| own.is_named_as(node)) {
+            return Some("this process");
+        }
+        let mut others = self.nodes.values().flatten();
+        others
+            .any(|other| other.is_named_as(node))
+            .then_some("another process")
+    }
+}
+
+fn remote_endpoint(known: RemoteEndpoint<'_>) -> GraphEndpoint {
+    GraphEndpoint {
+        data: Arc::new(known.data()),
+        local: false,
+    }
+}
+
+/// Both sides warn. The nodes work, but tools cannot distinguish them.
+fn warn_duplicate_name(path: &str, whose: &str) {
+    tracing::warn!(
+        "node \"{path}\": {whose} has a node of this name too; start one of them with \
+         --ros-args -r __node:=another_name"
+    );
+}
+
+impl NodeRecord {
+    fn is_named_as(&self, other: &NodeRecord) -> bool {
+        self.name == other.name && self.namespace == other.namespace
+    }
+
+    fn to_graph(&self, participant: GuidPrefix, enclave: Option<String>) -> GraphNode {
+        GraphNode {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            participant,
+            enclave,
+            readers: self.readers.clone(),
+            writers: self.writers.clone(),
+        }
+    }
+}
+
+impl Core {
+    /// Creates the endpoints of `ros_discovery_info`.
+    pub(crate) fn create_graph_endpoints(&self) {
+        let qos = EndpointQos {
+            reliability: Reliability::Reliable,
+            durability: Durability::TransientLocal,
+            history: History::KeepLast(1),
+            ..EndpointQos::default()
+        };
+        let spec = |qos: EndpointQos| EndpointSpec {
+            topic: DISCOVERY_TOPIC.into(),
+            type_name: ParticipantEntitiesInfo::dds_type_name(),
+            qos,
+            ..EndpointSpec::default()
+        };
+        let reader_qos = EndpointQos {
+            history: History::KeepAll,
+            ..qos.clone()
+        };
+        let form = DeliveryForm::Bytes;
+        let reader = self.create_reader(spec(reader_qos), form, true);
+        let writer = self.create_writer(spec(qos));
+        if let (Ok(writer), Ok(reader)) = (writer, reader) {
+            reader.mark_as_graph_reader();
+            *self.graph.endpoints.lock() = Some((writer, reader));
+        }
+    }
+
+    /// Adds a node of this context to the graph.
+    pub fn add_node(&self, name: &str, namespace: &str) -> NodeKey {
+        let mut state = self.graph.state.lock();
+        state.next_key += 1;
+        let key = NodeKey(state.next_key);
+        let node = NodeRecord {
+            name: name.into(),
+            namespace: namespace.into(),
+            ..NodeRecord::default()
+        };
+        let duplicate = state.duplicate_owner(&node);
+        state.own_nodes.push((key, node));
+        drop(state);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_node(key, &node_path(namespace, name));
+        }
+        if let Some(whose) = duplicate {
+            warn_duplicate_name(&node_path(namespace, name), whose);
+        }
+        self.graph_changed();
+        key
+    }
+
+    /// Removes a node.
+    pub fn remove_node(&self, key: NodeKey) {
+        self.graph.state.lock().own_nodes.retain(|(k, _)| *k != key);
+        if !fault!("node-removal-not-announced") {
+            self.graph_changed();
+        }
+    }
+
+    /// Assigns an endpoint to a node.
+    pub fn attach_endpoint(&self, key: NodeKey, data: &Arc<EndpointData>) {
+        self.graph.note_own_endpoint(data);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_owner(data.guid.entity, key);
+        }
+        self.with_node(key, |node| {
+            let list = if data.guid.entity.is_writer() {
+                &mut node.writers
+            } else {
+                &mut node.readers
+            };
+            list.push(data.guid);
+        });
+    }
+
+    /// Removes an endpoint from a node.
+    pub fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
+        self.graph.state.lock().own_endpoints.remove(&guid);
+        self.with_node(key, |node| {
+            node.readers.retain(|g| *g != guid);
+            node.writers.retain(|g| *g != guid);
+        });
+    }
+
+    fn with_node(&self, key: NodeKey, change: impl FnOnce(&mut NodeRecord)) {
+        let mut state = self.graph.state.lock();
+        if let Some((_, node)) = state.own_nodes.iter_mut().find(|(k, _)| *k == key) {
+            change(node);
+        }
+        drop(state);
+        self.graph_changed();
+    }
+
+    fn graph_changed(&self) {
+        self.graph.note_change();
+        self.wake_waiters_now();
+        let at = self.platform.now().after(ANNOUNCE_DELAY);
+        self.schedule(TimeoutOwner::Graph, Some(at));
+    }
+
+    /// Publishes the local node list.
+    pub(crate) fn announce_graph(&self, now: Instant) {
+        self.append_node_list(now, &self.node_list());
+        let Some((writer, _)) = self.graph.endpoints.lock().clone() else {
+            return;
+        };
+        let mut message = NodeListMessage(self.local_node_list());
+        let outcome = self.publish(&writer, &mut message, self.platform.wall_clock());
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "announce nodes");
+        }
+    }
+
+    /// The local node list, serialized.
+    pub(crate) fn node_list(&self) -> Vec<u8> {
+        to_payload(&self.local_node_list(), Representation::Xcdr1)
+    }
+
+    fn local_node_list(&self) -> ParticipantEntitiesInfo {
+        let state = self.graph.state.lock();
+        let gid = |guid: &Guid| Gid {
+            data: guid.to_bytes(),
+        };
+        let participant = self.prefix.with(pteros_rtps::id::EntityId::PARTICIPANT);
+        ParticipantEntitiesInfo {
+            gid: gid(&participant),
+            node_entities_info_seq: state
+                .own_nodes
+                .iter()
+                .map(|(_, node)| NodeEntitiesInfo {
+                    node_namespace: node.namespace.clone(),
+                    node_name: node.name.clone(),
+                    reader_gid_seq: node.readers.iter().map(gid).collect(),
+                    writer_gid_seq: node.writers.iter().map(gid).collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// Handles the node list of a same-host peer.
+    pub(crate) fn handle_peer_node_list(&self, peer: GuidPrefix, payload: &[u8]) {
+        if self.handle_node_list(peer, payload) {
+            self.wake_waiters_now();
+        }
+    }
+
+    /// No participant may announce for another one. Returns false if nothing was
+    /// accepted.
+    fn handle_node_list(&self, sender: GuidPrefix, payload: &[u8]) -> bool {
+        match decode_nodes(payload) {
+            Ok(info) if info.participant == sender => {
+                self.graph.store_node_list(info);
+                true
+            }
+            Ok(info) => {
+                let claimed = info.participant;
+                tracing::debug!(%claimed, %sender, "node list of another participant ignored");
+                false
+            }
+            Err(error) => {
+                tracing::debug!(%error, %sender, "node list");
+                false
+            }
+        }
+    }
+
+    /// Handles the node lists of remote peers.
+    pub(crate) fn handle_graph_samples(&self, reader: &ReaderEndpoint) {
+        let mut any = false;
+        while let Some(item) = self.take(reader) {
+            let SampleBody::Serialized(payload) = item.body else {
+                continue;
+            };
+            let sender = item.meta.publisher.prefix;
+            // Messages from before it became a same-host peer may arrive after the
+            // records of its log.
+            let is_same_host_peer = self.participant.lock().is_same_host_peer(sender);
+            any |= !is_same_host_peer && self.handle_node_list(sender, &payload);
+        }
+        if any {
+            self.wake_waiters_now();
+        }
+    }
+}
+
+struct NodeListMessage(ParticipantEntitiesInfo);
+
+impl OutboundMessage for NodeListMessage {
+    fn message_type(&self) -> std::any::TypeId {
+        std::any::TypeId::of::<ParticipantEntitiesInfo>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> bytes::Bytes {
+        to_payload(&self.0, Representation::Xcdr1).into()
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        payload_len(&self.0, Representation::Xcdr1)
+    }
+}
+
+/// A participant's decoded node list.
+struct NodeList {
+    participant: GuidPrefix,
+    nodes: Vec<NodeRecord>,
+}
+
+/// Decodes a node list with gids of 16 bytes (Iron and later) or 24 bytes (Humble).
+/// The wrong size does not end at the end of the message.
+fn decode_nodes(payload: &[u8]) -> Result<NodeList, DecodeError> {
+    let modern = decode_with_gid(payload, 16);
+    if let Ok((nodes, left)) = modern {
+        if left < 4 {
+            return Ok(nodes);
+        }
+        return match decode_with_gid(payload, 24) {
+            Ok((old, left)) if left < 4 => Ok(old),
+            _ => Ok(nodes),
+        };
+    }
+    decode_with_gid(payload, 24).map(|(nodes, _)| nodes)
+}
+
+fn decode_with_gid(payload: &[u8], gid_bytes: usize) -> Result<(NodeList, usize), DecodeError> {
+    let mut input = Decoder::from_payload(payload)?;
+    let participant = gid(&mut input, gid_bytes)?.prefix;
+    let count = input.sequence_len(16, NODES_MAX)?;
+    let mut nodes = Vec::new();
+    for _ in 0..count {
+        let namespace = input.string(NAME_BYTES_MAX)?;
+        let name = input.string(NAME_BYTES_MAX)?;
+        let readers = gids(&mut input, gid_bytes)?;
+        let writers = gids(&mut input, gid_bytes)?;
+        nodes.push(NodeRecord {
+            name,
+            namespace,
+            readers,
+            writers,
+        });
+    }
+    nodes.shrink_to_fit();
+    Ok((NodeList { participant, nodes }, input.remaining()))
+}
+
+fn gids(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Vec<Guid>, DecodeError> {
+    let count = input.sequence_len(gid_bytes, ENDPOINTS_PER_NODE_MAX)?;
+    let mut list = Vec::new();
+    for _ in 0..count {
+        list.push(gid(input, gid_bytes)?);
+    }
+    list.shrink_to_fit();
+    Ok(list)
+}
+
+fn gid(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Guid, DecodeError> {
+    let bytes = input.primitive_array::<u8, 16>()?;
+    for _ in 16..gid_bytes {
+        input.u8()?;
+    }
+    Ok(Guid::from_bytes(bytes))
+}
+
+/// The enclave in a participant's USER_DATA `enclave=/path;`. Fast DDS adds a
+/// NUL.
+pub fn enclave_of(participant: &ParticipantData) -> Option<String> {
+    user_data_value(&participant.user_data, "enclave")
+}
+
+/// The value of `key` in a `key=value;` list; other keys are skipped.
+pub fn user_data_value(user_data: &[u8], key: &str) -> Option<String> {
+    // Arbitrary bytes of the user may follow.
+    let text = String::from_utf8_lossy(user_data);
+    text.trim_end_matches('\0')
+        .split(';')
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(k, _)| *k == key)
+        .map(|(_, value)| value.to_owned())
+}
+
+/// An endpoint's USER_DATA without the entries of ROS 2: the type hash and the id
+/// of a service client or server.
+pub fn free_user_data(user_data: &[u8]) -> &[u8] {
+    let mut free = user_data;
+    while let Some(end) = free.iter().position(|byte| *byte == b';')
+        && ROS_KEYS.iter().any(|key| free.starts_with(key.as_bytes()))
+    {
+        free = free.get(end + 1..).unwrap_or_default();
+    }
+    free
+}
+
+const ROS_KEYS: [&str; 3] = ["typehash=", "clientid=", "serviceid="];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list() -> ParticipantEntitiesInfo {
+        let gid = |n: u8| Gid { data: [n; 16] };
+        ParticipantEntitiesInfo {
+            gid: gid(7),
+            node_entities_info_seq: vec![NodeEntitiesInfo {
+                node_namespace: "/".into(),
+                node_name: "talker".into(),
+                reader_gid_seq: vec![gid(1), gid(2)],
+                writer_gid_seq: vec![gid(3)],
+            }],
+        }
+    }
+
+    /// The same list as Humble writes it: 24-byte gids, the last 8 zero.
+    fn humble(list: &ParticipantEntitiesInfo) -> Vec<u8> {
+        let mut bytes = vec![];
+        let mut out = pteros_msg::cdr::Encoder::to_vec(
+            &mut bytes,
+            Representation::Xcdr1,
+            pteros_msg::cdr::Endian::Little,
+        );
+        let put = |gid: &Gid, out: &mut pteros_msg::cdr::Encoder<'_>| {
+            out.primitive_array(&gid.data);
+            out.primitive_array(&[0_u8; 8]);
+        };
+        put(&list.gid, &mut out);
+        out.sequence_len(list.node_entities_info_seq.len());
+        for node in &list.node_entities_info_seq {
+            out.string(&node.node_namespace);
+            out.string(&node.node_name);
+            for gids in [&node.reader_gid_seq, &node.writer_gid_seq] {
+                out.sequence_len(gids.len());
+                gids.iter().for_each(|g| put(g, &mut out));
+            }
+        }
+        out.finish().unwrap();
+        [vec![0, 1, 0, 0], bytes].concat()
+    }
+
+    #[test]
+    fn node_lists_of_iron_and_of_humble_decode_alike() {
+        let modern = to_payload(&list(), Representation::Xcdr1);
+        for payload in [modern, humble(&list())] {
+            let info = decode_nodes(&payload).unwrap();
+            assert_eq!(info.participant, GuidPrefix([7; 12]));
+            assert_eq!(info.nodes.len(), 1);
+            assert_eq!(info.nodes[0].name, "talker");
+            assert_eq!(info.nodes[0].readers.len(), 2);
+            assert_eq!(info.nodes[0].writers, [Guid::from_bytes([3; 16])]);
+        }
+    }
+
+    #[test]
+    fn a_huge_length_is_refused_without_allocating() {
+        let mut payload = to_payload(&list(), Representation::Xcdr1);
+        payload[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(decode_nodes(&payload).is_err());
+        for len in 0..payload.len() {
+            let _ = decode_nodes(&payload[..len]);
+        }
+    }
+
+    /// rmw_fastrtps #828 and ros2/ros2 #1690: a count in this message was trusted,
+    /// and one packet ended every ROS 2 node that received it. Each length of the
+    /// message, in both versions, takes each extreme.
+    #[test]
+    fn no_length_in_a_node_list_is_trusted() {
+        for good in [to_payload(&list(), Representation::Xcdr1), humble(&list())] {
+            for at in (4..good.len() - 3).step_by(4) {
+                for lie in [0, 1, 5, 0x0fff_ffff, 0x1000_0001, 0x8000_0000, u32::MAX] {
+                    let mut payload = good.clone();
+                    payload[at..at + 4].copy_from_slice(&lie.to_le_bytes());
+                    let Ok(info) = decode_nodes(&payload) else {
+                        continue;
+                    };
+                    let endpoints = |n: &NodeRecord| n.readers.len() + n.writers.len();
+                    let names = |n: &NodeRecord| n.name.len() + n.namespace.len();
+                    let bytes: usize = info
+                        .nodes
+                        .iter()
+                        .map(|n| 16 * endpoints(n) + names(n) + 16)
+                        .sum();
+                    assert!(bytes <= payload.len(), "{bytes} at {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn user_data_is_a_list_of_pairs_with_unknown_keys() {
+        let data = b"serviceid= 1.2;typehash=RIHS01_ab;enclave=/;\0";
+        assert_eq!(
+            user_data_value(data, "typehash").as_deref(),
+            Some("RIHS01_ab")
+        );
+        assert_eq!(user_data_value(data, "enclave").as_deref(), Some("/"));
+        assert_eq!(user_data_value(&[0xff, 0xfe], "enclave"), None);
+        let with_bytes = b"typehash=RIHS01_ab;\xff;\x00;";
+        assert!(user_data_value(with_bytes, "typehash").is_some());
+        assert_eq!(free_user_data(with_bytes), b"\xff;\x00;");
+        assert_eq!(free_user_data(b"typehash=RIHS01_ab;"), b"");
+        assert_eq!(free_user_data(b"mine;"), b"mine;");
+    }
+}

@@ -1,0 +1,123 @@
+//! Instance identification by key hash, and what endpoints announce about keys.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_msg::key::{KeyHash, KeyReader};
+use pteros_rtps::history::CacheChange;
+use pteros_rtps::id::{EntityId, VendorId};
+use pteros_rtps::time::Duration;
+
+use super::{InstanceState, SampleInstance};
+
+/// Whether an endpoint's topic has a key (RTPS TopicKind_t).
+#[derive(Clone, Default)]
+pub enum TopicKey {
+    /// No key: the topic is its only instance.
+    #[default]
+    NoKey,
+    /// A key that cannot be read here. Samples are delivered as they arrive, ends
+    /// of instances are not. Subscriptions only.
+    Unreadable,
+    /// A key, with its reader.
+    WithKey(Arc<dyn KeyReader>),
+}
+
+impl TopicKey {
+    pub(crate) fn reader(&self) -> Option<&Arc<dyn KeyReader>> {
+        match self {
+            Self::WithKey(reader) => Some(reader),
+            Self::NoKey | Self::Unreadable => None,
+        }
+    }
+
+    pub(crate) fn writer_kind(&self) -> u8 {
+        match self {
+            Self::NoKey => EntityId::KIND_WRITER_NO_KEY,
+            Self::Unreadable | Self::WithKey(_) => EntityId::KIND_WRITER_WITH_KEY,
+        }
+    }
+
+    pub(crate) fn reader_kind(&self) -> u8 {
+        match self {
+            Self::NoKey => EntityId::KIND_READER_NO_KEY,
+            Self::Unreadable | Self::WithKey(_) => EntityId::KIND_READER_WITH_KEY,
+        }
+    }
+}
+
+impl fmt::Debug for TopicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoKey => "Keyless",
+            Self::Unreadable => "Unread",
+            Self::WithKey(_) => "Keyed",
+        })
+    }
+}
+
+/// WRITER_DATA_LIFECYCLE and READER_DATA_LIFECYCLE (DDS 1.4 §2.2.3.21–22). They
+/// apply to one side only and are not announced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataLifecycle {
+    /// Whether unregistering an instance, or dropping its publisher, disposes of it
+    /// too.
+    pub autodispose_unregistered_instances: bool,
+    /// When the rest of an instance without writers is purged.
+    pub autopurge_nowriter_samples_delay: Duration,
+    /// When the rest of a disposed instance is purged.
+    pub autopurge_disposed_samples_delay: Duration,
+}
+
+impl DataLifecycle {
+    /// The purge delay of an instance that ended in this state.
+    pub(crate) fn purge_delay(&self, state: InstanceState) -> Duration {
+        match state {
+            InstanceState::NoWriters => self.autopurge_nowriter_samples_delay,
+            _ => self.autopurge_disposed_samples_delay,
+        }
+    }
+}
+
+impl Default for DataLifecycle {
+    /// The defaults of DDS: autodispose, never purge.
+    fn default() -> Self {
+        Self {
+            autodispose_unregistered_instances: true,
+            autopurge_nowriter_samples_delay: Duration::INFINITE,
+            autopurge_disposed_samples_delay: Duration::INFINITE,
+        }
+    }
+}
+
+/// The instance of a received change; `None` if it cannot be determined.
+///
+/// Other stacks send no hash (Cyclone DDS) or compute it differently. Their hash
+/// counts only where there is no key to read.
+pub(crate) fn identify(reader: &dyn KeyReader, change: &CacheChange) -> Option<SampleInstance> {
+    let sent = change.key_hash.map(KeyHash);
+    let is_ours = change.writer.prefix.0.starts_with(&VendorId::PTEROS.0);
+    let read = match sent {
+        Some(hash) if is_ours => Some(hash),
+        _ => read(reader, change),
+    };
+    let key = read.or(sent)?;
+    let serialized = if change.key_only && read.is_some() {
+        change.payload.clone()
+    } else if change.payload.is_empty() || change.key_only {
+        // An end with nothing but the hash.
+        reader.key_of_hash(key).unwrap_or_default().into()
+    } else {
+        Bytes::new()
+    };
+    Some(SampleInstance::new(key, change.kind, serialized))
+}
+
+fn read(reader: &dyn KeyReader, change: &CacheChange) -> Option<KeyHash> {
+    match (change.payload.is_empty(), change.key_only) {
+        (true, _) => None,
+        (false, true) => reader.of_key(&change.payload).ok(),
+        (false, false) => reader.of_sample(&change.payload).ok(),
+    }
+}

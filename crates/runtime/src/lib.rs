@@ -1,0 +1,87 @@
+//! The runtime of a context: sockets, threads, clocks and the protocol, with
+//! messages type-erased.
+//!
+//! It sits between `pteros` (nodes and messages), `pteros-rtps` (the sans-IO
+//! protocol) and `pteros-net` (plain sockets). A [`Core`] is one RTPS participant.
+//! It moves datagrams to protocol machines and samples to ready queues. It knows no
+//! message type and runs no user code.
+//!
+//! Where to look: send path `publish` and `segmented_send` (GSO); receive path
+//! `dispatch`, `reader_cache` and `intra_process`; threads `driver` and
+//! `background_io`; shared memory `shm_transport` and `shm_connections`; discovery
+//! results `matching` and `same_host_peers`; security `security`.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod back_pressure;
+mod background_io;
+mod blocked_writes;
+mod bound_port_probe;
+pub mod busy_poll;
+mod changeable_qos;
+mod coherent;
+pub mod config;
+pub mod content_filter;
+mod core;
+mod deferred_send;
+mod destination_order;
+mod dispatch;
+mod driver;
+mod duplicate_filter;
+mod durable_store;
+pub mod error;
+pub mod event;
+pub mod external_event_loop;
+mod flow_controlled_send;
+pub mod flow_controller;
+pub mod graph;
+pub mod instance;
+mod intra_process;
+pub mod limits;
+mod linger;
+mod loan;
+mod local_history;
+mod matching;
+mod memory_bound;
+mod mismatch;
+pub mod mutual_exclusion;
+pub mod names;
+mod ownership;
+pub mod platform;
+mod prefault;
+mod publish;
+pub mod publisher_group;
+pub mod qos;
+pub mod reader;
+mod reader_cache;
+mod reader_queue_stats;
+pub mod ready_queue;
+mod same_host_peers;
+pub mod sample;
+mod security;
+mod segmented_send;
+mod serialize_only;
+pub mod service;
+pub mod shared_memory;
+mod shm_connections;
+pub mod shm_transport;
+pub mod subscription_group;
+mod time_based_filter;
+mod timeout_queue;
+pub mod trace;
+mod type_objects;
+pub mod udp;
+mod waiters;
+pub mod writer;
+
+pub use crate::core::{Core, CoreCounts, CoreOptions};
+pub use crate::driver::DriverState;
+pub use crate::durable_store::StoreOptions;
+pub use crate::limits::Limits;
+pub use crate::matching::EndpointSpec;
+pub use crate::security::SecurityOptions;
+pub use crate::shared_memory::SharedMemoryOptions;
+pub use crate::shm_connections::PeerDelivery;
+pub use pteros_net::thread;
+pub use pteros_rtps as rtps;
+pub use pteros_store as store;

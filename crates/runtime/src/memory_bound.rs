@@ -1,0 +1,56 @@
+//! Memory bounds of a context: what it holds for its peers against what it may
+//! hold.
+//!
+//! Sums over its endpoints; the simulator checks the result after every step
+//! (invariant).
+
+use crate::core::Core;
+
+impl Core {
+    /// Bytes of payload that its protocol machines hold.
+    pub fn memory_bytes(&self) -> usize {
+        let table = self.endpoints.read();
+        let writers = table.writers.values();
+        let writers = writers.map(|w| w.state.lock().machine.memory_bytes());
+        let readers = table.readers.values();
+        let readers = readers.map(|r| r.machine.lock().memory_bytes());
+        writers.chain(readers).fold(0, usize::saturating_add)
+    }
+
+    /// Bytes of payload that they may hold at most, with the present endpoints and
+    /// matches.
+    pub fn worst_case_bytes(&self) -> usize {
+        let table = self.endpoints.read();
+        let writers = table.writers.values();
+        let writers = writers.map(|w| w.state.lock().machine.worst_case_bytes());
+        let readers = table.readers.values();
+        let readers = readers.map(|r| r.machine.lock().worst_case_bytes());
+        writers.chain(readers).fold(0, usize::saturating_add)
+    }
+
+    /// The queue or table that has outgrown its limit. `None`, unless there is a
+    /// bug.
+    pub fn exceeded_limit(&self) -> Option<String> {
+        let table = self.endpoints.read();
+        for writer in table.writers.values() {
+            let exceeded = writer.state.lock().machine.exceeded_limit();
+            if let Some((what, held, max)) = exceeded {
+                return Some(format!(
+                    "writer {}: {held} {what}, limit {max}",
+                    writer.guid()
+                ));
+            }
+        }
+        for reader in table.readers.values() {
+            let exceeded = reader.machine.lock().exceeded_limit();
+            let exceeded = exceeded.or_else(|| reader.exceeded_limit());
+            if let Some((what, held, max)) = exceeded {
+                let guid = reader.data.guid;
+                return Some(format!("reader {guid}: {held} {what}, limit {max}"));
+            }
+        }
+        drop(table);
+        let exceeded = self.participant.lock().exceeded_limit();
+        exceeded.map(|(what, held, max)| format!("participant: {held} {what}, limit {max}"))
+    }
+}

@@ -1,0 +1,359 @@
+//! Same-host peers: processes of this host, discovered by their discovery logs in
+//! shared memory.
+//!
+//! No packet crosses a network, nothing is stored twice, and a process that ends is
+//! detected at once. A discovery log (`pteros-shm`) carries records; this file
+//! defines their content. The first byte is the kind: below 16 an [`Announcement`]
+//! of discovery (as in SPDP and SEDP), 16 the participant's node list, the rest is
+//! reserved. Node lists replace `ros_discovery_info` for same-host peers, so its
+//! endpoints are not announced in the log.
+//!
+//! A process whose log is not readable, of another stack or user, is discovered by
+//! SPDP, and so is a same-host peer whose connection breaks.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::participant::{Announcement, Announcements, LostReason};
+use pteros_rtps::time::{Duration, Instant};
+use pteros_shm::{DisconnectReason, DiscoveryLog, DiscoveryLogEvent};
+
+use crate::core::Core;
+use crate::shm_transport::ConnectionTotals;
+use crate::timeout_queue::TimeoutOwner;
+
+/// First byte of a node list record.
+const NODE_LIST_RECORD: u8 = 16;
+
+/// The longest period of liveliness assertions and checks: five times per lease,
+/// and no local lease is longer than this allows.
+const ASSERTION_PERIOD_MAX: Duration = Duration::from_secs(4);
+const ASSERTIONS_PER_LEASE: i64 = 5;
+
+/// How long the first announcement waits for the reply of each peer, and at most.
+const REPLY_WAIT_PER_PEER: Duration = Duration::from_millis(2);
+const REPLY_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// How long a removal waits for a socket that is never empty.
+const REMOVAL_DELAY_MAX: Duration = Duration::from_millis(100);
+
+/// State about same-host peers beside their logs.
+#[derive(Default)]
+pub(crate) struct SameHostPeers {
+    /// When to assert liveliness next.
+    next_assertion_at: Instant,
+    /// Endpoints received so far from peers that replay their log.
+    replaying: BTreeMap<GuidPrefix, Vec<Guid>>,
+    /// Removals that wait until earlier messages were received: a log is read at
+    /// once, a socket in its order.
+    deferred_removals: Vec<(Instant, DeferredRemoval)>,
+}
+
+enum DeferredRemoval {
+    Endpoint(GuidPrefix, Announcement),
+    SameHostPeer(GuidPrefix, LostReason),
+}
+
+/// How many 16 KiB parts of a log are read before its owner's next message: all of
+/// a log of the usual size.
+const CATCH_UPS_MAX: usize = 1024;
+
+/// An event of a discovery log, copied so that the log can be released.
+enum PeerLogEvent {
+    Anew(GuidPrefix),
+    Posted(GuidPrefix, Announcement),
+    Nodes(GuidPrefix, Vec<u8>),
+    Told(GuidPrefix),
+    Beat(GuidPrefix),
+    Gone(GuidPrefix, DisconnectReason),
+}
+
+impl PeerLogEvent {
+    fn from_log_event(event: DiscoveryLogEvent<'_>) -> Option<Self> {
+        Some(match event {
+            DiscoveryLogEvent::Reset { peer } => Self::Anew(GuidPrefix(peer)),
+            DiscoveryLogEvent::Record { peer, record } => match record.split_first() {
+                Some((&NODE_LIST_RECORD, list)) => Self::Nodes(GuidPrefix(peer), list.to_vec()),
+                _ => Self::Posted(GuidPrefix(peer), Announcement::parse(record)?),
+            },
+            DiscoveryLogEvent::CaughtUp { peer } => Self::Told(GuidPrefix(peer)),
+            DiscoveryLogEvent::LivelinessAsserted { peer } => Self::Beat(GuidPrefix(peer)),
+            DiscoveryLogEvent::PeerLost { peer, reason } => Self::Gone(GuidPrefix(peer), reason),
+            _ => return None,
+        })
+    }
+}
+
+impl Core {
+    /// Appends the present announcements and connects to all peers of this host.
+    /// Precedes the first SPDP announcement, so that peers know this process by its
+    /// log when they receive that.
+    pub(crate) fn connect_same_host_peers(&self, now: Instant) {
+        if let Some(discovery_log) = self.transport.discovery_log() {
+            self.append_announcements(now);
+            let called = discovery_log.connect_to_all(now.as_nanos());
+            tracing::debug!(called, "same-host peers");
+            if called > 0 {
+                // Peers that connect meanwhile need no announcement.
+                let called = i64::try_from(called).unwrap_or(i64::MAX);
+                let pause = REPLY_WAIT_PER_PEER
+                    .times(called.saturating_add(1))
+                    .min(REPLY_WAIT_MAX);
+                let at = now.after(pause);
+                self.participant.lock().delay_first_announcement(at);
+            }
+            self.schedule(TimeoutOwner::SameHostPeers, Some(now));
+        }
+    }
+
+    /// Appends new announcements of the participant. Call in the order of its
+    /// changes, under `match_order`, or before other threads can.
+    pub(crate) fn append_announcements(&self, now: Instant) {
+        let Some(discovery_log) = self.transport.discovery_log() else {
+            return;
+        };
+        let Some(notices) = self.participant.lock().take_announcements() else {
+            return;
+        };
+        match notices {
+            Announcements::Full(all) => self.rewrite_log(discovery_log, &all),
+            Announcements::New(events) => {
+                let records: Vec<Vec<u8>> = events.iter().map(Announcement::encode).collect();
+                self.append_records(now, discovery_log, &records);
+            }
+        }
+    }
+
+    /// Appends the local node list.
+    pub(crate) fn append_node_list(&self, now: Instant, list: &[u8]) {
+        if let Some(discovery_log) = self.transport.discovery_log() {
+            let _order = self.match_order.lock();
+            self.append_records(now, discovery_log, &[node_list_record(list)]);
+        }
+    }
+
+    fn append_records(&self, now: Instant, discovery_log: &DiscoveryLog, records: &[Vec<u8>]) {
+        let posted = discovery_log.append(now.as_nanos(), records.iter().map(Vec::as_slice));
+        if posted.is_err() {
+            // The log is full of obsolete records.
+            let all = self.participant.lock().all_announcements();
+            self.rewrite_log(discovery_log, &all);
+        }
+        self.schedule(TimeoutOwner::SameHostPeers, Some(now));
+    }
+
+    fn rewrite_log(&self, discovery_log: &DiscoveryLog, all: &[Announcement]) {
+        let mut records: Vec<Vec<u8>> = all.iter().map(Announcement::encode).collect();
+        records.push(node_list_record(&self.node_list()));
+        if discovery_log
+            .rewrite(records.iter().map(Vec::as_slice))
+            .is_err()
+        {
+            tracing::error!(
+                endpoints = all.len(),
+                "same-host peers do not receive new endpoints: their descriptions exceed the discovery log"
+            );
+        }
+    }
+
+    /// Reads the logs of peers, wakes peers, and asserts liveliness when due.
+    pub(crate) fn poll_same_host_peers(&self, now: Instant) {
+        let Some(discovery_log) = self.transport.discovery_log() else {
+            return;
+        };
+        let mut state = self.same_host_peers.lock();
+        let mut events = Vec::new();
+        let mut note =
+            |event: DiscoveryLogEvent<'_>| events.extend(PeerLogEvent::from_log_event(event));
+        let mut next = discovery_log.poll(now.as_nanos(), &mut note);
+        if now >= state.next_assertion_at {
+            state.next_assertion_at = now.after(self.assertion_period());
+            if let Some(counts) = self.connection_counts() {
+                discovery_log.publish_totals(&ConnectionTotals::from(&counts).to_words());
+            }
+            discovery_log.assert_liveliness();
+            discovery_log.poll_liveliness(&mut note);
+        }
+        if !events.is_empty() {
+            self.handle_log_events(now, discovery_log, &mut state, events);
+            // A replay that was requested.
+            next = Some(now.as_nanos());
+        }
+        let next = next.map_or(Instant::FAR_FUTURE, Instant::from_nanos);
+        let next = next.min(state.next_assertion_at);
+        drop(state);
+        self.schedule(TimeoutOwner::SameHostPeers, Some(next));
+        self.serve_participant(now);
+    }
+
+    /// Reads a peer's log up to its next message: records appended before the
+    /// message apply already.
+    pub(crate) fn catch_up_with_peer(&self, now: Instant, peer: GuidPrefix) {
+        let Some(discovery_log) = self.transport.discovery_log() else {
+            return;
+        };
+        for _ in 0..CATCH_UPS_MAX {
+            if !discovery_log.has_unread(peer.0) {
+                return;
+            }
+            let mut state = self.same_host_peers.lock();
+            let mut events = Vec::new();
+            discovery_log.poll_peer(peer.0, &mut |event| {
+                events.extend(PeerLogEvent::from_log_event(event))
+            });
+            self.handle_log_events(now, discovery_log, &mut state, events);
+            drop(state);
+            self.serve_participant(now);
+        }
+    }
+
+    /// Whether the sender of a datagram is connecting as a same-host peer. Its
+    /// datagrams are ignored meanwhile and repeated if no connection follows.
+    pub(crate) fn is_connecting_peer(&self, now: Instant, peer: GuidPrefix) -> bool {
+        let Some(discovery_log) = self.transport.discovery_log() else {
+            return false;
+        };
+        // Most are known.
+        let is_known = || self.participant.lock().participant(peer).is_some();
+        if peer == self.prefix || is_known() {
+            return false;
+        }
+        self.poll_same_host_peers(now);
+        self.catch_up_with_peer(now, peer);
+        !is_known() && discovery_log.is_connecting_to(peer.0)
+    }
+
+    /// Whether removals wait to be applied.
+    pub(crate) fn has_deferred_removals(&self) -> bool {
+        // Relaxed: set and cleared by the thread that drives, or before it.
+        self.has_deferred_removals.load(Ordering::Relaxed)
+    }
+
+    /// Applies removals once earlier messages were received (`is_received`), or
+    /// after [`REMOVAL_DELAY_MAX`] if messages never cease.
+    pub(crate) fn apply_deferred_removals(&self, now: Instant, is_received: bool) {
+        if !self.has_deferred_removals() {
+            return;
+        }
+        let removals = {
+            let mut state = self.same_host_peers.lock();
+            let first = state.deferred_removals.first().map(|(at, _)| *at);
+            if !is_received && first.is_some_and(|at| now.since(at) < REMOVAL_DELAY_MAX) {
+                return;
+            }
+            self.has_deferred_removals.store(false, Ordering::Relaxed);
+            std::mem::take(&mut state.deferred_removals)
+        };
+        for (_, end) in removals {
+            let mut participant = self.participant.lock();
+            match end {
+                DeferredRemoval::Endpoint(peer, announcement) => {
+                    participant.handle_announcement(now, peer, &announcement);
+                }
+                DeferredRemoval::SameHostPeer(peer, reason) => {
+                    participant.remove_same_host_peer(peer, reason)
+                }
+            }
+        }
+        self.serve_participant(now);
+    }
+
+    fn defer_removal(&self, now: Instant, state: &mut SameHostPeers, end: DeferredRemoval) {
+        state.deferred_removals.push((now, end));
+        self.has_deferred_removals.store(true, Ordering::Relaxed);
+    }
+
+    fn assertion_period(&self) -> Duration {
+        let peer_lease = self.participant.lock().shortest_same_host_lease();
+        let shortest = peer_lease.map_or(self.options.lease, |lease| lease.min(self.options.lease));
+        Duration::from_nanos(shortest.as_nanos() / ASSERTIONS_PER_LEASE).min(ASSERTION_PERIOD_MAX)
+    }
+
+    fn handle_log_events(
+        &self,
+        now: Instant,
+        discovery_log: &DiscoveryLog,
+        state: &mut SameHostPeers,
+        events: Vec<PeerLogEvent>,
+    ) {
+        for one in events {
+            self.handle_log_event(now, discovery_log, state, one);
+        }
+    }
+
+    fn handle_log_event(
+        &self,
+        now: Instant,
+        discovery_log: &DiscoveryLog,
+        state: &mut SameHostPeers,
+        events: PeerLogEvent,
+    ) {
+        match events {
+            PeerLogEvent::Anew(peer) => {
+                state.replaying.insert(peer, Vec::new());
+            }
+            PeerLogEvent::Posted(peer, announcement) => {
+                self.handle_announcement(now, state, peer, announcement)
+            }
+            PeerLogEvent::Nodes(peer, list) => self.handle_peer_node_list(peer, &list),
+            PeerLogEvent::Told(peer) => {
+                let replayed = state.replaying.remove(&peer).unwrap_or_default();
+                self.participant.lock().retain_endpoints(peer, &replayed);
+            }
+            PeerLogEvent::Beat(peer) => {
+                let mut participant = self.participant.lock();
+                if participant.is_same_host_peer(peer) {
+                    participant.renew_lease(peer, now);
+                } else {
+                    // It was silent for long but is alive.
+                    drop(participant);
+                    discovery_log.replay(peer.0);
+                }
+            }
+            PeerLogEvent::Gone(peer, reason) => {
+                state.replaying.remove(&peer);
+                tracing::debug!(%peer, %reason, "same-host peer lost");
+                let reason = match reason {
+                    DisconnectReason::ProcessEnded => LostReason::ProcessEnded,
+                    _ => LostReason::Disposed,
+                };
+                self.defer_removal(now, state, DeferredRemoval::SameHostPeer(peer, reason));
+            }
+        }
+    }
+
+    fn handle_announcement(
+        &self,
+        now: Instant,
+        state: &mut SameHostPeers,
+        peer: GuidPrefix,
+        announcement: Announcement,
+    ) {
+        if let Some(replayed) = state.replaying.get_mut(&peer) {
+            replayed.extend(endpoint_of(&announcement));
+        }
+        if matches!(announcement, Announcement::EndpointRemoved(_)) {
+            return self.defer_removal(now, state, DeferredRemoval::Endpoint(peer, announcement));
+        }
+        self.participant
+            .lock()
+            .handle_announcement(now, peer, &announcement);
+    }
+}
+
+/// The endpoint of an announcement that announces existence.
+fn endpoint_of(announcement: &Announcement) -> Option<Guid> {
+    let Announcement::Endpoint(payload) = announcement else {
+        return None;
+    };
+    EndpointData::parse_key(payload)
+}
+
+fn node_list_record(list: &[u8]) -> Vec<u8> {
+    let mut record = Vec::with_capacity(list.len() + 1);
+    record.push(NODE_LIST_RECORD);
+    record.extend_from_slice(list);
+    record
+}

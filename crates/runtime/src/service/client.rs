@@ -1,0 +1,376 @@
+//! Service client: sends requests and correlates replies (service correlation by
+//! request id).
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_rtps::fault;
+use pteros_rtps::id::Guid;
+use pteros_rtps::seq::SampleIdentity;
+use pteros_rtps::time::Timestamp;
+use thiserror::Error;
+
+use super::correlation::{
+    CorrelationStyle, RequestHeader, decode_request_header, reply_reader_identity,
+};
+use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
+use crate::core::Core;
+use crate::error::{EndpointError, PublishError};
+use crate::reader::{DeliveryForm, ReaderEndpoint};
+use crate::sample::{QueuedSample, SharedValue};
+use crate::shm_transport::Chunk;
+use crate::writer::{OutboundMessage, WriterEndpoint};
+
+/// Open calls per client; more are refused.
+pub const CALLS_MAX: usize = 1_000;
+
+/// One call of a client.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct CallId(u64);
+
+impl CallId {
+    /// The client's number of the call, from 1.
+    ///
+    /// It equals the request's sequence number while every call is sent once, which
+    /// holds unless servers of both correlation styles are there.
+    pub fn number(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
+}
+
+/// A reply to an open call.
+pub struct ReceivedReply {
+    /// The answered call.
+    pub call: CallId,
+    /// The message and its metadata.
+    pub item: QueuedSample,
+}
+
+/// Why a request was not sent.
+#[derive(Debug, Error)]
+pub enum SendRequestError {
+    /// No server is matched.
+    #[error("no server is available")]
+    NoServer,
+    /// Too many calls wait for their replies.
+    #[error("{max} calls wait for a reply, the limit; give up some of them first")]
+    TooManyCalls {
+        /// The limit.
+        max: usize,
+    },
+    /// The request could not be published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+}
+
+/// A client's endpoints and its open calls. Thread-safe.
+pub struct ServiceClient {
+    /// Writes requests.
+    pub requests: Arc<WriterEndpoint>,
+    /// Gets replies.
+    pub replies: Arc<ReaderEndpoint>,
+    /// Its number in request headers.
+    client_number: u64,
+    calls: Mutex<CallTable>,
+    unmatched_replies: AtomicU64,
+}
+
+#[derive(Default)]
+struct CallTable {
+    last: u64,
+    open: BTreeMap<CallId, OpenCall>,
+    /// Matches that had ended when departed servers were last checked.
+    ended_matches: u64,
+    by_sent_request: BTreeMap<SentRequest, CallId>,
+}
+
+struct OpenCall {
+    sent: Vec<SentRequest>,
+    /// The servers that may reply.
+    servers: Vec<Guid>,
+}
+
+/// A request as servers of one correlation style identify it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct SentRequest {
+    style: CorrelationStyle,
+    sequence: i64,
+}
+
+impl Core {
+    /// Creates a client: a writer and a reader that belong together.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_service_client(
+        &self,
+        mut spec: ServiceSpec,
+        wants: DeliveryForm,
+    ) -> Result<ServiceClient, EndpointError> {
+        spec.set_pair_id(CLIENT_ID, &self.new_pair_id());
+        // The reply path first: a server that knows the request writer should know
+        // it too.
+        let replies = self.create_reader(spec.replies, wants, false)?;
+        let requests = match self.create_writer(spec.requests) {
+            Ok(requests) => requests,
+            Err(error) => {
+                self.remove_reader(&replies);
+                return Err(error);
+            }
+        };
+        Ok(ServiceClient {
+            client_number: client_number_of(replies.data.guid),
+            requests,
+            replies,
+            calls: Mutex::default(),
+            unmatched_replies: AtomicU64::new(0),
+        })
+    }
+
+    /// Removes a client's endpoints and informs its servers.
+    pub fn remove_service_client(&self, client: &ServiceClient) {
+        self.remove_writer(&client.requests);
+        self.remove_reader(&client.replies);
+    }
+}
+
+impl ServiceClient {
+    /// Number of servers matched on both topics. Never blocks.
+    pub fn server_count(&self, core: &Core) -> usize {
+        let repliers = self.replies.matched();
+        let listeners = self.requests.matched();
+        let is_complete = |listener: &&Guid| {
+            let mut repliers = repliers.iter();
+            repliers.any(|replier| core.are_pair(SERVICE_ID, **listener, *replier))
+        };
+        listeners.iter().filter(is_complete).count()
+    }
+
+    /// Sends a request to every matched server, in its correlation style; the first
+    /// reply counts.
+    ///
+    /// Blocks as [`Core::publish`] does.
+    ///
+    /// # Errors
+    /// See [`SendRequestError`]; no call is open then.
+    pub fn send(
+        &self,
+        core: &Core,
+        message: &mut dyn OutboundMessage,
+        source: Timestamp,
+    ) -> Result<CallId, SendRequestError> {
+        if self.server_count(core) == 0 {
+            return Err(SendRequestError::NoServer);
+        }
+        let servers = self.requests.matched();
+        let is_headed = |server: &Guid| {
+            core.correlation_style_of(server.prefix) == CorrelationStyle::PayloadHeader
+        };
+        // One request for all, unless some servers would misread it.
+        let addressees: Vec<_> = if servers.iter().any(is_headed) {
+            servers.iter().copied().map(Some).collect()
+        } else {
+            vec![None]
+        };
+        // Held while publishing: a reply may arrive before this returns.
+        let mut calls = self.calls.lock();
+        if calls.open.len() >= CALLS_MAX {
+            return Err(SendRequestError::TooManyCalls { max: CALLS_MAX });
+        }
+        calls.last += 1;
+        let call = CallId(calls.last);
+        let mut sent = Vec::new();
+        let mut failed = None;
+        for only_for in addressees {
+            let header = only_for.filter(is_headed).map(|_| RequestHeader {
+                client: self.client_number,
+                sequence: i64::try_from(call.0).unwrap_or(i64::MAX),
+            });
+            let mut request = DirectedMessage {
+                message,
+                header,
+                related: Some(reply_reader_identity(self.replies.data.guid)),
+                only_for,
+            };
+            match (core.publish(&self.requests, &mut request, source), header) {
+                (Ok(_), Some(header)) => sent.push(SentRequest {
+                    style: CorrelationStyle::PayloadHeader,
+                    sequence: header.sequence,
+                }),
+                (Ok(sequence), None) => sent.push(SentRequest {
+                    style: CorrelationStyle::InlineQos,
+                    sequence,
+                }),
+                (Err(error), _) => failed = Some(error),
+            }
+        }
+        // A server that received it may reply.
+        if let Some(error) = failed.filter(|_| sent.is_empty()) {
+            return Err(error.into());
+        }
+        for request in &sent {
+            calls.by_sent_request.insert(*request, call);
+        }
+        let asked = servers;
+        calls.open.insert(
+            call,
+            OpenCall {
+                sent,
+                servers: asked,
+            },
+        );
+        Ok(call)
+    }
+
+    /// Takes the oldest reply to an open call; later replies to the same call are
+    /// skipped. Never blocks.
+    ///
+    /// A trace contains it once its receiver has noted it
+    /// ([`crate::trace::Tracer::note_taken`]).
+    pub fn take_reply(&self, core: &Core) -> Option<ReceivedReply> {
+        while let Some(mut item) = core.take_untraced(&self.replies) {
+            let style = core.correlation_style_of(item.meta.publisher.prefix);
+            let sequence = match decode_request_header(style, &mut item) {
+                Some(Some(header))
+                    if header.client == self.client_number
+                        || fault!("reply-of-other-client-taken") =>
+                {
+                    header.sequence
+                }
+                Some(None) => match item.related() {
+                    Some(related) if self.is_ours(related.writer) => related.sequence.0,
+                    // Replies to other clients, which some servers send to all.
+                    _ => continue,
+                },
+                Some(Some(_)) | None => continue,
+            };
+            match self.calls.lock().close(&SentRequest { style, sequence }) {
+                Some(call) => return Some(ReceivedReply { call, item }),
+                None => self.unmatched_replies.fetch_add(1, Ordering::Relaxed),
+            };
+        }
+        None
+    }
+
+    fn is_ours(&self, endpoint: Guid) -> bool {
+        endpoint == self.replies.data.guid || endpoint == self.requests.guid()
+    }
+
+    /// Closes a call; its reply will be ignored.
+    pub fn close_call(&self, call: CallId) {
+        self.calls.lock().forget(call);
+    }
+
+    /// Closes the calls whose servers are all gone, and returns them. Take earlier
+    /// replies first. Cheap if no server has gone.
+    pub fn close_abandoned(&self) -> Vec<CallId> {
+        let mut calls = self.calls.lock();
+        if fault!("call-waits-for-lost-servers") {
+            return Vec::new();
+        }
+        let ended = self.requests.events.ended_count();
+        if calls.ended_matches == ended {
+            return Vec::new();
+        }
+        calls.ended_matches = ended;
+        let servers = self.requests.matched();
+        let is_abandoned =
+            |open: &OpenCall| !open.servers.iter().any(|asked| servers.contains(asked));
+        let abandoned = calls.open.iter().filter(|(_, open)| is_abandoned(open));
+        let abandoned: Vec<_> = abandoned.map(|(call, _)| *call).collect();
+        for call in &abandoned {
+            calls.forget(*call);
+        }
+        abandoned
+    }
+
+    /// Number of open calls.
+    pub fn open_count(&self) -> usize {
+        self.calls.lock().open.len()
+    }
+
+    /// Replies to calls that were closed, in total.
+    pub fn unmatched_reply_count(&self) -> u64 {
+        self.unmatched_replies.load(Ordering::Relaxed)
+    }
+}
+
+/// A client number that no other client is likely to have.
+fn client_number_of(reader: Guid) -> u64 {
+    let [_, _, _, _, prefix @ ..] = reader.prefix.0;
+    let [a, b, c] = reader.entity.key;
+    let key = u64::from_be_bytes([0, 0, 0, 0, 0, a, b, c]);
+    // Spreads the small keys over all bits.
+    u64::from_be_bytes(prefix) ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl CallTable {
+    fn close(&mut self, request: &SentRequest) -> Option<CallId> {
+        let call = self.by_sent_request.get(request).copied()?;
+        self.forget(call);
+        Some(call)
+    }
+
+    fn forget(&mut self, call: CallId) {
+        let open = self.open.remove(&call);
+        if fault!("finished-call-answered") {
+            return;
+        }
+        for request in open.into_iter().flat_map(|open| open.sent) {
+            self.by_sent_request.remove(&request);
+        }
+    }
+}
+
+/// A message with its correlation data.
+pub(super) struct DirectedMessage<'m> {
+    pub(super) message: &'m mut dyn OutboundMessage,
+    pub(super) header: Option<RequestHeader>,
+    pub(super) related: Option<SampleIdentity>,
+    pub(super) only_for: Option<Guid>,
+}
+
+impl OutboundMessage for DirectedMessage<'_> {
+    fn message_type(&self) -> TypeId {
+        self.message.message_type()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        match self.header {
+            None => self.message.shared(),
+            Some(_) => None,
+        }
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        let payload = self.message.serialized();
+        match self.header {
+            None => payload,
+            Some(header) => header.insert_into(&payload),
+        }
+    }
+
+    fn offer_buffer(&mut self, memory: Chunk) {
+        // With a header it is serialized again, elsewhere.
+        if self.header.is_none() {
+            self.message.offer_buffer(memory);
+        }
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        let header = self.header.map_or(0, |_| RequestHeader::len());
+        self.message.serialized_len() + header
+    }
+
+    fn related(&self) -> Option<SampleIdentity> {
+        self.related
+    }
+
+    fn directed_to(&self) -> Option<Guid> {
+        self.only_for
+    }
+}

@@ -1,0 +1,116 @@
+//! Services on two topics: requests one way, replies the other.
+//!
+//! A client has a writer of requests and a reader of replies, a server the reverse,
+//! all reliable. A reply identifies its request ([`CorrelationStyle`]) and goes to
+//! that client's reader only (directed write). Within a process both are shared
+//! values. Matches of the endpoints tell whether a service is available; there is
+//! no query.
+
+mod client;
+mod correlation;
+mod server;
+
+use std::fmt::Write as _;
+
+use pteros_rtps::fault;
+use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
+
+pub use client::{CALLS_MAX, CallId, ReceivedReply, SendRequestError, ServiceClient};
+pub use correlation::CorrelationStyle;
+pub use server::{
+    PENDING_REPLIES_MAX, ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts,
+};
+
+use crate::core::Core;
+use crate::graph::user_data_value;
+use crate::matching::EndpointSpec;
+
+/// The two topics of a service, as one side announces them.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceSpec {
+    /// The topic of requests.
+    pub requests: EndpointSpec,
+    /// The topic of replies.
+    pub replies: EndpointSpec,
+}
+
+/// USER_DATA keys of client and server endpoints, which associate the two endpoints
+/// of one side (rmw_cyclonedds).
+const CLIENT_ID: &str = "clientid";
+const SERVICE_ID: &str = "serviceid";
+
+impl ServiceSpec {
+    /// Marks both endpoints as one pair.
+    fn set_pair_id(&mut self, key: &str, id: &str) {
+        let entry = format!("{key}={id};").into_bytes();
+        self.requests.qos.user_data.extend_from_slice(&entry);
+        self.replies.qos.user_data.extend_from_slice(&entry);
+    }
+}
+
+/// The unique id of a pair: the participant and a number, as 16 bytes in the format
+/// of rmw_cyclonedds, which pads only the first.
+fn pair_id(prefix: GuidPrefix, number: [u8; 4]) -> String {
+    let mut id = String::new();
+    for (at, byte) in prefix.0.iter().chain(&number).enumerate() {
+        let _ = match at {
+            0 => write!(id, "{byte:2x}"),
+            _ => write!(id, ".{byte:x}"),
+        };
+    }
+    id
+}
+
+impl Core {
+    fn new_pair_id(&self) -> String {
+        let [a, b, c] = self.next_entity_key();
+        pair_id(self.prefix, [0, a, b, c])
+    }
+
+    /// The correlation style of the participant with that prefix.
+    fn correlation_style_of(&self, prefix: GuidPrefix) -> CorrelationStyle {
+        if prefix == self.prefix {
+            return CorrelationStyle::InlineQos;
+        }
+        let vendor = self.graph.participant(prefix).map(|data| data.vendor);
+        match vendor {
+            Some(VendorId::CYCLONE) if !fault!("service-mapping-not-checked") => {
+                CorrelationStyle::PayloadHeader
+            }
+            _ => CorrelationStyle::InlineQos,
+        }
+    }
+
+    /// Whether two endpoints of another participant belong to one client or server:
+    /// their ids say so, or nothing contradicts it.
+    fn are_pair(&self, key: &str, one: Guid, other: Guid) -> bool {
+        if one.prefix != other.prefix {
+            return false;
+        }
+        if one.prefix == self.prefix {
+            return true;
+        }
+        let id = |guid| {
+            let user_data = self.graph.user_data_of(guid)?;
+            user_data_value(&user_data, key)
+        };
+        match (id(one), id(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_id_has_the_format_of_cyclone() {
+        let prefix = GuidPrefix([1, 0x10, 0xab, 0, 5, 6, 7, 8, 9, 10, 11, 255]);
+        assert_eq!(
+            pair_id(prefix, [0, 0, 0, 4]),
+            " 1.10.ab.0.5.6.7.8.9.a.b.ff.0.0.0.4"
+        );
+    }
+}

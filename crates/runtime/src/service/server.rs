@@ -1,0 +1,307 @@
+//! Service server: receives requests and sends each reply to its client.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_rtps::fault;
+use pteros_rtps::id::Guid;
+use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
+
+use super::client::DirectedMessage;
+use super::correlation::{RequestHeader, decode_request_header};
+use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
+use crate::core::Core;
+use crate::error::{EndpointError, PublishError};
+use crate::reader::{DeliveryForm, ReaderEndpoint};
+use crate::sample::QueuedSample;
+use crate::writer::{OutboundMessage, WriterEndpoint};
+
+/// Replies kept for clients whose reply reader is not discovered yet. Beyond it the
+/// oldest is dropped and counted.
+pub const PENDING_REPLIES_MAX: usize = 64;
+
+/// The identity of a request, with what its reply needs to reach the client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestId {
+    /// The client's request writer.
+    pub client: Guid,
+    /// The client's sequence number.
+    pub sequence: i64,
+    reply_to: ReplyTo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ReplyTo {
+    /// The endpoint that the request names: the reader of replies, or the writer.
+    Named(Guid),
+    Headed(u64),
+}
+
+/// A received request.
+pub struct ReceivedRequest {
+    /// Its identity.
+    pub id: RequestId,
+    /// The message and its metadata.
+    pub item: QueuedSample,
+}
+
+/// The counters of a server. Totals since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceServerCounts {
+    /// Requests that were invalid in their correlation style.
+    pub malformed: u64,
+    /// Replies dropped because their client was never discovered, or was gone.
+    pub unanswerable: u64,
+}
+
+/// A server's endpoints. Thread-safe.
+pub struct ServiceServer {
+    /// Gets requests.
+    pub requests: Arc<ReaderEndpoint>,
+    /// Writes replies.
+    pub replies: Arc<WriterEndpoint>,
+    pending_replies: Mutex<VecDeque<PendingReply>>,
+    malformed: AtomicU64,
+    unanswerable: AtomicU64,
+}
+
+/// A reply that waits for its client's reader.
+struct PendingReply {
+    id: RequestId,
+    payload: Bytes,
+}
+
+/// Where a reply can be sent now.
+enum ReplyRoute {
+    /// To one reader.
+    Reader(Guid),
+    /// To all readers, which recognise their own replies.
+    AllReaders,
+    /// Its reader is not discovered yet.
+    Unmatched,
+}
+
+impl Core {
+    /// Creates a server: a reader and a writer that belong together.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_service_server(
+        &self,
+        mut spec: ServiceSpec,
+        wants: DeliveryForm,
+    ) -> Result<ServiceServer, EndpointError> {
+        spec.set_pair_id(SERVICE_ID, &self.new_pair_id());
+        let replies = self.create_writer(spec.replies)?;
+        let requests = match self.create_reader(spec.requests, wants, false) {
+            Ok(requests) => requests,
+            Err(error) => {
+                self.remove_writer(&replies);
+                return Err(error);
+            }
+        };
+        Ok(ServiceServer {
+            requests,
+            replies,
+            pending_replies: Mutex::default(),
+            malformed: AtomicU64::new(0),
+            unanswerable: AtomicU64::new(0),
+        })
+    }
+
+    /// Removes a server's endpoints and informs its clients.
+    pub fn remove_service_server(&self, server: &ServiceServer) {
+        self.remove_reader(&server.requests);
+        self.remove_writer(&server.replies);
+    }
+}
+
+impl ServiceServer {
+    /// Takes the oldest request. Never blocks.
+    pub fn take_request(&self, core: &Core) -> Option<ReceivedRequest> {
+        loop {
+            let mut item = core.take(&self.requests)?;
+            let client = item.meta.publisher;
+            let Some(header) =
+                decode_request_header(core.correlation_style_of(client.prefix), &mut item)
+            else {
+                self.malformed.fetch_add(1, Ordering::Relaxed);
+                continue;
+            };
+            let id = match header {
+                Some(header) => RequestId {
+                    client,
+                    sequence: header.sequence,
+                    reply_to: ReplyTo::Headed(header.client),
+                },
+                None => RequestId {
+                    client,
+                    sequence: item.meta.sequence,
+                    reply_to: ReplyTo::Named(item.related().map_or(client, |to| to.writer)),
+                },
+            };
+            return Some(ReceivedRequest { id, item });
+        }
+    }
+
+    /// Sends the reply to a request. Blocks as [`Core::publish`] does.
+    ///
+    /// Keeps it while its client's reader is not discovered
+    /// ([`PENDING_REPLIES_MAX`]).
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn reply(
+        &self,
+        core: &Core,
+        id: &RequestId,
+        message: &mut dyn OutboundMessage,
+    ) -> Result<(), PublishError> {
+        match self.reply_route(core, id) {
+            ReplyRoute::Unmatched => {
+                let payload = message.serialized();
+                self.keep_pending(PendingReply { id: *id, payload });
+                // It may have been discovered between the two checks.
+                self.flush(core);
+                Ok(())
+            }
+            route => self.send(core, id, message, &route),
+        }
+    }
+
+    fn send(
+        &self,
+        core: &Core,
+        id: &RequestId,
+        message: &mut dyn OutboundMessage,
+        route: &ReplyRoute,
+    ) -> Result<(), PublishError> {
+        let (header, related) = match id.reply_to {
+            ReplyTo::Headed(client) => {
+                let sequence = id.sequence;
+                (Some(RequestHeader { client, sequence }), None)
+            }
+            ReplyTo::Named(writer) => {
+                let wrong = i64::from(fault!("reply-names-another-request"));
+                let sequence = SequenceNumber(id.sequence.saturating_sub(wrong));
+                (None, Some(SampleIdentity { writer, sequence }))
+            }
+        };
+        let mut reply = DirectedMessage {
+            message,
+            header,
+            related,
+            only_for: match route {
+                ReplyRoute::Reader(reader) => Some(*reader),
+                ReplyRoute::AllReaders | ReplyRoute::Unmatched => None,
+            },
+        };
+        core.publish(&self.replies, &mut reply, core.platform.wall_clock())?;
+        Ok(())
+    }
+
+    fn reply_route(&self, core: &Core, id: &RequestId) -> ReplyRoute {
+        let matched = self.replies.matched();
+        if let ReplyTo::Named(reader) = id.reply_to
+            && reader.entity.is_reader()
+        {
+            return if matched.contains(&reader) {
+                ReplyRoute::Reader(reader)
+            } else {
+                ReplyRoute::Unmatched
+            };
+        }
+        let is_clients = |reader: &&Guid| core.are_pair(CLIENT_ID, id.client, **reader);
+        let mut of_client = matched.iter().filter(is_clients);
+        match (of_client.next(), of_client.next()) {
+            (None, _) => ReplyRoute::Unmatched,
+            (Some(reader), None) => ReplyRoute::Reader(*reader),
+            (Some(_), Some(_)) => ReplyRoute::AllReaders,
+        }
+    }
+
+    fn keep_pending(&self, reply: PendingReply) {
+        if fault!("early-reply-dropped") {
+            return;
+        }
+        let mut pending = self.pending_replies.lock();
+        if pending.len() >= PENDING_REPLIES_MAX {
+            pending.pop_front();
+            self.unanswerable.fetch_add(1, Ordering::Relaxed);
+        }
+        pending.push_back(reply);
+    }
+
+    /// Sends kept replies of clients that were discovered since, and drops those of
+    /// departed clients. Call when a client matches.
+    pub fn flush(&self, core: &Core) {
+        if fault!("early-reply-kept-for-ever") {
+            return;
+        }
+        let pending = std::mem::take(&mut *self.pending_replies.lock());
+        for reply in pending {
+            match self.reply_route(core, &reply.id) {
+                ReplyRoute::Unmatched if self.requests.matched().contains(&reply.id.client) => {
+                    self.keep_pending(reply);
+                }
+                ReplyRoute::Unmatched => {
+                    self.unanswerable.fetch_add(1, Ordering::Relaxed);
+                }
+                route => {
+                    let mut message = StoredReply(reply.payload);
+                    if let Err(error) = self.send(core, &reply.id, &mut message, &route) {
+                        self.unanswerable.fetch_add(1, Ordering::Relaxed);
+                        tracing::warn!(topic = %self.replies.data.topic, "deferred reply: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Number of clients matched on both topics. Never blocks.
+    pub fn client_count(&self, core: &Core) -> usize {
+        let readers = self.replies.matched();
+        let is_complete = |writer: &&Guid| {
+            let mut readers = readers.iter();
+            readers.any(|reader| core.are_pair(CLIENT_ID, **writer, *reader))
+        };
+        self.requests.matched().iter().filter(is_complete).count()
+    }
+
+    /// Whether replies wait for their clients.
+    pub fn has_pending_replies(&self) -> bool {
+        !self.pending_replies.lock().is_empty()
+    }
+
+    /// The counters.
+    pub fn counts(&self) -> ServiceServerCounts {
+        ServiceServerCounts {
+            malformed: self.malformed.load(Ordering::Relaxed),
+            unanswerable: self.unanswerable.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A kept reply.
+struct StoredReply(Bytes);
+
+impl OutboundMessage for StoredReply {
+    fn message_type(&self) -> std::any::TypeId {
+        std::any::TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn crate::sample::SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.0.len()
+    }
+}

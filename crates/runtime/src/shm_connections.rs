@@ -1,0 +1,399 @@
+//! Shared-memory connections and the choice of transport: which peers are connected
+//! through shared memory, and why others are reached over UDP.
+//!
+//! When an endpoint matches one of a peer in the same
+//! [`ShmScope`](crate::shm_transport::ShmScope), the participant with the smaller
+//! prefix requests a connection. Once it is up, all user endpoints of that peer are
+//! reached by it. Discovery stays on sockets. When it ends, sockets are used again.
+//!
+//! On a topic that everybody of a host publishes and subscribes to, all match with
+//! all. Therefore, beyond the first [`EAGER_CONNECTIONS_MAX`] peers, a connection
+//! is requested with the first message.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pteros_rtps::discovery::data::ParticipantData;
+use pteros_rtps::fault;
+use pteros_rtps::id::{GuidPrefix, VendorId};
+use pteros_rtps::locator::Locator;
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::sample::DeliveryPath;
+use crate::shm_transport::{
+    ConnectionCounts, ConnectionEvent, ConnectionTotals, DisconnectReason, OFF,
+    PARTICIPANT_PROPERTY, ShmScope, ShmTransport,
+};
+use crate::timeout_queue::TimeoutOwner;
+use crate::writer::WriterEndpoint;
+
+/// How long after a connection came up sockets are emptied first. So messages that
+/// the peer sent by socket before are not overtaken. On one host a datagram is in
+/// the receiver's socket before its sender goes on.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
+
+/// Peers that are connected before there is anything to send.
+const EAGER_CONNECTIONS_MAX: usize = 16;
+
+/// The delay before a connection that the peer closed is requested again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The shared-memory connections of a context.
+pub(crate) struct ShmConnections {
+    /// The transport, or why there is none.
+    pub(crate) transport: Result<Arc<dyn ShmTransport>, String>,
+    peers: Mutex<BTreeMap<GuidPrefix, ConnectionState>>,
+    /// Nanoseconds until which some connection is settling.
+    settling_until: AtomicU64,
+}
+
+/// The state of the connection to a peer with matched endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ConnectionState {
+    /// Requested here.
+    Requested,
+    /// Requested by the first of the two that sends a message.
+    OnDemand,
+    Connected(u32),
+    Unavailable(String),
+    /// To be requested again at that time.
+    RetryAt(Instant),
+}
+
+/// How samples travel between this context and another participant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerDelivery {
+    /// The delivery path.
+    pub path: DeliveryPath,
+    /// Why it is not shared memory, where it might be.
+    pub reason: Option<String>,
+}
+
+impl ShmConnections {
+    pub(crate) fn new(transport: Result<Arc<dyn ShmTransport>, String>) -> Self {
+        Self {
+            transport,
+            peers: Mutex::default(),
+            settling_until: AtomicU64::new(0),
+        }
+    }
+
+    /// The participant property that announces shared memory.
+    pub(crate) fn property(&self) -> (String, String) {
+        let value = match &self.transport {
+            Ok(shm) => shm.scope().to_string(),
+            Err(_) => OFF.into(),
+        };
+        (PARTICIPANT_PROPERTY.into(), value)
+    }
+
+    /// The transport, if there is one.
+    pub(crate) fn get(&self) -> Option<&dyn ShmTransport> {
+        self.transport.as_deref().ok()
+    }
+
+    /// Whether datagrams sent before a connection came up may still wait in a
+    /// socket.
+    pub(crate) fn is_settling(&self, now: Instant) -> bool {
+        now.as_nanos() < self.settling_until.load(Ordering::Relaxed)
+    }
+}
+
+impl Core {
+    /// Requests a connection after a match with an endpoint of this peer, unless
+    /// there is one or cannot be one.
+    pub(crate) fn request_connection(&self, now: Instant, peer: GuidPrefix, vendor: VendorId) {
+        let Some(shm) = self.shm_connections.get() else {
+            return;
+        };
+        let initiates = {
+            let peers = self.shm_connections.peers.lock();
+            match peers.get(&peer) {
+                Some(
+                    ConnectionState::Requested
+                    | ConnectionState::OnDemand
+                    | ConnectionState::Connected(_),
+                ) => return,
+                _ => self.prefix < peer && connected_or_requested(&peers) < EAGER_CONNECTIONS_MAX,
+            }
+        };
+        let announced = {
+            let participant = self.participant.lock();
+            let data = participant.participant(peer);
+            data.and_then(|data| property(data).map(str::to_owned))
+        };
+        let announced = announced.as_deref().filter(|_| vendor == VendorId::PTEROS);
+        let reason = self.shared_memory_denied(peer);
+        let state = match reason.or_else(|| shm.scope().unreachable_reason(announced)) {
+            Some(reason) => ConnectionState::Unavailable(reason),
+            None if initiates => self.connect_or_defer(shm, now, peer),
+            None => ConnectionState::OnDemand,
+        };
+        self.shm_connections.peers.lock().insert(peer, state);
+    }
+
+    fn connect_or_defer(
+        &self,
+        shm: &dyn ShmTransport,
+        now: Instant,
+        peer: GuidPrefix,
+    ) -> ConnectionState {
+        match shm.connect(peer, now) {
+            Ok(()) => {
+                self.schedule(TimeoutOwner::ShmConnections, Some(now));
+                ConnectionState::Requested
+            }
+            Err(reason) => ConnectionState::Unavailable(reason.to_string()),
+        }
+    }
+
+    /// Whether a connection to this peer is requested with the first message.
+    pub(crate) fn is_on_demand(&self, peer: GuidPrefix) -> bool {
+        let peers = self.shm_connections.peers.lock();
+        peers.get(&peer) == Some(&ConnectionState::OnDemand)
+    }
+
+    /// Requests connections to the processes of a writer's readers where that was
+    /// put off until the first message. This message still goes by socket.
+    pub(crate) fn connect_on_demand(&self, writer: &WriterEndpoint) {
+        let (Some(shm), true) = (self.shm_connections.get(), writer.take_wants_connections())
+        else {
+            return;
+        };
+        let readers: BTreeSet<GuidPrefix> = {
+            let participant = self.participant.lock();
+            let decisions = participant.match_outcomes(writer.guid());
+            decisions.map(|(reader, _)| reader.prefix).collect()
+        };
+        let now = self.platform.now();
+        for peer in readers {
+            if self.is_on_demand(peer) {
+                let state = self.connect_or_defer(shm, now, peer);
+                let mut peers = self.shm_connections.peers.lock();
+                // It may have come up meanwhile.
+                if let Some(unasked) = peers.get_mut(&peer)
+                    && *unasked == ConnectionState::OnDemand
+                {
+                    *unasked = state;
+                }
+            }
+        }
+    }
+
+    /// Uses the connection of a participant that was just discovered; it may have
+    /// come up before.
+    pub(crate) fn use_connection(&self, peer: GuidPrefix) {
+        let peers = self.shm_connections.peers.lock();
+        let Some(ConnectionState::Connected(connection)) = peers.get(&peer).cloned() else {
+            return;
+        };
+        drop(peers);
+        let locator = Locator::shared_memory(connection, peer);
+        self.participant
+            .lock()
+            .set_shared_memory_route(peer, Some(locator));
+    }
+
+    /// Ends the connection of a participant that is gone.
+    pub(crate) fn end_connection(&self, peer: GuidPrefix) {
+        if let Some(shm) = self.shm_connections.get()
+            && self.shm_connections.peers.lock().remove(&peer).is_some()
+        {
+            shm.disconnect(peer);
+        }
+    }
+
+    /// Polls the transport and handles its connection events.
+    pub(crate) fn poll_shm_connections(&self, now: Instant) {
+        let Some(shm) = self.shm_connections.get() else {
+            return;
+        };
+        let mut events = Vec::new();
+        let next = shm.poll(now, &mut |event| events.push(event));
+        let is_quiet = events.is_empty();
+        for event in events {
+            self.handle_connection_event(now, event);
+        }
+        let again = self.retry_connections(now);
+        self.schedule(
+            TimeoutOwner::ShmConnections,
+            next.into_iter().chain(again).min(),
+        );
+        if !is_quiet {
+            self.serve_participant(now);
+        }
+    }
+
+    fn handle_connection_event(&self, now: Instant, event: ConnectionEvent) {
+        match event {
+            ConnectionEvent::Connected { peer, connection } => {
+                let peer = GuidPrefix(peer);
+                tracing::debug!(peer = %peer, connection, "connected by shared memory");
+                let until = now.after(SETTLE_TIME).as_nanos();
+                self.shm_connections
+                    .settling_until
+                    .fetch_max(until, Ordering::Relaxed);
+                let mut peers = self.shm_connections.peers.lock();
+                peers.insert(peer, ConnectionState::Connected(connection));
+                drop(peers);
+                self.use_connection(peer);
+            }
+            ConnectionEvent::Disconnected {
+                peer,
+                connection,
+                reason,
+            } => {
+                let peer = GuidPrefix(peer);
+                tracing::debug!(peer = %peer, connection, %reason, "shared-memory connection ended");
+                let mut peers = self.shm_connections.peers.lock();
+                if peers.get(&peer) == Some(&ConnectionState::Connected(connection)) {
+                    let initiates = reason == DisconnectReason::ClosedByPeer && self.prefix < peer;
+                    let state = if initiates {
+                        ConnectionState::RetryAt(now.after(RETRY_DELAY))
+                    } else {
+                        ConnectionState::Unavailable(reason.to_string())
+                    };
+                    peers.insert(peer, state);
+                }
+                drop(peers);
+                if !fault!("connection-end-ignored") {
+                    self.participant.lock().set_shared_memory_route(peer, None);
+                }
+            }
+            ConnectionEvent::Refused { peer, reason } => {
+                let mut peers = self.shm_connections.peers.lock();
+                let state = peers.get_mut(&GuidPrefix(peer));
+                if let Some(state) = state.filter(|s| **s == ConnectionState::Requested) {
+                    *state = match reason {
+                        DisconnectReason::TimedOut => {
+                            ConnectionState::RetryAt(now.after(RETRY_DELAY))
+                        }
+                        _ => ConnectionState::Unavailable(reason.to_string()),
+                    };
+                }
+            }
+            ConnectionEvent::ChunkAvailable => self.wake_waiters_now(),
+            // Later kinds of events change no path.
+            _ => {}
+        }
+    }
+
+    /// Retries closed connections. Returns when the next retry is due.
+    fn retry_connections(&self, now: Instant) -> Option<Instant> {
+        let shm = self.shm_connections.get()?;
+        let mut due = Vec::new();
+        let mut next = None;
+        self.shm_connections.peers.lock().retain(|peer, state| {
+            let ConnectionState::RetryAt(at) = state else {
+                return true;
+            };
+            if *at > now {
+                next = Some(next.map_or(*at, |next: Instant| next.min(*at)));
+                return true;
+            }
+            due.push(*peer);
+            false
+        });
+        for peer in due {
+            if self.participant.lock().participant(peer).is_some() {
+                let state = self.connect_or_defer(shm, now, peer);
+                self.shm_connections.peers.lock().insert(peer, state);
+                next = Some(now);
+            }
+        }
+        next
+    }
+
+    /// How samples travel between this context and a participant, itself included,
+    /// and why not by shared memory.
+    pub fn delivery_path_to(&self, peer: GuidPrefix) -> PeerDelivery {
+        if peer == self.prefix {
+            return PeerDelivery {
+                path: DeliveryPath::IntraProcess,
+                reason: None,
+            };
+        }
+        let reason = match &self.shm_connections.transport {
+            Err(reason) => Some(reason.clone()),
+            Ok(_) => match self.shm_connections.peers.lock().get(&peer) {
+                Some(ConnectionState::Connected(_)) => None,
+                Some(ConnectionState::Unavailable(reason)) => Some(reason.clone()),
+                Some(ConnectionState::RetryAt(_)) => {
+                    Some(DisconnectReason::ClosedByPeer.to_string())
+                }
+                Some(ConnectionState::Requested) => {
+                    Some("the connection is being established".into())
+                }
+                Some(ConnectionState::OnDemand) => {
+                    Some("the first message will request a connection".into())
+                }
+                None => Some("no endpoints match".into()),
+            },
+        };
+        PeerDelivery {
+            path: match reason {
+                None => DeliveryPath::SharedMemory,
+                Some(_) => DeliveryPath::Network,
+            },
+            reason,
+        }
+    }
+
+    /// Why two other participants share no memory, judged by what they announce;
+    /// `None` where they should.
+    pub fn why_no_shared_memory(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
+        let security = self.security.as_ref();
+        if security.is_some_and(|security| security.are_in_different_enclaves(one, other)) {
+            return Some("they run with different enclaves".into());
+        }
+        let participant = self.participant.lock();
+        let announced = |prefix| participant.participant(prefix).and_then(|d| property(d));
+        let Some(scope) = announced(one).and_then(ShmScope::parse) else {
+            let off = announced(one) == Some(OFF);
+            let reason = if off { "switched off" } else { "not offered" };
+            return Some(format!("{reason} at the publisher's end"));
+        };
+        scope.unreachable_reason(announced(other))
+    }
+
+    /// The connection totals that a same-host peer publishes; `None` for other
+    /// peers. The local ones are current.
+    pub fn connection_totals(&self, peer: GuidPrefix) -> Option<ConnectionTotals> {
+        if peer == self.prefix {
+            return self
+                .connection_counts()
+                .as_ref()
+                .map(ConnectionTotals::from);
+        }
+        let totals = self.transport.discovery_log()?.totals(peer.0)?;
+        Some(ConnectionTotals::from_words(totals))
+    }
+
+    /// Messages that the connections have carried and refused; `None` without
+    /// shared memory.
+    pub fn connection_counts(&self) -> Option<ConnectionCounts> {
+        self.shm_connections.get().map(|shm| shm.counts())
+    }
+}
+
+/// How many peers are connected or about to be.
+fn connected_or_requested(peers: &BTreeMap<GuidPrefix, ConnectionState>) -> usize {
+    let sought = |s: &&ConnectionState| {
+        matches!(
+            s,
+            ConnectionState::Requested | ConnectionState::Connected(_)
+        )
+    };
+    peers.values().filter(sought).count()
+}
+
+/// The shared-memory property of a participant's announcement.
+fn property(data: &ParticipantData) -> Option<&str> {
+    let mut properties = data.properties.iter();
+    properties
+        .find(|(name, _)| name == PARTICIPANT_PROPERTY)
+        .map(|(_, value)| value.as_str())
+}

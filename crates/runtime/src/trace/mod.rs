@@ -1,0 +1,450 @@
+//! Tracing: when a message passed each layer, and which callback published it.
+//!
+//! A context is traced if its options say so when it is opened. Then
+//! `tracing_decorators` wrap sockets and shared memory. Publish calls, arrivals and
+//! callbacks write one [`TraceRecord`] each into a `ring` of fixed size; the oldest
+//! records are overwritten and counted. Untraced, each of those checks one empty
+//! `Option`.
+//!
+//! A message is identified by writer and sequence number, which every transport
+//! carries, so a reader can join the records of several processes. Nothing here
+//! blocks, allocates or makes a system call per message, except for reading the
+//! clock.
+
+mod current_context;
+mod record;
+mod ring;
+mod tracing_decorators;
+
+use std::fs;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{EntityId, GuidPrefix};
+use pteros_rtps::time::{Instant, Timestamp};
+
+use crate::core::Core;
+use crate::error::{OpenError, PublishError};
+use crate::graph::{DISCOVERY_TOPIC, NodeKey};
+use crate::platform::{OpenedTransports, Platform};
+use crate::sample::{DeliveryPath, SampleMeta};
+use crate::writer::{OutboundMessage, WriterEndpoint};
+
+use current_context::{CallbackContext, CallbackInput, PublishContext};
+pub use current_context::{SpanGuard, span};
+pub use record::{TraceEvent, TraceRecord};
+use ring::TraceRing;
+pub use ring::{HEAD_WORDS, MAGIC, Recording, TraceHeader, TraceReadError, VERSION};
+use tracing_decorators::{TracingMessage, TracingShmTransport, TracingTransport};
+
+/// File extension of a trace.
+pub const EXTENSION: &str = "ptrace";
+
+/// Default size of a context's trace in bytes: some 170 000 records, a minute at a
+/// thousand messages per second.
+pub const BYTES_DEFAULT: usize = 16 << 20;
+
+/// The smallest size of a trace.
+pub const BYTES_MIN: usize = 64 << 10;
+
+/// The largest size of a trace.
+pub const BYTES_MAX: usize = 1 << 30;
+
+/// Maximum number of traces in one folder. Beyond it contexts are opened untraced,
+/// with a warning: a program that restarts again and again must not fill the disk.
+pub const FILES_MAX: usize = 1024;
+
+/// Number of clock reads that are timed to find the cost of one.
+const CLOCK_READS_TIMED: u64 = 64;
+
+/// Where a context is traced, and how large the trace is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// The folder of its file, `PROCESS-PARTICIPANT.ptrace`; created if missing.
+    /// `None` keeps the trace in memory, for the program itself.
+    pub folder: Option<PathBuf>,
+    /// The size of the trace, [`BYTES_MIN`] to [`BYTES_MAX`]. When it is full the
+    /// oldest records are overwritten, which is counted.
+    pub bytes_max: usize,
+}
+
+impl Default for TraceOptions {
+    /// In memory, with [`BYTES_DEFAULT`].
+    fn default() -> Self {
+        Self {
+            folder: None,
+            bytes_max: BYTES_DEFAULT,
+        }
+    }
+}
+
+/// Writes the records of a traced context. Thread-safe.
+pub struct Tracer {
+    ring: TraceRing,
+    platform: Arc<dyn Platform>,
+}
+
+impl Tracer {
+    /// Opens the trace of a context. `None` if its folder has [`FILES_MAX`] traces.
+    pub(crate) fn open(
+        platform: &Arc<dyn Platform>,
+        prefix: GuidPrefix,
+        options: &TraceOptions,
+    ) -> Result<Option<Arc<Self>>, OpenError> {
+        if !(BYTES_MIN..=BYTES_MAX).contains(&options.bytes_max) {
+            return Err(OpenError::TraceBytes {
+                given: options.bytes_max,
+            });
+        }
+        let process = std::process::id();
+        let file = match &options.folder {
+            None => None,
+            Some(folder) => {
+                let in_it = files_in(folder).map_err(|e| trace_error(folder, options, e))?;
+                if in_it >= FILES_MAX {
+                    tracing::warn!(
+                        "folder {} has {FILES_MAX} traces already: this process is not traced; remove old ones",
+                        folder.display()
+                    );
+                    return Ok(None);
+                }
+                Some(folder.join(format!("{process}-{prefix}.{EXTENSION}")))
+            }
+        };
+        let now = platform.now();
+        let header = TraceHeader {
+            process,
+            prefix,
+            origin: platform.clock_origin(),
+            wall: platform
+                .wall_clock()
+                .as_nanos()
+                .saturating_sub(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)),
+            clock_read_picos: clock_read_picos(platform),
+        };
+        let ring =
+            TraceRing::create(options.bytes_max, file.as_deref(), &header).map_err(|error| {
+                trace_error(file.as_deref().unwrap_or(FilePath::new("")), options, error)
+            })?;
+        let platform = platform.clone();
+        Ok(Some(Arc::new(Self { ring, platform })))
+    }
+
+    /// The present records. Copies the whole trace; recording goes on meanwhile.
+    pub fn recording(&self) -> Recording {
+        let recording = Recording::read(&self.ring.copy());
+        recording.expect("a trace of ours is one")
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.platform.now()
+    }
+
+    // --- outbound ---
+
+    /// Notes that the user has called `publish` on this thread, which continues in
+    /// [`Core::publish`].
+    pub fn begin_publish(&self) {
+        current_context::set_publish_began(self.now());
+    }
+
+    /// Notes that a datagram is about to be passed to a socket or to shared memory.
+    fn note_first_datagram(&self) {
+        current_context::with_publish(|publish| {
+            if publish.handed.is_none() {
+                publish.handed = Some(self.now());
+            }
+        });
+    }
+
+    // --- inbound ---
+
+    /// Notes that a sample is about to enter a reader's queue.
+    pub(crate) fn note_arrived(&self, reader: EntityId, meta: &SampleMeta, bytes: usize) {
+        let now = self.now();
+        let arrived = match meta.path {
+            DeliveryPath::IntraProcess => now,
+            DeliveryPath::SharedMemory | DeliveryPath::Network => {
+                current_context::arrived_at().unwrap_or(now).min(now)
+            }
+        };
+        let input = CallbackInput::new(meta, bytes);
+        let times = [Some(now), None, None, None];
+        self.write(
+            TraceEvent::Arrived,
+            arrived,
+            times,
+            Some(input),
+            entity_word(reader),
+            0,
+        );
+    }
+
+    /// Notes that a sample has left a reader's queue, or the object that kept it,
+    /// and that this thread goes on with it.
+    ///
+    /// Within a callback it belongs to the callback. The first one before
+    /// [`CallbackSpan::note_user_code_start`] is the sample that the callback runs
+    /// for.
+    pub fn note_taken(&self, reader: EntityId, meta: &SampleMeta, bytes: usize) {
+        let now = self.now();
+        let input = CallbackInput::new(meta, bytes);
+        let is_its = current_context::with_call(|call| {
+            let is_its = call.started.is_none();
+            if is_its {
+                call.taken = Some((input, now));
+            }
+            is_its
+        });
+        if is_its != Some(true) {
+            self.write(
+                TraceEvent::Taken,
+                now,
+                [None; 4],
+                Some(input),
+                entity_word(reader),
+                0,
+            );
+        }
+    }
+
+    /// Notes that the executor begins a reader's callback on this thread.
+    ///
+    /// Messages published here are attributed to it until the returned value is
+    /// dropped.
+    pub fn begin_callback(&self, reader: EntityId) -> CallbackSpan<'_> {
+        self.begin(TraceEvent::Called, entity_word(reader))
+    }
+
+    /// As [`Tracer::begin_callback`], for a timer of a node.
+    pub fn begin_timer(&self, node: NodeKey) -> CallbackSpan<'_> {
+        self.begin(TraceEvent::TimerFired, node.to_u32())
+    }
+
+    fn begin(&self, step: TraceEvent, of: u32) -> CallbackSpan<'_> {
+        let began = self.now();
+        let span = current_context::next_span();
+        let call = CallbackContext {
+            began_at: began,
+            taken: None,
+            // A timer runs for no sample: samples that it takes are polled.
+            started: (step == TraceEvent::TimerFired).then_some(began),
+        };
+        CallbackSpan {
+            tracer: self,
+            step,
+            of,
+            span,
+            outer: current_context::replace_call(Some(call)),
+            span_guard: Some(SpanGuard::span(span)),
+        }
+    }
+
+    fn end(&self, callback: &CallbackSpan<'_>, call: CallbackContext) {
+        let now = self.now();
+        let CallbackSpan { of, span, .. } = *callback;
+        match callback.step {
+            TraceEvent::TimerFired => {
+                let times = [Some(now), None, None, None];
+                self.write(TraceEvent::TimerFired, call.began_at, times, None, of, span);
+            }
+            _ => {
+                let Some((input, taken)) = call.taken else {
+                    return;
+                };
+                let times = [Some(taken), call.started, Some(now), None];
+                self.write(callback.step, call.began_at, times, Some(input), of, span);
+            }
+        }
+    }
+
+    fn write(
+        &self,
+        event: TraceEvent,
+        first_time: Instant,
+        later_times: [Option<Instant>; 4],
+        input: Option<CallbackInput>,
+        entity: u32,
+        span: u64,
+    ) {
+        let at = first_time.as_nanos();
+        let none = GuidPrefix::UNKNOWN.with(EntityId::UNKNOWN);
+        self.ring.push(TraceRecord {
+            event,
+            path: input.map_or(DeliveryPath::IntraProcess, |input| input.path),
+            bytes: input.map_or(0, |input| input.bytes),
+            first_time: at,
+            later_times: later_times
+                .map(|time| TraceRecord::offset_from(at, time.map(Instant::as_nanos))),
+            writer: input.map_or(none, |input| input.writer),
+            sequence: input.map_or(0, |input| input.sequence),
+            entity,
+            thread: current_context::thread(),
+            span,
+            cause: current_context::span(),
+        });
+    }
+
+    // --- names ---
+
+    pub(crate) fn name_node(&self, key: NodeKey, path: &str) {
+        self.ring
+            .append_name(&format!("node {} {path}", key.to_u32()));
+    }
+
+    pub(crate) fn name_endpoint(&self, data: &EndpointData) {
+        let guid = data.guid;
+        let kind = if guid.entity.is_writer() {
+            "writer"
+        } else {
+            "reader"
+        };
+        let of = entity_word(guid.entity);
+        self.ring.append_name(&format!(
+            "{kind} {of:08x} {} {}",
+            data.topic, data.type_name
+        ));
+    }
+
+    pub(crate) fn name_owner(&self, entity: EntityId, key: NodeKey) {
+        let of = entity_word(entity);
+        self.ring
+            .append_name(&format!("owner {of:08x} {}", key.to_u32()));
+    }
+}
+
+/// A running callback, until it is dropped.
+pub struct CallbackSpan<'t> {
+    tracer: &'t Tracer,
+    step: TraceEvent,
+    of: u32,
+    span: u64,
+    outer: Option<CallbackContext>,
+    span_guard: Option<SpanGuard>,
+}
+
+impl CallbackSpan<'_> {
+    /// Notes that user code starts now; taking and decoding came before.
+    pub fn note_user_code_start(&self) {
+        let now = self.tracer.now();
+        current_context::with_call(|call| call.started = Some(now));
+    }
+}
+
+impl Drop for CallbackSpan<'_> {
+    fn drop(&mut self) {
+        // The outer span is the cause again.
+        drop(self.span_guard.take());
+        if let Some(call) = current_context::replace_call(self.outer) {
+            self.tracer.end(self, call);
+        }
+    }
+}
+
+impl Core {
+    /// The tracer of this context, if it is traced.
+    #[inline]
+    pub fn tracer(&self) -> Option<&Tracer> {
+        self.tracer.as_deref()
+    }
+
+    pub(crate) fn publish_traced(
+        &self,
+        tracer: &Tracer,
+        writer: &WriterEndpoint,
+        message: &mut dyn OutboundMessage,
+        source: Timestamp,
+    ) -> Result<i64, PublishError> {
+        let budget = writer.data.qos.max_blocking_time;
+        if writer.data.topic == DISCOVERY_TOPIC {
+            return self.publish_with_timeout(writer, message, source, budget);
+        }
+        let entered = tracer.now();
+        let publish = PublishContext {
+            began: current_context::take_publish_began().unwrap_or(entered),
+            entered,
+            serialized: None,
+            bytes: 0,
+            handed: None,
+        };
+        let outer = current_context::replace_publish(Some(publish));
+        let mut message = TracingMessage {
+            inner: message,
+            tracer,
+        };
+        let published = self.publish_with_timeout(writer, &mut message, source, budget);
+        let Some(publish) = current_context::replace_publish(outer) else {
+            return published;
+        };
+        if let Ok(sequence) = &published {
+            let (began, ended) = publish.serialized.unzip();
+            let handed = publish.handed.unwrap_or_else(|| tracer.now());
+            let times = [Some(publish.entered), began, ended, Some(handed)];
+            let input = CallbackInput {
+                writer: writer.guid(),
+                sequence: *sequence,
+                path: DeliveryPath::IntraProcess,
+                bytes: publish.bytes,
+            };
+            tracer.write(
+                TraceEvent::Published,
+                publish.began,
+                times,
+                Some(input),
+                entity_word(writer.guid().entity),
+                0,
+            );
+        }
+        published
+    }
+}
+
+/// Wraps opened transports with tracing decorators.
+pub(crate) fn with_tracing(opened: OpenedTransports, tracer: &Arc<Tracer>) -> OpenedTransports {
+    OpenedTransports {
+        transport: Box::new(TracingTransport {
+            inner: opened.transport,
+            tracer: tracer.clone(),
+        }),
+        shm: opened.shm.map(|inner| {
+            let tracer = tracer.clone();
+            Arc::new(TracingShmTransport { inner, tracer }) as _
+        }),
+        ..opened
+    }
+}
+
+/// An entity id as a number.
+fn entity_word(entity: EntityId) -> u32 {
+    u32::from_be_bytes(entity.to_bytes())
+}
+
+/// Number of traces in a folder, which is created if missing.
+fn files_in(folder: &FilePath) -> std::io::Result<usize> {
+    fs::create_dir_all(folder)?;
+    let is_trace = |entry: &fs::DirEntry| {
+        let path = entry.path();
+        path.extension()
+            .is_some_and(|extension| extension == EXTENSION)
+    };
+    Ok(fs::read_dir(folder)?.flatten().filter(is_trace).count())
+}
+
+fn trace_error(path: &FilePath, options: &TraceOptions, source: std::io::Error) -> OpenError {
+    OpenError::Trace {
+        path: path.to_owned(),
+        bytes: options.bytes_max,
+        source,
+    }
+}
+
+fn clock_read_picos(platform: &Arc<dyn Platform>) -> u64 {
+    let began = platform.now();
+    let mut ended = began;
+    for _ in 0..CLOCK_READS_TIMED {
+        ended = platform.now();
+    }
+    let nanos = u64::try_from(ended.since(began).as_nanos()).unwrap_or(0);
+    nanos.saturating_mul(1000) / CLOCK_READS_TIMED
+}

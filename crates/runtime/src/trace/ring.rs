@@ -1,0 +1,316 @@
+//! Trace ring of a context: a ring of fixed size, in memory or in a file that
+//! outlives the process, preceded by a table of names.
+//!
+//! ```text
+//! 4096 bytes  header, see `TraceHeader`
+//! names       lines of text, append-only
+//! ring        records of eleven words; the oldest is overwritten
+//! ```
+//! Any thread writes. It takes a ticket, which determines its slot, and stores that
+//! as the record's first word after the rest was written.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use parking_lot::Mutex;
+use pteros_rtps::id::GuidPrefix;
+use pteros_shm::FileWords;
+
+use super::record::{TraceRecord, WORDS};
+
+/// The first word of a trace: `PTEROSTR` as bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"PTEROSTR");
+
+/// The layout version.
+pub const VERSION: u64 = 1;
+
+/// Words before the names.
+pub const HEAD_WORDS: usize = 512;
+
+/// Word indices of the header; see the fields of [`TraceHeader`].
+mod header_word {
+    pub const MAGIC: usize = 0;
+    pub const VERSION: usize = 1;
+    pub const RECORD_WORDS: usize = 2;
+    pub const CAPACITY: usize = 3;
+    pub const NAMES_WORDS: usize = 4;
+    pub const NAMES_BYTES: usize = 5;
+    pub const NAMES_LOST: usize = 6;
+    pub const NEXT: usize = 7;
+    pub const PROCESS: usize = 8;
+    pub const PREFIX: usize = 9;
+    pub const ORIGIN: usize = 11;
+    pub const WALL: usize = 12;
+    pub const STAMP: usize = 13;
+}
+
+/// The origin of a trace, and the meaning of its times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceHeader {
+    /// The process.
+    pub process: u32,
+    /// The context's participant.
+    pub prefix: GuidPrefix,
+    /// The host's monotonic clock when the context's clock was zero.
+    pub origin: u64,
+    /// The wall clock at that moment, nanoseconds since 1970.
+    pub wall: i64,
+    /// The cost of one clock read, picoseconds.
+    pub clock_read_picos: u64,
+}
+
+enum TraceStorage {
+    InMemory(Box<[AtomicU64]>),
+    InFile(FileWords),
+}
+
+impl TraceStorage {
+    fn get(&self) -> &[AtomicU64] {
+        match self {
+            Self::InMemory(words) => words,
+            Self::InFile(file) => file.words(),
+        }
+    }
+}
+
+/// See the module documentation.
+pub struct TraceRing {
+    words: TraceStorage,
+    names_words: usize,
+    capacity: u64,
+    /// The number of bytes of names, and the last, incomplete word of them.
+    names: Mutex<(usize, [u8; 8])>,
+}
+
+impl TraceRing {
+    /// Creates a ring of about so many bytes, in a new file if a path is given.
+    pub fn create(bytes_max: usize, file: Option<&Path>, header: &TraceHeader) -> io::Result<Self> {
+        let all = bytes_max / 8;
+        let names_words = all / 16;
+        let capacity = all.saturating_sub(HEAD_WORDS + names_words) / WORDS;
+        let count = HEAD_WORDS + names_words + capacity * WORDS;
+        let words = match file {
+            Some(path) => TraceStorage::InFile(FileWords::create(path, count)?),
+            None => TraceStorage::InMemory((0..count).map(|_| AtomicU64::new(0)).collect()),
+        };
+        let ring = Self {
+            words,
+            names_words,
+            capacity: capacity as u64,
+            names: Mutex::default(),
+        };
+        let (high, low) = prefix_words(header.prefix);
+        let words = [
+            (header_word::VERSION, VERSION),
+            (header_word::RECORD_WORDS, WORDS as u64),
+            (header_word::CAPACITY, capacity as u64),
+            (header_word::NAMES_WORDS, names_words as u64),
+            (header_word::PROCESS, u64::from(header.process)),
+            (header_word::PREFIX, high),
+            (header_word::PREFIX + 1, low),
+            (header_word::ORIGIN, header.origin),
+            (header_word::WALL, header.wall.cast_unsigned()),
+            (header_word::STAMP, header.clock_read_picos),
+        ];
+        for (at, word) in words {
+            ring.store(at, word);
+        }
+        // Last: a trace with the magic number is complete.
+        if let Some(word) = ring.words.get().get(header_word::MAGIC) {
+            word.store(MAGIC, Ordering::Release);
+        }
+        Ok(ring)
+    }
+
+    fn store(&self, at: usize, value: u64) {
+        if let Some(word) = self.words.get().get(at) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    fn load(&self, at: usize) -> u64 {
+        let word = self.words.get().get(at);
+        word.map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    /// Overwrites the oldest record. Never blocks, never fails.
+    pub fn push(&self, record: TraceRecord) {
+        let words = self.words.get();
+        let Some(next) = words.get(header_word::NEXT).filter(|_| self.capacity > 0) else {
+            return;
+        };
+        let ticket = next.fetch_add(1, Ordering::Relaxed);
+        let slot = usize::try_from(ticket % self.capacity).unwrap_or(0);
+        let from = HEAD_WORDS + self.names_words + slot * WORDS;
+        let Some([first, rest @ ..]) = words.get(from..from + WORDS) else {
+            return;
+        };
+        first.store(0, Ordering::Relaxed);
+        // Pairs with the Acquire fence of the reader. A reader that finds the
+        // ticket again after reading the rest has read nothing of a later record.
+        fence(Ordering::Release);
+        for (word, value) in rest.iter().zip(record.to_words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+        first.store(ticket + 1, Ordering::Release);
+    }
+
+    /// Appends a line to the names; lines that do not fit are counted.
+    pub fn append_name(&self, line: &str) {
+        let mut names = self.names.lock();
+        let (len, tail) = &mut *names;
+        if *len + line.len() + 1 > self.names_words * 8 {
+            self.store(
+                header_word::NAMES_LOST,
+                self.load(header_word::NAMES_LOST) + 1,
+            );
+            return;
+        }
+        for byte in line.bytes().chain([b'\n']) {
+            if len.is_multiple_of(8) {
+                *tail = [0; 8];
+            }
+            tail[*len % 8] = byte;
+            self.store(HEAD_WORDS + *len / 8, u64::from_le_bytes(*tail));
+            *len += 1;
+        }
+        if let Some(word) = self.words.get().get(header_word::NAMES_BYTES) {
+            // The counted bytes are written.
+            word.store(*len as u64, Ordering::Release);
+        }
+    }
+
+    /// A copy of the ring as in the file. Records written during the copy are left
+    /// out.
+    pub fn copy(&self) -> Vec<u64> {
+        let words = self.words.get();
+        let mut copy: Vec<u64> = words.iter().map(|w| w.load(Ordering::Acquire)).collect();
+        // Pairs with the Release fence in `push`.
+        fence(Ordering::Acquire);
+        let first = HEAD_WORDS + self.names_words;
+        for at in (first..copy.len()).step_by(WORDS) {
+            if words[at].load(Ordering::Relaxed) != copy[at] {
+                copy[at] = 0;
+            }
+        }
+        copy
+    }
+}
+
+/// A trace that was read.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Its origin.
+    pub header: TraceHeader,
+    /// Its lines of names.
+    pub names: String,
+    /// Endpoints and nodes whose names did not fit.
+    pub names_lost: u64,
+    /// The records, oldest first.
+    pub records: Vec<TraceRecord>,
+    /// Records that were overwritten, or were being written when the trace was read
+    /// or its process killed.
+    pub lost: u64,
+}
+
+/// Why something is not a readable trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceReadError {
+    /// It has no magic number of a trace.
+    #[error("it is not a trace of Pteros")]
+    NotATrace,
+    /// It was written by another version.
+    #[error(
+        "its layout has version {version}, this program reads {VERSION}; show it with the program that recorded it"
+    )]
+    Version {
+        /// Its version.
+        version: u64,
+    },
+    /// It is shorter than its header says.
+    #[error("it is truncated: {bytes} bytes of {expected}; copy it again")]
+    Truncated {
+        /// Its size.
+        bytes: usize,
+        /// The size in its header.
+        expected: u64,
+    },
+}
+
+impl Recording {
+    /// Reads a context's trace, also one that is still being written.
+    ///
+    /// # Errors
+    /// See [`TraceReadError`].
+    pub fn read(words: &[u64]) -> Result<Self, TraceReadError> {
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        if word(header_word::MAGIC) != MAGIC {
+            return Err(TraceReadError::NotATrace);
+        }
+        let version = word(header_word::VERSION);
+        if version != VERSION || word(header_word::RECORD_WORDS) != WORDS as u64 {
+            return Err(TraceReadError::Version { version });
+        }
+        let (capacity, names_words) = (word(header_word::CAPACITY), word(header_word::NAMES_WORDS));
+        let expected = capacity
+            .saturating_mul(WORDS as u64)
+            .saturating_add(names_words)
+            .saturating_add(HEAD_WORDS as u64);
+        if (words.len() as u64) < expected {
+            return Err(TraceReadError::Truncated {
+                bytes: words.len() * 8,
+                expected: expected.saturating_mul(8),
+            });
+        }
+        let names_words = usize::try_from(names_words).unwrap_or(0);
+        let (names, ring) = words.split_at(HEAD_WORDS).1.split_at(names_words);
+        let mut text: Vec<u8> = names.iter().flat_map(|word| word.to_le_bytes()).collect();
+        text.truncate(usize::try_from(word(header_word::NAMES_BYTES)).unwrap_or(0));
+        let (records, lost) = records(ring, capacity, word(header_word::NEXT));
+        Ok(Self {
+            header: TraceHeader {
+                process: u32::try_from(word(header_word::PROCESS)).unwrap_or(0),
+                prefix: prefix_of(word(header_word::PREFIX), word(header_word::PREFIX + 1)),
+                origin: word(header_word::ORIGIN),
+                wall: word(header_word::WALL).cast_signed(),
+                clock_read_picos: word(header_word::STAMP),
+            },
+            names: String::from_utf8_lossy(&text).into_owned(),
+            names_lost: word(header_word::NAMES_LOST),
+            records,
+            lost,
+        })
+    }
+}
+
+fn records(ring: &[u64], capacity: u64, next: u64) -> (Vec<TraceRecord>, u64) {
+    let mut found: Vec<(u64, TraceRecord)> = ring
+        .chunks_exact(WORDS)
+        .zip(0_u64..capacity)
+        .filter_map(|(words, slot)| {
+            let (ticket, rest) = words.split_first()?;
+            let number = ticket.checked_sub(1)?;
+            let is_its = number % capacity == slot;
+            let record = TraceRecord::from_words(rest).filter(|_| is_its)?;
+            Some((number, record))
+        })
+        .collect();
+    found.sort_by_key(|(number, _)| *number);
+    let lost = next.saturating_sub(found.len() as u64);
+    (found.into_iter().map(|(_, record)| record).collect(), lost)
+}
+
+fn prefix_words(prefix: GuidPrefix) -> (u64, u64) {
+    let mut bytes = [0; 16];
+    bytes[..12].copy_from_slice(&prefix.0);
+    let all = u128::from_be_bytes(bytes);
+    ((all >> 64) as u64, all as u64)
+}
+
+fn prefix_of(high: u64, low: u64) -> GuidPrefix {
+    let bytes = ((u128::from(high) << 64) | u128::from(low)).to_be_bytes();
+    let mut prefix = [0; 12];
+    prefix.copy_from_slice(&bytes[..12]);
+    GuidPrefix(prefix)
+}

@@ -1,0 +1,637 @@
+//! The real platform: clocks, disk and UDP sockets of the machine as a
+//! [`Platform`].
+//!
+//! Two sockets serve a participant: one unicast socket for discovery and data, and
+//! one for the domain's multicast group (unicast/multicast).
+//! Their ports follow from the participant index (port mapping, RTPS 2.5 §9.6.1.1).
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use pteros_net::{
+    Events, Interface, Poller, Timer, UdpSocket, Waker, bound_udp_ports, interfaces,
+    monotonic_nanos, shutdown_signal,
+};
+use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
+use pteros_shm::{DiscoveryLog, DiscoveryLogOptions, ShmError};
+
+use crate::error::OpenError;
+use crate::platform::{
+    DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
+    multicast_port, unicast_port,
+};
+use crate::shared_memory::SystemShmTransport;
+use crate::shm_transport::ShmTransport;
+use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
+
+/// Highest participant index that is tried, as in other stacks (participant index /
+/// port mapping). In domain 232 only the first 63 have ports. Further participants
+/// take any port.
+const PARTICIPANT_INDEX_MAX: u32 = 119;
+
+/// Number of reads of both clocks, of which the quickest counts; 0.1 µs each.
+const CLOCK_READS: usize = 4;
+
+/// The clocks and sockets of this machine.
+#[derive(Debug)]
+pub struct SystemPlatform {
+    start: std::time::Instant,
+    /// The host's monotonic clock then.
+    origin: u64,
+}
+
+impl Default for SystemPlatform {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SystemPlatform {
+    /// The machine's own clocks.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the platform is the only place that reads the clock"
+    )]
+    pub fn new() -> Self {
+        let look = || {
+            let start = std::time::Instant::now();
+            let origin = monotonic_nanos();
+            (start.elapsed(), start, origin)
+        };
+        // Both clocks are read as close together as possible: a preemption between
+        // the two reads would shift this context's times for good.
+        let looks = std::iter::repeat_with(look).take(CLOCK_READS);
+        let nearest = looks.min_by_key(|(took, ..)| *took);
+        let (_, start, origin) = nearest.unwrap_or_else(look);
+        Self { start, origin }
+    }
+}
+
+impl SystemPlatform {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the platform is the only source of randomness"
+    )]
+    fn open_shm(
+        &self,
+        plan: &SocketPlan,
+        transport: &mut UdpTransport,
+    ) -> Result<Arc<dyn ShmTransport>, String> {
+        let seed = fastrand::Rng::new().u64(..);
+        let shm = SystemShmTransport::open(plan, seed)?;
+        transport.watch_shm(&shm).map_err(|e| e.to_string())?;
+        Ok(shm)
+    }
+}
+
+/// Runs `work` on a thread of the operating system.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the platform is the only place that starts threads"
+)]
+pub(crate) fn spawn(name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
+    spawned.map(drop)
+}
+
+impl Platform for SystemPlatform {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the platform is the only place that reads the clock"
+    )]
+    fn now(&self) -> Instant {
+        let nanos = self.start.elapsed().as_nanos();
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn clock_origin(&self) -> u64 {
+        self.origin
+    }
+
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the platform is the only place that reads the clock"
+    )]
+    fn wall_clock(&self) -> Timestamp {
+        let since = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the platform is the only source of randomness"
+    )]
+    fn guid_seed(&self) -> [u8; 10] {
+        let mut random = fastrand::Rng::new();
+        let mut bytes = [0; 10];
+        random.fill(&mut bytes[4..]);
+        bytes[..4].copy_from_slice(&std::process::id().to_le_bytes());
+        // Two contexts of one process started in the same instant differ in the
+        // random part; two processes in the id as well.
+        let wall = self.wall_clock().as_nanos() as u64;
+        for (byte, stir) in bytes[4..].iter_mut().zip(wall.to_le_bytes()) {
+            *byte ^= stir;
+        }
+        bytes
+    }
+
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+        let usable = usable_interfaces(plan)?;
+        let (unicast, participant_index) = bind_unicast(plan)?;
+        let port = unicast.local_port();
+        let mut advice = Vec::new();
+        let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
+        advice.extend(grant.advice());
+        let multicast = if plan.multicast && !plan.local_only {
+            open_group(plan, &usable, &mut advice)?
+        } else {
+            None
+        };
+        let own = own_addresses(&usable);
+        let unicast_locators = announced(plan, &own, port);
+        let mut transport = UdpTransport::new(unicast, multicast)?;
+        let shm = self.open_shm(plan, &mut transport);
+        if plan.shared_memory.enabled && plan.peer_authenticator.is_none() {
+            match transport.open_discovery_log(plan) {
+                Ok(()) => {}
+                Err(error) => advice.push(format!(
+                    "processes of this host are discovered over the network only: {error}"
+                )),
+            }
+        }
+        let group = transport
+            .multicast
+            .is_some()
+            .then(|| Locator::udp_v4(DISCOVERY_GROUP.octets(), multicast_port(plan.domain_id)));
+        Ok(OpenedTransports {
+            transport: Box::new(transport),
+            participant_index,
+            unicast: unicast_locators,
+            own_addresses: own,
+            multicast: group,
+            advice,
+            shm,
+        })
+    }
+
+    fn open_store(
+        &self,
+        spec: StoreSpec,
+        on_loss: OnLoss,
+    ) -> Result<(Store, Vec<StoredSample>), StoreError> {
+        Store::open(spec, self.wall_clock().as_nanos(), on_loss)
+    }
+}
+
+fn usable_interfaces(plan: &SocketPlan) -> Result<Vec<Interface>, OpenError> {
+    let up: Vec<Interface> = interfaces()
+        .map_err(OpenError::Interfaces)?
+        .into_iter()
+        .filter(|i| i.up)
+        .collect();
+    for name in &plan.interfaces {
+        if !up.iter().any(|i| is_named(i, name)) {
+            let mut names: Vec<&str> = up.iter().map(|i| i.name.as_str()).collect();
+            names.dedup();
+            return Err(OpenError::NoSuchInterface {
+                name: name.clone(),
+                usable: names.join(", "),
+            });
+        }
+    }
+    if up.is_empty() {
+        return Err(OpenError::NoInterface);
+    }
+    Ok(up
+        .into_iter()
+        .filter(|i| {
+            plan.interfaces.is_empty()
+                || i.loopback
+                || plan.interfaces.iter().any(|n| is_named(i, n))
+        })
+        .collect())
+}
+
+fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
+    let address = if plan.local_only {
+        Ipv4Addr::LOCALHOST
+    } else {
+        Ipv4Addr::UNSPECIFIED
+    };
+    let last = unicast_port(plan.domain_id, PARTICIPANT_INDEX_MAX);
+    for index in 0..=PARTICIPANT_INDEX_MAX {
+        let port = unicast_port(plan.domain_id, index);
+        match UdpSocket::bind_unicast(address, port) {
+            Ok(socket) => return Ok((socket, index)),
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
+            Err(source) => {
+                return Err(OpenError::Socket {
+                    what: format!("UDP port {port} on {address}"),
+                    source,
+                });
+            }
+        }
+        if port == u16::MAX {
+            break;
+        }
+    }
+    // Any port: same-host peers learn it from the discovery log, others from
+    // announcements.
+    UdpSocket::bind_unicast(address, 0)
+        .map(|socket| (socket, PARTICIPANT_INDEX_MAX + 1))
+        .map_err(|_| OpenError::NoFreePort {
+            domain_id: plan.domain_id,
+            first: unicast_port(plan.domain_id, 0),
+            last,
+        })
+}
+
+/// The socket of the multicast group, with the interfaces that joined it. An
+/// interface that cannot join is reported; the others still serve.
+fn open_group(
+    plan: &SocketPlan,
+    usable: &[Interface],
+    advice: &mut Vec<String>,
+) -> Result<Option<(UdpSocket, Vec<u32>)>, OpenError> {
+    let capable: Vec<&Interface> = usable.iter().filter(|i| i.multicast).collect();
+    if capable.is_empty() {
+        return Ok(None);
+    }
+    let port = multicast_port(plan.domain_id);
+    let socket =
+        UdpSocket::bind_multicast(DISCOVERY_GROUP, port).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => OpenError::DiscoveryPortTaken {
+                domain_id: plan.domain_id,
+                port,
+            },
+            _ => OpenError::Socket {
+                what: format!("discovery group {DISCOVERY_GROUP}:{port}"),
+                source,
+            },
+        })?;
+    let mut joined: Vec<u32> = Vec::new();
+    for interface in capable {
+        if joined.contains(&interface.index) {
+            continue;
+        }
+        match socket.join(DISCOVERY_GROUP, interface) {
+            Ok(()) => joined.push(interface.index),
+            Err(e) => advice.push(format!(
+                "interface {}: cannot join the discovery group {DISCOVERY_GROUP} ({e}); peers behind it are found only through ROS_STATIC_PEERS",
+                interface.name
+            )),
+        }
+    }
+    Ok((!joined.is_empty()).then_some((socket, joined)))
+}
+
+fn own_addresses(usable: &[Interface]) -> Vec<OwnAddress> {
+    usable
+        .iter()
+        .map(|i| OwnAddress {
+            ip: i.address.octets(),
+            prefix_length: i.prefix_length,
+        })
+        .collect()
+}
+
+/// The announced locators: every address except loopback, or only loopback if there
+/// is nothing else or nothing else is wanted.
+fn announced(plan: &SocketPlan, own: &[OwnAddress], port: u16) -> Vec<Locator> {
+    let outside: Vec<Locator> = own
+        .iter()
+        .filter(|o| o.ip[0] != 127)
+        .map(|o| Locator::udp_v4(o.ip, port))
+        .collect();
+    if plan.local_only || outside.is_empty() {
+        return vec![Locator::udp_v4([127, 0, 0, 1], port)];
+    }
+    outside
+}
+
+const UNICAST: u64 = 0;
+const MULTICAST: u64 = 1;
+const WAKER: u64 = 2;
+const SHUTDOWN: u64 = 3;
+const ALARM: u64 = 4;
+const DISCOVERY_LOG: u64 = 7;
+const SHARED_MEMORY: u64 = 5;
+const DOORBELL: u64 = 6;
+
+thread_local! {
+    /// Receives the events of a waiting thread.
+    static EVENTS: RefCell<Events> = RefCell::new(Events::with_capacity(8));
+}
+
+/// Ends a sleep in time, at no cost for sleeps that end before.
+///
+/// A time limit of the sleep itself would be set and cleared with every sleep.
+/// Where a hypervisor owns the timers, that is slower than a message. This timer
+/// stays set. When it fires for a timeout that has moved since, the sleep ends
+/// early, once, and the next sleep sets it again.
+struct WakeTimer {
+    timer: Timer,
+    /// When it fires, nanoseconds; `u64::MAX`: not set.
+    fires_at: AtomicU64,
+}
+
+impl WakeTimer {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            timer: Timer::new()?,
+            fires_at: AtomicU64::new(u64::MAX),
+        })
+    }
+
+    /// Makes it fire at `at` at the latest.
+    fn arm(&self, at: Instant, now: Instant) {
+        // Relaxed: only the thread that drives sleeps.
+        if at.as_nanos() < self.fires_at.load(Ordering::Relaxed)
+            && let Some(span) = at.since(now).to_std()
+        {
+            self.fires_at.store(at.as_nanos(), Ordering::Relaxed);
+            self.timer.arm(span);
+        }
+    }
+
+    fn note_fired(&self) {
+        self.timer.drain();
+        self.fires_at.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+struct UdpTransport {
+    unicast: UdpSocket,
+    /// The kernel knows segmented sending.
+    segments: bool,
+    multicast: Option<(UdpSocket, Vec<u32>)>,
+    /// Which sockets the last wait found readable, or may have left unread.
+    unicast_readable: AtomicBool,
+    multicast_readable: AtomicBool,
+    /// The multicast socket goes first, once: endless unicast traffic must not
+    /// starve it.
+    multicast_first: AtomicBool,
+    poller: Poller,
+    waker: Waker,
+    wake_timer: WakeTimer,
+    discovery_log: Option<DiscoveryLog>,
+    discovery_log_changed: AtomicBool,
+    /// Notified when one of its descriptors is ready.
+    shm: Option<Arc<SystemShmTransport>>,
+    /// A shutdown signal arrived; its descriptor, readable for good, was removed
+    /// from the set.
+    shut_down: AtomicBool,
+}
+
+impl UdpTransport {
+    fn new(
+        unicast: UdpSocket,
+        multicast: Option<(UdpSocket, Vec<u32>)>,
+    ) -> Result<Self, OpenError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |source| OpenError::Socket { what, source }
+        };
+        if let Some((group, _)) = &multicast {
+            group
+                .set_multicast(1, true)
+                .map_err(failed("discovery group"))?;
+        }
+        unicast
+            .set_multicast(1, true)
+            .map_err(failed("unicast socket"))?;
+        let poller = Poller::new().map_err(failed("epoll set"))?;
+        let waker = Waker::new().map_err(failed("eventfd"))?;
+        poller.add(&unicast, UNICAST).map_err(failed("epoll set"))?;
+        if let Some((group, _)) = &multicast {
+            poller.add(group, MULTICAST).map_err(failed("epoll set"))?;
+        }
+        poller.add(&waker, WAKER).map_err(failed("epoll set"))?;
+        let wake_timer = WakeTimer::new().map_err(failed("timer"))?;
+        poller
+            .add(&wake_timer.timer, ALARM)
+            .map_err(failed("epoll set"))?;
+        if let Ok(signal) = shutdown_signal() {
+            poller.add(signal, SHUTDOWN).map_err(failed("epoll set"))?;
+        }
+        Ok(Self {
+            segments: unicast.supports_segmentation(),
+            unicast,
+            multicast,
+            unicast_readable: AtomicBool::new(true),
+            multicast_readable: AtomicBool::new(true),
+            multicast_first: AtomicBool::new(false),
+            poller,
+            waker,
+            wake_timer,
+            discovery_log: None,
+            discovery_log_changed: AtomicBool::new(false),
+            shm: None,
+            shut_down: AtomicBool::new(false),
+        })
+    }
+
+    fn open_discovery_log(&mut self, plan: &SocketPlan) -> Result<(), ShmError> {
+        let options = DiscoveryLogOptions::default();
+        let discovery_log = DiscoveryLog::open(plan.domain_id, plan.prefix.0, options)?;
+        let added = self.poller.add(discovery_log.descriptor(), DISCOVERY_LOG);
+        added.map_err(ShmError::Open)?;
+        self.discovery_log = Some(discovery_log);
+        Ok(())
+    }
+
+    /// Adds the descriptors of shared memory to the epoll set.
+    fn watch_shm(&mut self, shm: &Arc<SystemShmTransport>) -> io::Result<()> {
+        self.poller.add(shm.descriptor(), SHARED_MEMORY)?;
+        self.poller.add_edge(shm.doorbell(), DOORBELL)?;
+        self.shm = Some(shm.clone());
+        Ok(())
+    }
+
+    /// Removes the signal from the set. It stays readable, and a later sleep (of
+    /// the background I/O thread, or during an orderly end) would return at once.
+    fn note_shutdown(&self) {
+        if !self.shut_down.swap(true, Ordering::Relaxed)
+            && let Ok(signal) = shutdown_signal()
+        {
+            let _ = self.poller.remove(signal);
+        }
+    }
+
+    /// Notes which sockets are readable; waits for that at most so long.
+    fn poll(&self, timeout: Option<std::time::Duration>) {
+        EVENTS.with_borrow_mut(|events| {
+            // An error here, such as an interrupted call, counts as an early
+            // wake-up.
+            let _ = self.poller.wait(events, timeout);
+            for event in events.iter() {
+                match event.token {
+                    UNICAST => self.unicast_readable.store(true, Ordering::Relaxed),
+                    MULTICAST => {
+                        self.multicast_readable.store(true, Ordering::Relaxed);
+                        self.multicast_first.store(true, Ordering::Relaxed);
+                    }
+                    WAKER => {
+                        self.waker.drain();
+                    }
+                    ALARM => self.wake_timer.note_fired(),
+                    DISCOVERY_LOG => self.discovery_log_changed.store(true, Ordering::Relaxed),
+                    SHARED_MEMORY => self.shm.iter().for_each(|shm| shm.note_readable()),
+                    DOORBELL => self.shm.iter().for_each(|shm| shm.note_doorbell()),
+                    _ => self.note_shutdown(),
+                }
+            }
+        });
+    }
+
+    fn receive_from(
+        socket: &UdpSocket,
+        readable: &AtomicBool,
+        buffer: &mut [u8],
+    ) -> Option<ReceivedDatagram> {
+        // Relaxed: only the thread that drives reads and clears the flags.
+        if !readable.load(Ordering::Relaxed) {
+            return None;
+        }
+        match socket.receive(buffer) {
+            Ok(received) => Some(ReceivedDatagram {
+                len: received.len,
+                from: Locator::udp_v4(received.from.ip().octets(), received.from.port()),
+            }),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
+            Err(_) => {
+                readable.store(false, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+}
+
+fn address_of(locator: &Locator) -> io::Result<SocketAddrV4> {
+    let Some((ip, port)) = locator.to_udp_v4() else {
+        return Err(io::Error::new(
+            io::ErrorKind::AddrNotAvailable,
+            format!("{locator} is not a UDPv4 address"),
+        ));
+    };
+    Ok(SocketAddrV4::new(Ipv4Addr::from(ip), port))
+}
+
+impl Transport for UdpTransport {
+    fn send_with_dscp(
+        &self,
+        parts: &[IoSlice<'_>],
+        to: &Locator,
+        code_point: u8,
+    ) -> io::Result<()> {
+        if to.is_multicast() {
+            return self.send(parts, to);
+        }
+        let address = address_of(to)?;
+        let sent = self.unicast.send_with_dscp(parts, address, code_point);
+        sent.map(drop)
+    }
+
+    fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
+        let address = address_of(to)?;
+        if !to.is_multicast() {
+            return self.unicast.send(parts, address).map(drop);
+        }
+        let Some((_, interfaces)) = &self.multicast else {
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        for index in interfaces {
+            if let Err(e) = self.unicast.send_via(parts, address, *index) {
+                outcome = Err(e);
+            }
+        }
+        outcome
+    }
+
+    fn send_segmented(
+        &self,
+        parts: &[IoSlice<'_>],
+        segment_bytes: u16,
+        to: &Locator,
+    ) -> io::Result<()> {
+        if !self.segments {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let sent = self
+            .unicast
+            .send_segmented(parts, segment_bytes, address_of(to)?);
+        sent.map(drop)
+    }
+
+    fn wait_writable(&self, span: Duration) -> bool {
+        self.unicast.wait_writable(span.to_std())
+    }
+
+    fn bound_ports(&self, ports: RangeInclusive<u16>) -> Option<Vec<u16>> {
+        let own = self.unicast.local_port();
+        let bound = bound_udp_ports(own.min(*ports.start())..=own.max(*ports.end()));
+        // A list without our own port is not trusted.
+        bound.ok().filter(|bound| bound.contains(&own))
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> Option<ReceivedDatagram> {
+        let from_group = |buffer: &mut [u8]| {
+            let (group, _) = self.multicast.as_ref()?;
+            Self::receive_from(group, &self.multicast_readable, buffer)
+        };
+        if self.multicast_first.load(Ordering::Relaxed) {
+            self.multicast_first.store(false, Ordering::Relaxed);
+            if let Some(received) = from_group(buffer) {
+                return Some(received);
+            }
+        }
+        Self::receive_from(&self.unicast, &self.unicast_readable, buffer)
+            .or_else(|| from_group(buffer))
+    }
+
+    fn check_readable(&self) {
+        self.poll(Some(std::time::Duration::ZERO));
+    }
+
+    fn sleep(&self, now: Instant, until: Instant) {
+        if until != Instant::FAR_FUTURE {
+            self.wake_timer.arm(until, now);
+        }
+        self.poll(None);
+    }
+
+    fn wake(&self) {
+        self.waker.wake();
+    }
+
+    fn shutdown_requested(&self) -> bool {
+        // Relaxed: a flag that is only ever set.
+        self.shut_down.load(Ordering::Relaxed) || shutdown_signal().is_ok_and(|s| s.is_requested())
+    }
+
+    fn discovery_log(&self) -> Option<&DiscoveryLog> {
+        self.discovery_log.as_ref()
+    }
+
+    fn discovery_log_changed(&self) -> bool {
+        self.discovery_log_changed.swap(false, Ordering::Relaxed)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.poller.as_fd())
+    }
+}
+
+/// Whether `name` is the interface's name or one of its addresses.
+fn is_named(interface: &Interface, name: &str) -> bool {
+    interface.name == name || interface.address.to_string() == name
+}

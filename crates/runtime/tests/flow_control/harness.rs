@@ -1,0 +1,347 @@
+//! Two contexts on one host with simulated clock and network: time jumps from one
+//! timeout or arrival to the next.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use bytes::Bytes;
+use pteros_runtime::error::OpenError;
+use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
+use pteros_runtime::platform::{
+    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport, unicast_port,
+};
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::rtps::locator::{Locator, OwnAddress};
+use pteros_runtime::rtps::qos::EndpointQos;
+use pteros_runtime::rtps::time::{Duration, Instant, Timestamp};
+use pteros_runtime::sample::SampleBody;
+use pteros_runtime::writer::{OutboundMessage, WriterEndpoint};
+use pteros_runtime::{Core, CoreOptions, DriverState, EndpointSpec};
+
+/// The latency of a datagram, nanoseconds.
+const LATENCY: u64 = 100_000;
+
+#[derive(Default)]
+pub struct Network {
+    pub now: u64,
+    /// Datagrams in flight, by time of arrival and departure: from, to, bytes.
+    in_flight: BTreeMap<(u64, u64), (usize, usize, Vec<u8>)>,
+    /// Datagrams in the receive buffers.
+    arrived: [Vec<(usize, Vec<u8>)>; 2],
+    /// Time, sender and size of each sent datagram.
+    pub sent: Vec<(u64, usize, usize)>,
+    /// Every n-th datagram is lost; 0: none.
+    pub lose_every: u64,
+    /// The publishing context's socket, if its send buffer is bounded.
+    pub socket: Option<Socket>,
+    count: u64,
+}
+
+/// A socket with a bounded send buffer on a network with a bounded rate.
+pub struct Socket {
+    /// Transmission time of a byte, nanoseconds.
+    pub byte_nanos: u64,
+    /// Size of the send buffer.
+    pub bytes_max: u64,
+    /// When the buffered bytes are sent.
+    pub busy_until: u64,
+}
+
+impl Socket {
+    pub fn new(byte_nanos: u64, bytes_max: u64) -> Self {
+        Self {
+            byte_nanos,
+            bytes_max,
+            busy_until: 0,
+        }
+    }
+
+    /// Accepts so many bytes and returns when they are sent; `None` if the buffer
+    /// is full.
+    fn take(&mut self, now: u64, bytes: u64) -> Option<u64> {
+        let from = self.busy_until.max(now);
+        if from - now >= self.bytes_max.saturating_mul(self.byte_nanos) {
+            return None;
+        }
+        self.busy_until = from.saturating_add(bytes.saturating_mul(self.byte_nanos));
+        Some(self.busy_until)
+    }
+
+    /// When half of the buffer is free.
+    fn half_free_at(&self) -> u64 {
+        let half = (self.bytes_max / 2).saturating_mul(self.byte_nanos);
+        self.busy_until.saturating_sub(half)
+    }
+}
+
+struct Place {
+    network: Arc<Mutex<Network>>,
+    index: usize,
+}
+
+fn address(index: usize) -> Locator {
+    let port = unicast_port(0, u32::try_from(index).unwrap());
+    Locator::udp_v4([127, 0, 0, 1], port)
+}
+
+impl Platform for Place {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.network.lock().unwrap().now)
+    }
+
+    fn wall_clock(&self) -> Timestamp {
+        let now = self.network.lock().unwrap().now;
+        Timestamp::from_nanos(1_790_000_000_000_000_000 + now.cast_signed())
+    }
+
+    fn guid_seed(&self) -> [u8; 10] {
+        [u8::try_from(self.index).unwrap() + 1; 10]
+    }
+
+    fn open(&self, _plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+        Ok(OpenedTransports {
+            transport: Box::new(Place {
+                network: self.network.clone(),
+                index: self.index,
+            }),
+            participant_index: u32::try_from(self.index).unwrap(),
+            unicast: vec![address(self.index)],
+            own_addresses: vec![OwnAddress {
+                ip: [127, 0, 0, 1],
+                prefix_length: 8,
+            }],
+            multicast: None,
+            advice: Vec::new(),
+            shm: Err("none here".into()),
+        })
+    }
+
+    fn drives_undriven(&self, _core: &Weak<Core>) -> bool {
+        true
+    }
+}
+
+impl Transport for Place {
+    fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
+        let Some(target) = (0..2).find(|index| address(*index) == *to) else {
+            return Ok(());
+        };
+        let mut network = self.network.lock().unwrap();
+        let bytes = parts
+            .iter()
+            .flat_map(|part| part.iter().copied())
+            .collect::<Vec<u8>>();
+        let now = network.now;
+        network.sent.push((now, self.index, bytes.len()));
+        network.count += 1;
+        let count = network.count;
+        let length = bytes.len() as u64;
+        let socket = network.socket.as_mut().filter(|_| self.index == TALKER);
+        let Some(left_at) = socket.map_or(Some(now), |socket| socket.take(now, length)) else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        if network.lose_every == 0 || !count.is_multiple_of(network.lose_every) {
+            let at = (left_at + LATENCY, count);
+            network.in_flight.insert(at, (self.index, target, bytes));
+        }
+        Ok(())
+    }
+
+    fn wait_writable(&self, span: Duration) -> bool {
+        let mut network = self.network.lock().unwrap();
+        let socket = network.socket.as_ref().filter(|_| self.index == TALKER);
+        let half_free_at = socket.map_or(0, Socket::half_free_at);
+        let until = network.now + span.as_nanos().unsigned_abs();
+        network.now = network.now.max(half_free_at.min(until));
+        half_free_at <= until
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> Option<ReceivedDatagram> {
+        let mut network = self.network.lock().unwrap();
+        let arrived = &mut network.arrived[self.index];
+        if arrived.is_empty() {
+            return None;
+        }
+        let (from, bytes) = arrived.remove(0);
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Some(ReceivedDatagram {
+            len: bytes.len(),
+            from: address(from),
+        })
+    }
+
+    fn check_readable(&self) {}
+
+    fn sleep(&self, _: Instant, _: Instant) {
+        panic!("nobody sleeps here");
+    }
+
+    fn wake(&self) {}
+
+    fn shutdown_requested(&self) -> bool {
+        false
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// A publishing and a subscribing context that have discovered each other.
+pub struct ContextPair {
+    pub network: Arc<Mutex<Network>>,
+    cores: [Arc<Core>; 2],
+    states: [DriverState; 2],
+}
+
+pub const TALKER: usize = 0;
+pub const LISTENER: usize = 1;
+
+impl ContextPair {
+    pub fn new(flow_controllers: Vec<FlowController>) -> Self {
+        let network = Arc::new(Mutex::new(Network::default()));
+        let open = |index| {
+            let env = Place {
+                network: network.clone(),
+                index,
+            };
+            let options = CoreOptions {
+                local_only: true,
+                multicast: false,
+                flow_controllers: flow_controllers.clone(),
+                ..CoreOptions::default()
+            };
+            Core::open(Arc::new(env), options).unwrap()
+        };
+        let mut world = Self {
+            cores: [open(0), open(1)],
+            states: [DriverState::default(), DriverState::default()],
+            network,
+        };
+        world.run_ms(100);
+        world
+    }
+
+    pub fn network(&self) -> MutexGuard<'_, Network> {
+        self.network.lock().unwrap()
+    }
+
+    pub fn talker(&self) -> &Core {
+        &self.cores[TALKER]
+    }
+
+    pub fn listener(&self) -> &Core {
+        &self.cores[LISTENER]
+    }
+
+    pub fn plain_writer(&self, topic: &str, qos: EndpointQos) -> Arc<WriterEndpoint> {
+        self.talker().create_writer(spec(topic, qos)).unwrap()
+    }
+
+    pub fn writer(
+        &self,
+        topic: &str,
+        qos: EndpointQos,
+        publish_mode: AsyncPublishMode,
+    ) -> Arc<WriterEndpoint> {
+        let spec = spec(topic, qos);
+        self.talker()
+            .create_flow_controlled_writer(spec, &publish_mode)
+            .unwrap()
+    }
+
+    pub fn reader(&self, topic: &str, qos: EndpointQos) -> Arc<ReaderEndpoint> {
+        let spec = spec(topic, qos);
+        self.listener()
+            .create_reader(spec, DeliveryForm::Bytes, false)
+            .unwrap()
+    }
+
+    pub fn publish(&self, writer: &WriterEndpoint, payload: Vec<u8>) {
+        let source = self.talker().platform.wall_clock();
+        let mut message = Payload(payload.into());
+        self.talker().publish(writer, &mut message, source).unwrap();
+    }
+
+    /// First bytes of the samples that arrived.
+    pub fn taken(&self, reader: &ReaderEndpoint) -> Vec<u8> {
+        let items = std::iter::from_fn(|| self.listener().take(reader));
+        items
+            .map(|item| match item.body {
+                SampleBody::Serialized(bytes) => bytes[4],
+                SampleBody::Shared(_) => panic!("bytes were asked for"),
+            })
+            .collect()
+    }
+
+    pub fn run_ms(&mut self, millis: u64) {
+        let end = self.network().now + millis * 1_000_000;
+        self.run_until(end, |_| false);
+    }
+
+    /// Advances time until `done` returns true, or to `end`.
+    pub fn run_until(&mut self, end: u64, mut done: impl FnMut(&Self) -> bool) {
+        loop {
+            for (core, state) in self.cores.iter().zip(&mut self.states) {
+                let mut turns = 0;
+                let now = core.platform.now();
+                while core.poll_now(state) > 0 || core.next_deadline() <= now {
+                    turns += 1;
+                    assert!(turns < 10_000, "woken again and again at one instant");
+                }
+            }
+            if done(self) {
+                return;
+            }
+            let mut network = self.network.lock().unwrap();
+            let arrival = network.in_flight.keys().next().map(|(at, _)| *at);
+            let deadlines = self
+                .cores
+                .iter()
+                .map(|core| core.next_deadline().as_nanos());
+            let next = deadlines.chain(arrival).min().unwrap_or(end);
+            if next > end {
+                network.now = end;
+                return;
+            }
+            network.now = network.now.max(next);
+            while let Some(flight) = network.in_flight.first_entry()
+                && flight.key().0 <= next
+            {
+                let (from, to, bytes) = flight.remove();
+                network.arrived[to].push((from, bytes));
+            }
+        }
+    }
+}
+
+pub fn spec(topic: &str, qos: EndpointQos) -> EndpointSpec {
+    EndpointSpec {
+        topic: topic.into(),
+        type_name: "test::Bytes".into(),
+        qos,
+        ..EndpointSpec::default()
+    }
+}
+
+struct Payload(Bytes);
+
+impl OutboundMessage for Payload {
+    fn message_type(&self) -> std::any::TypeId {
+        std::any::TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn pteros_runtime::sample::SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.0.len()
+    }
+}

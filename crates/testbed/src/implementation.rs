@@ -1,0 +1,195 @@
+//! The implementations under test: DDS stacks and other middlewares, each with its
+//! settings, and how their programs start. [`crate::programs`] builds them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process::PeerProcess;
+
+/// Environment variables of the caller that are cleared.
+const CLEARED_VARIABLES: [&str; 16] = [
+    "CYCLONEDDS_URI",
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "HOST_SECURITY",
+    "PTEROS_SHARED_MEMORY",
+    "PTEROS_LOCAL_FRAGMENT_BYTES",
+    "PTEROS_TRACE",
+    "ROS_DOMAIN_ID",
+    "ROS_HOSTNAME",
+    "ROS_IP",
+    "ROS_LOCALHOST_ONLY",
+    "ROS_MASTER_URI",
+    "ROS_SECURITY_ENABLE",
+    "ROS_SECURITY_ENCLAVE_OVERRIDE",
+    "ROS_SECURITY_KEYSTORE",
+    "ROS_SECURITY_STRATEGY",
+    "ROS_STATIC_PEERS",
+];
+
+/// The kernel baseline without middleware. It runs some measurements only.
+pub const FLOOR: &str = "floor";
+/// ROS 1. Its programs need a master.
+pub const ROS1: &str = "ros1";
+/// Pteros.
+pub const PTEROS: &str = "pteros";
+
+/// Settings of Cyclone DDS for large samples: maximum UDP datagrams with matching
+/// fragments, socket buffers for one 4 MB sample, and a writer that does not wait
+/// for acknowledgements below 16 MB. The last three were tuned at each size.
+pub const CYCLONE_TUNED: &str = "<General><MaxMessageSize>65500B</MaxMessageSize>\
+     <FragmentSize>65000B</FragmentSize></General>\
+     <Internal><SocketReceiveBufferSize min=\"4MB\"/><SocketSendBufferSize min=\"4MB\"/>\
+     <Watermarks><WhcHigh>16MB</WhcHigh></Watermarks></Internal>";
+
+/// An implementation under test: a stack in one configuration.
+#[derive(Clone, Debug)]
+pub struct Implementation {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Its stack: `cyclone` for `cyclone-tuned`.
+    pub stack: &'static str,
+    /// Its program.
+    pub program: PathBuf,
+    /// Arguments before the verb, for a program with further verbs.
+    pub leading: &'static [&'static str],
+    /// Environment variables that differ from those of the other implementations.
+    pub environment: Vec<(&'static str, String)>,
+    /// A description for reports.
+    pub about: &'static str,
+}
+
+/// Name, stack, program, environment and description.
+struct ListEntry(
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static str,
+);
+
+/// In the order of the report.
+#[rustfmt::skip]
+const LIST: &[ListEntry] = &[
+    ListEntry(FLOOR, FLOOR, "floor", &[], "futex, eventfd, UDP and memcpy without any middleware"),
+    ListEntry("cyclone", "cyclone", "cyclone-host", &[], "Cyclone DDS 0.10.2 (Debian), default; UDP, it has no shared memory"),
+    ListEntry("cyclone-tuned", "cyclone", "cyclone-host", &[("CYCLONEDDS_URI", CYCLONE_TUNED)], "as cyclone, with large datagrams, buffers and write cache"),
+    ListEntry("fastdds", "fastdds", "fastdds-host", &[], "Fast DDS 2.9.1 (Debian), default: shared-memory transport"),
+    ListEntry("fastdds-sharing", "fastdds", "fastdds-host", &[("HOST_DATA_SHARING", "on")], "as fastdds, with types of fixed size and data sharing"),
+    ListEntry("iceoryx2", "iceoryx2", "iceoryx2-host", &[], "iceoryx2 0.10, with its event service where the reader sleeps"),
+    ListEntry("zenoh", "zenoh", "zenoh-host", &[], "Zenoh 1.10 peers over TCP, with shared memory for large or loaned messages"),
+    ListEntry("zenoh-low", "zenoh", "zenoh-host", &[("HOST_LOWLATENCY", "on")], "as zenoh, with its low-latency transport"),
+    ListEntry(ROS1, ROS1, "roscpp-host", &[], "ROS 1: roscpp (Debian) over TCPROS, with a master; it has no QoS policies"),
+    ListEntry(PTEROS, PTEROS, "host-peer", &[], "Pteros, with the transport that it chooses"),
+    ListEntry("pteros-udp", PTEROS, "host-peer", &[("PTEROS_SHARED_MEMORY", "off")], "as pteros, with shared memory switched off"),
+];
+
+/// All names, for errors and help texts.
+pub fn names() -> Vec<&'static str> {
+    LIST.iter().map(|entry| entry.0).collect()
+}
+
+/// The stack of an implementation. Empty for an unknown name.
+pub fn stack_of(name: &str) -> &'static str {
+    let found = LIST.iter().find(|entry| entry.0 == name);
+    found.map_or("", |entry| entry.1)
+}
+
+/// Names of the other stacks, in the order of reports.
+pub fn peer_stacks() -> Vec<&'static str> {
+    let mut stacks: Vec<&str> = LIST.iter().map(|entry| entry.1).collect();
+    stacks.dedup();
+    stacks.retain(|stack| ![FLOOR, PTEROS].contains(stack));
+    stacks
+}
+
+/// All implementations. `ours` is the program of Pteros with the arguments
+/// `leading`. The programs of the others are in `peers`.
+pub fn all(peers: &Path, ours: &Path, leading: &'static [&'static str]) -> Vec<Implementation> {
+    let entry = |&ListEntry(name, stack, program, environment, about): &ListEntry| {
+        let is_ours = stack == PTEROS;
+        Implementation {
+            name,
+            stack,
+            program: if is_ours {
+                ours.to_owned()
+            } else {
+                peers.join(program)
+            },
+            leading: if is_ours { leading } else { &[] },
+            environment: environment
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()))
+                .collect(),
+            about,
+        }
+    };
+    LIST.iter().map(entry).collect()
+}
+
+impl Implementation {
+    /// Whether its program has been built.
+    pub fn is_built(&self) -> bool {
+        self.program.exists()
+    }
+
+    /// Whether it is Pteros, in any settings.
+    pub fn is_ours(&self) -> bool {
+        self.stack == PTEROS
+    }
+
+    /// Starts one process, pinned to `cpu` if given. `line` is split at spaces.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn start(&self, line: &str, cpu: Option<u32>) -> Result<PeerProcess> {
+        let cpu = cpu.map(|cpu| cpu.to_string());
+        let before: Vec<&str> = match &cpu {
+            Some(cpu) => vec!["taskset", "-c", cpu],
+            None => Vec::new(),
+        };
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        self.start_with_prefix(&before, &words)
+    }
+
+    /// Starts a process behind prefix commands (`chrt -f 80`,
+    /// `ip netns exec left`). The program cannot exceed the kernel's buffer limits,
+    /// and it dies with the starting thread.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn start_with_prefix(&self, before: &[&str], line: &[String]) -> Result<PeerProcess> {
+        let guarded = ["setpriv", "--bounding-set", "-net_admin", "--pdeathsig"];
+        let mut words = before.to_vec();
+        words.extend(guarded);
+        words.extend(["KILL", "--"]);
+        let [program, rest @ ..] = words.as_slice() else {
+            bail!("nothing to start");
+        };
+        let mut command = Command::new(program);
+        command.args(rest);
+        for variable in CLEARED_VARIABLES {
+            command.env_remove(variable);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.arg(&self.program).args(self.leading);
+        command.args(line);
+        PeerProcess::start(self.name, &mut command)
+    }
+}
+
+/// Selects implementations by name, or all of them without a name.
+///
+/// # Errors
+/// An unknown name.
+pub fn select(all: Vec<Implementation>, selected: &[String]) -> Result<Vec<Implementation>> {
+    for name in selected {
+        if !names().contains(&name.as_str()) {
+            bail!("--implementations {name}: expected {}", names().join(", "));
+        }
+    }
+    let is_wanted =
+        |c: &Implementation| selected.is_empty() || selected.iter().any(|w| w == c.name);
+    Ok(all.into_iter().filter(is_wanted).collect())
+}

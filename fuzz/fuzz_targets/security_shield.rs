@@ -1,4 +1,0 @@
-//! Datagrams that come to a shield: anything, and what a peer said, bent.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_shield(data));
