@@ -21,7 +21,8 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(domain: u32, connected: bool) -> Self {
+    fn new(connected: bool) -> Self {
+        let domain = unused_domain();
         let (near, far) = (
             CountingProcess::open(domain, connected),
             CountingProcess::open(domain, connected),
@@ -97,8 +98,8 @@ fn busy(span: Duration) {
 
 #[test]
 fn deferred_sends_are_serialized_after_waiting_callbacks() {
-    for (domain, connected) in [(207, false), (208, true)] {
-        let fixture = Fixture::new(domain, connected);
+    for connected in [false, true] {
+        let fixture = Fixture::new(connected);
         fixture.in_a_callback(|publisher| publisher.publish(&text("one")).unwrap());
         assert_eq!(fixture.serialized_count(), 0, "when the local callback ran");
         assert_eq!(fixture.publisher.counts().serialized, 1);
@@ -108,7 +109,7 @@ fn deferred_sends_are_serialized_after_waiting_callbacks() {
 
 #[test]
 fn after_a_slow_callback_sends_are_not_deferred() {
-    let fixture = Fixture::new(209, false);
+    let fixture = Fixture::new(false);
     *fixture.span.lock().unwrap() = Duration::from_millis(2);
     fixture.in_a_callback(|publisher| publisher.publish(&text("one")).unwrap());
     assert_eq!(fixture.serialized_count(), 0);
@@ -125,7 +126,7 @@ fn after_a_slow_callback_sends_are_not_deferred() {
 
 #[test]
 fn messages_of_one_callback_stay_in_order_and_are_not_replaced() {
-    let fixture = Fixture::new(210, false);
+    let fixture = Fixture::new(false);
     fixture.in_a_callback(|publisher| {
         for data in ["one", "two", "three", "four"] {
             publisher.publish(&text(data)).unwrap();
@@ -141,7 +142,7 @@ fn messages_of_one_callback_stay_in_order_and_are_not_replaced() {
 
 #[test]
 fn a_callback_that_waits_or_flushes_sends_deferred_messages_first() {
-    let fixture = Fixture::new(211, false);
+    let fixture = Fixture::new(false);
     let serialized = Arc::<Mutex<Vec<u64>>>::default();
     let seen = serialized.clone();
     fixture.in_a_callback(move |publisher| {
@@ -160,7 +161,7 @@ fn a_callback_that_waits_or_flushes_sends_deferred_messages_first() {
 
 #[test]
 fn the_last_message_of_a_publisher_dropped_in_the_callback_arrives() {
-    let fixture = Fixture::new(212, false);
+    let fixture = Fixture::new(false);
     let last = fixture.near.node.create_publisher::<Text>("t", 10).unwrap();
     spin_both_until(&fixture.near, &fixture.far, || {
         last.matched_count() == 2 && fixture._subscriptions.1.matched_count() == 2

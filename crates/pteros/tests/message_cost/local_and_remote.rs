@@ -17,6 +17,7 @@ use pteros::{ReaderCounts, SubscriptionOptions};
 use crate::allocations::snapshot;
 use crate::{
     BATCHES, CallbackCounter, CountingProcess, ROUNDS, TIMEOUT, allocations_of, spin_both_until,
+    unused_domain,
 };
 
 thread_local! {
@@ -70,8 +71,8 @@ fn intra_process_readers_get_a_message_before_it_is_serialized_once_for_others()
         plain.clone().transient_local(),
         plain.clone().transient_local().keep_all(),
     ];
-    for (domain, qos) in (220..).zip(profiles) {
-        let (near, far) = (CountingProcess::new(domain), CountingProcess::new(domain));
+    for qos in profiles {
+        let [near, far] = CountingProcess::two();
         let publisher = near
             .node
             .create_publisher::<CountingMessage>("t", &qos)
@@ -109,7 +110,7 @@ fn intra_process_readers_get_a_message_before_it_is_serialized_once_for_others()
 
 #[test]
 fn transient_local_samples_are_serialized_when_a_remote_late_joiner_matches() {
-    let (near, far) = (CountingProcess::new(225), CountingProcess::new(225));
+    let [near, far] = CountingProcess::two();
     let latched = QosProfile::default().transient_local().keep_last(3);
     let publisher = near
         .node
@@ -177,8 +178,8 @@ fn a_dynamic_message_is_shared_with_dynamic_readers_for_any_qos() {
         plain.clone().deadline(Duration::from_secs(3600)),
         plain.clone().lifespan(Duration::from_secs(3600)),
     ];
-    for (domain, qos) in (226..).zip(profiles) {
-        let party = CountingProcess::new(domain);
+    for qos in profiles {
+        let party = CountingProcess::new(unused_domain());
         let publisher = party.node.create_dynamic_publisher("t", &ty, &qos).unwrap();
         let at = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let sink = at.clone();

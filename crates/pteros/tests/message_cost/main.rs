@@ -13,7 +13,7 @@ mod static_allocation;
 mod system_calls;
 mod traced;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -47,6 +47,13 @@ fn allocations_of(mut round: impl FnMut()) -> u64 {
     (0..BATCHES).map(batch).min().unwrap()
 }
 
+/// A domain that no other test of this program uses. Tests run in parallel, and
+/// equal topics of two tests would match.
+fn unused_domain() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(131);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// A context that counts system calls, and its executor.
 struct CountingProcess {
     context: Context,
@@ -56,6 +63,12 @@ struct CountingProcess {
 }
 
 impl CountingProcess {
+    /// Two processes of an unused domain, with peers reached by UDP.
+    fn two() -> [Self; 2] {
+        let domain = unused_domain();
+        [Self::new(domain), Self::new(domain)]
+    }
+
     /// With peers reached by UDP.
     fn new(domain: u32) -> Self {
         Self::open(domain, false)
@@ -218,7 +231,7 @@ fn small_messages(talker: &CountingProcess, listener: &CountingProcess) -> [(u64
 
 #[test]
 fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
-    let (talker, listener) = (CountingProcess::new(201), CountingProcess::new(201));
+    let [talker, listener] = CountingProcess::two();
     let [sent, received] = small_messages(&talker, &listener);
 
     let (allocations, system_calls) = sent;
@@ -257,7 +270,7 @@ fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
 #[test]
 fn over_udp_user_code_does_not_wait_until_its_message_is_acknowledged() {
     const MESSAGES: usize = 20;
-    let (talker, listener) = (CountingProcess::new(223), CountingProcess::new(223));
+    let [talker, listener] = CountingProcess::two();
     let callbacks = CallbackCounter::default();
     let in_callback = Arc::new(Mutex::new(0));
     let (sink, noted, counters) = (
@@ -298,7 +311,7 @@ fn over_udp_user_code_does_not_wait_until_its_message_is_acknowledged() {
 
 #[test]
 fn with_a_latency_budget_a_hundred_small_messages_are_a_few_datagrams() {
-    let (talker, listener) = (CountingProcess::new(203), CountingProcess::new(203));
+    let [talker, listener] = CountingProcess::two();
     let callbacks = CallbackCounter::default();
     let sink = callbacks.clone();
     let budget = QosProfile::default()
@@ -351,7 +364,7 @@ fn sum(total: SystemCalls, before: SystemCalls, after: SystemCalls) -> SystemCal
 #[test]
 fn a_megabyte_is_copied_once_on_the_way_out_and_twice_on_the_way_in() {
     const BYTES: usize = 1 << 20;
-    let (talker, listener) = (CountingProcess::new(202), CountingProcess::new(202));
+    let [talker, listener] = CountingProcess::two();
     let callbacks = CallbackCounter::default();
     let sink = callbacks.clone();
     let subscription = listener

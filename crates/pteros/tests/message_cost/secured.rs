@@ -16,7 +16,8 @@ use pteros_security::keystore::{Keystore, Options};
 use super::*;
 
 const CHILD_ROLE: &str = "PTEROS_TEST_PART";
-const DOMAIN: u32 = 205;
+/// Of a process of its own.
+const DOMAIN: u32 = 130;
 
 /// Configured by its environment, reached by UDP.
 fn secured() -> CountingProcess {

@@ -10,7 +10,6 @@ use super::*;
 
 /// Two processes connected by shared memory, with a publisher and a subscription.
 fn connected<M: Message + Send + Sync + 'static>(
-    domain: u32,
     callbacks: &CallbackCounter,
 ) -> (
     CountingProcess,
@@ -18,11 +17,10 @@ fn connected<M: Message + Send + Sync + 'static>(
     Publisher<M>,
     Subscription<M>,
 ) {
-    connected_with(domain, callbacks, &QosProfile::from(10))
+    connected_with(callbacks, &QosProfile::from(10))
 }
 
 fn connected_with<M: Message + Send + Sync + 'static>(
-    domain: u32,
     callbacks: &CallbackCounter,
     qos: &QosProfile,
 ) -> (
@@ -31,6 +29,7 @@ fn connected_with<M: Message + Send + Sync + 'static>(
     Publisher<M>,
     Subscription<M>,
 ) {
+    let domain = unused_domain();
     let (talker, listener) = (
         CountingProcess::open(domain, true),
         CountingProcess::open(domain, true),
@@ -74,7 +73,7 @@ fn connection_counts(party: &CountingProcess) -> ConnectionCounts {
 #[test]
 fn a_small_message_through_shared_memory_calls_no_kernel() {
     let callbacks = CallbackCounter::default();
-    let (talker, listener, publisher, _subscription) = connected::<Text>(204, &callbacks);
+    let (talker, listener, publisher, _subscription) = connected::<Text>(&callbacks);
     let mut rounds = Rounds::new(&talker, &listener, &publisher, &callbacks);
     rounds.run(100, false);
     let rung = connection_counts(&talker).doorbells_rung;
@@ -103,8 +102,7 @@ fn a_small_message_through_shared_memory_calls_no_kernel() {
 fn a_megabyte_through_shared_memory_is_written_once_and_read_in_place() {
     const BYTES: usize = 1 << 20;
     let callbacks = CallbackCounter::default();
-    let (talker, listener, publisher, _subscription) =
-        connected::<UInt8MultiArray>(205, &callbacks);
+    let (talker, listener, publisher, _subscription) = connected::<UInt8MultiArray>(&callbacks);
     let message = UInt8MultiArray {
         data: vec![7; BYTES],
         ..Default::default()
@@ -139,7 +137,7 @@ fn a_transient_local_megabyte_is_kept_once_in_the_form_of_its_readers() {
     let qos = QosProfile::default().transient_local().keep_all();
     let callbacks = CallbackCounter::default();
     let (talker, listener, publisher, _subscription) =
-        connected_with::<UInt8MultiArray>(224, &callbacks, &qos);
+        connected_with::<UInt8MultiArray>(&callbacks, &qos);
     let message = UInt8MultiArray {
         data: vec![7; 1 << 20],
         ..Default::default()
@@ -167,7 +165,7 @@ fn a_transient_local_megabyte_is_kept_once_in_the_form_of_its_readers() {
 )]
 fn a_sleeping_reader_is_woken_once_per_shared_memory_message() {
     let callbacks = CallbackCounter::default();
-    let (talker, listener, publisher, _subscription) = connected::<Text>(206, &callbacks);
+    let (talker, listener, publisher, _subscription) = connected::<Text>(&callbacks);
     let over = AtomicBool::new(false);
     let (counters, count) = (listener.counters.clone(), callbacks.clone());
     std::thread::scope(|scope| {
@@ -215,9 +213,10 @@ fn a_sleeping_reader_is_woken_once_per_shared_memory_message() {
 fn a_loaned_megabyte_is_never_copied() {
     const BYTES: usize = 1 << 20;
     let callbacks = CallbackCounter::default();
+    let domain = unused_domain();
     let (talker, listener) = (
-        CountingProcess::open(207, true),
-        CountingProcess::open(207, true),
+        CountingProcess::open(domain, true),
+        CountingProcess::open(domain, true),
     );
     let (publisher, _subscription) = {
         let sink = callbacks.clone();

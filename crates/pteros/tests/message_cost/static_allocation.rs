@@ -6,11 +6,11 @@ use std::sync::Arc;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::{DataSemantics, StaticExecutor, WaitSet};
 
-use crate::{CountingProcess, TIMEOUT, allocations_of};
+use crate::{CountingProcess, TIMEOUT, allocations_of, unused_domain};
 
 #[test]
 fn a_wait_set_allocates_nothing() {
-    let party = CountingProcess::new(218);
+    let party = CountingProcess::new(unused_domain());
     let [a, b] = ["a", "b"].map(|topic| {
         let publisher = party.node.create_publisher::<UInt8MultiArray>(topic, 10);
         let polled = party
@@ -33,7 +33,7 @@ fn a_wait_set_allocates_nothing() {
 
 #[test]
 fn a_static_executor_allocates_nothing_after_its_set_up() {
-    let party = CountingProcess::new(219);
+    let party = CountingProcess::new(unused_domain());
     let publisher = party
         .node
         .create_publisher::<UInt8MultiArray>("in", 10)
