@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::tidy::Finding;
+use crate::finding::Finding;
 
 /// Path of the document.
 pub const COVERAGE_DOCUMENT: &str = "docs/spec-coverage.md";

@@ -2,12 +2,18 @@
 //! Every rule is a line-based check over rustfmt's layout, fast enough to run as a
 //! test. Every finding says how to fix it.
 
-use std::fmt;
+mod crate_arrows;
+mod cycles;
+mod modules;
+mod tokens;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::finding::Finding;
 use crate::{coverage, documents};
 
 /// Largest number of lines of a file before its tests.
@@ -61,121 +67,6 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "examples/",
 ];
 
-/// Crates that a crate may use, except in tests. Lower layers come first. The
-/// leaves (cli, sim, xtask) may use all crates above them in this table.
-const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
-    ("pteros-msg", &[]),
-    ("pteros-interfaces", &["pteros-msg"]),
-    ("pteros-rtps", &["pteros-msg"]),
-    ("pteros-net", &[]),
-    ("pteros-shm", &[]),
-    ("pteros-store", &[]),
-    // rtps for ids and times.
-    ("pteros-security", &["pteros-rtps"]),
-    (
-        "pteros-runtime",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-net",
-            "pteros-shm",
-            "pteros-store",
-            "pteros-security",
-        ],
-    ),
-    // rtps only for its values: ids and policy names.
-    (
-        "pteros",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-runtime",
-        ],
-    ),
-    ("pteros-dylib", &["pteros"]),
-    ("pteros-container", &["pteros"]),
-    (
-        "pteros-demo-components",
-        &["pteros", "pteros-dylib", "pteros-container"],
-    ),
-    // For the tests of the demo components.
-    ("misbehaving", &["pteros", "pteros-dylib"]),
-    // net for its poll and for Ctrl-C.
-    (
-        "pteros-launch",
-        &["pteros", "pteros-container", "pteros-net"],
-    ),
-    // Independent of Pteros, so that xtask builds without it.
-    ("pteros-testbed", &[]),
-    // net for Ctrl-C and scheduler settings, security for keystores.
-    (
-        "pteros-lab",
-        &[
-            "pteros-rtps",
-            "pteros",
-            "pteros-net",
-            "pteros-security",
-            "pteros-testbed",
-        ],
-    ),
-    // The crates that a container loads.
-    (
-        "pteros-lab-nodes",
-        &["pteros", "pteros-dylib", "pteros-lab"],
-    ),
-    // net for the network checks of the doctor.
-    (
-        "pteros-cli",
-        &[
-            "pteros",
-            "pteros-container",
-            "pteros-launch",
-            "pteros-lab",
-            "pteros-net",
-            "pteros-security",
-            "pteros-testbed",
-        ],
-    ),
-    (
-        "pteros-sim",
-        &[
-            "pteros-msg",
-            "pteros-rtps",
-            "pteros-runtime",
-            "pteros",
-            "pteros-container",
-        ],
-    ),
-    (
-        "pteros-fuzz",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-security",
-        ],
-    ),
-    // Renders docs/, a separate workspace.
-    ("pteros-book", &[]),
-    // Programs over other stacks.
-    ("iceoryx2-host", &[]),
-    ("zenoh-host", &[]),
-    (
-        "xtask",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-net",
-            "pteros-runtime",
-            "pteros",
-            "pteros-testbed",
-        ],
-    ),
-];
-
 /// Words that mark unfinished work. They are split, so that this file passes the
 /// check.
 const UNFINISHED_MARKERS: &[&str] = &[
@@ -196,29 +87,14 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/work", "space/"),
 ];
 
-/// A rule violation.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Path from the repository's root.
-    pub path: String,
-    /// Line number from 1.
-    pub line: usize,
-    /// The problem and its fix.
-    pub message: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.message)
-    }
-}
-
 /// Runs the command and returns its output.
 pub fn run(arguments: &[String]) -> Result<String> {
-    if !arguments.is_empty() {
-        bail!("usage: cargo xtask tidy");
-    }
-    let (files, findings) = check(&root())?;
+    let (files, findings) = match arguments {
+        [] => check(&root())?,
+        [word] if word == "--cycles" => all_cycles(&root(), None)?,
+        [word, folder] if word == "--cycles" => all_cycles(&root(), Some(folder))?,
+        _ => bail!("usage: cargo xtask tidy [--cycles [CRATE FOLDER]]"),
+    };
     for finding in &findings {
         println!("{finding}");
     }
@@ -241,6 +117,23 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
     paths.sort();
     let mut findings = Vec::new();
     let mut files = 0;
+    for (folder, roots) in crate_roots(root, &paths) {
+        findings.extend(cycles::check(&folder, &roots, &mut reader(root)));
+    }
+    let manifests = paths.iter().filter(|path| path.ends_with("Cargo.toml"));
+    let mut names = Vec::new();
+    for manifest in manifests {
+        let text = fs::read_to_string(manifest).context("read a manifest")?;
+        let folder = manifest
+            .parent()
+            .and_then(|folder| folder.strip_prefix(root).ok());
+        let name = crate_arrows::package_name(&text);
+        names.extend(
+            folder
+                .zip(name)
+                .map(|(folder, name)| (folder.to_owned(), name.to_owned())),
+        );
+    }
     for path in paths {
         let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
         let Ok(text) = String::from_utf8(bytes) else {
@@ -252,11 +145,50 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
         if name.ends_with(".md") {
             findings.extend(documents::check(root, &name, &text));
         }
+        if name == crate_arrows::MAP_DOCUMENT {
+            findings.extend(crate_arrows::check_map(&text, &names));
+        }
         if name == coverage::COVERAGE_DOCUMENT {
             findings.extend(coverage::check(root, &text));
         }
     }
     Ok((files, findings))
+}
+
+/// Folders of the crates and their root files, relative to `root`.
+fn crate_roots(root: &Path, paths: &[PathBuf]) -> BTreeMap<String, Vec<String>> {
+    let mut crates: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in paths {
+        let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
+        let folder = ["/src/lib.rs", "/src/main.rs"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end));
+        if let Some(folder) = folder {
+            let roots = crates.entry(folder.to_owned()).or_default();
+            roots.push(name.to_string());
+        }
+    }
+    crates
+}
+
+/// Reads files relative to `root`.
+fn reader(root: &Path) -> impl FnMut(&Path) -> Option<String> {
+    |path| fs::read_to_string(root.join(path)).ok()
+}
+
+/// Every import cycle over the limits, in all crates or in one, with the number of
+/// crates.
+fn all_cycles(root: &Path, folder: Option<&String>) -> Result<(usize, Vec<Finding>)> {
+    let mut paths = Vec::new();
+    collect(root, &mut paths)?;
+    let mut crates = crate_roots(root, &paths);
+    if let Some(folder) = folder {
+        crates.retain(|name, _| name == folder.trim_end_matches('/'));
+    }
+    let found = crates
+        .iter()
+        .flat_map(|(folder, roots)| cycles::report(folder, roots, &mut reader(root)));
+    Ok((crates.len(), found.collect()))
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
@@ -306,7 +238,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
         }
     }
     if path.ends_with("Cargo.toml") && !path.starts_with("examples/") {
-        check_dependencies(text, &mut add);
+        crate_arrows::check_manifest(text, &mut add);
     }
     if path.ends_with(".rs") {
         check_rust_file(path, text, &mut add);
@@ -449,46 +381,6 @@ fn ends_as_declaration(lines: &[&str], indent: &str) -> bool {
     true
 }
 
-/// Checks the dependencies of one manifest against [`ALLOWED_DEPENDENCIES`].
-fn check_dependencies(manifest: &str, add: &mut impl FnMut(usize, String)) {
-    let mut section = "";
-    let mut name = "";
-    for (index, line) in manifest.lines().enumerate() {
-        if line.starts_with('[') {
-            section = line;
-            continue;
-        }
-        if section == "[package]"
-            && let Some(value) = line.strip_prefix("name = ")
-        {
-            name = value.trim_matches('"');
-            if !ALLOWED_DEPENDENCIES.iter().any(|(known, _)| *known == name) {
-                add(
-                    index + 1,
-                    format!("{name}: list the crates that it may use in xtask/src/tidy.rs"),
-                );
-            }
-        }
-        if section != "[dependencies]" && section != "[build-dependencies]" {
-            continue;
-        }
-        let used = line.split(['.', ' ', '=']).next().unwrap_or_default();
-        let is_ours = ALLOWED_DEPENDENCIES.iter().any(|(known, _)| *known == used);
-        let allowed = ALLOWED_DEPENDENCIES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or(&[] as &[&str], |(_, allowed)| allowed);
-        if is_ours && !allowed.contains(&used) {
-            add(
-                index + 1,
-                format!(
-                    "{name} may not use {used}: dependencies follow the layers (ARCHITECTURE.md)"
-                ),
-            );
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -544,20 +436,5 @@ mod tests {
         );
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(long_functions(&lines), []);
-    }
-
-    #[test]
-    fn dependencies_follow_the_layers() {
-        let manifest = "[package]\nname = \"pteros-rtps\"\n[dependencies]\npteros-net.workspace = \
-                        true\npteros-msg = { workspace = true }\n[dev-dependencies]\n\
-                        pteros-runtime.workspace = true\n";
-        assert_eq!(
-            messages("crates/rtps/Cargo.toml", manifest),
-            [
-                "4 pteros-rtps may not use pteros-net: dependencies follow the layers (ARCHITECTURE.md)"
-            ]
-        );
-        let unknown = "[package]\nname = \"pteros-new\"\n";
-        assert_eq!(messages("crates/new/Cargo.toml", unknown).len(), 1);
     }
 }

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::coverage;
-use crate::tidy::Finding;
+use crate::finding::Finding;
 
 /// Pages whose code spans name files: the overview, and those in the folder.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
