@@ -12,7 +12,7 @@ use crate::peers;
 /// is given. Returns the folder of the programs.
 pub fn prepare(wanted: &[String]) -> Result<PathBuf> {
     let work = peers::workplace()?;
-    let all = implementation::all(&work.programs, &work.programs, &[]);
+    let all = implementation::all(&work.programs, &work.programs);
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     // Every run includes the kernel baseline.
     let mut stacks = vec![implementation::FLOOR.to_owned()];

@@ -7,7 +7,7 @@ use crate::component::ComponentVerb;
 use crate::demo::Demo;
 use crate::doctor::Doctor;
 use crate::interface::InterfaceVerb;
-use crate::lab::LabVerb;
+use crate::lab::Lab;
 use crate::launch::Launch;
 use crate::lifecycle::LifecycleVerb;
 use crate::new::New;
@@ -127,8 +127,7 @@ pub enum Noun {
     #[command(subcommand, arg_required_else_help = true)]
     Security(SecurityVerb),
     /// Repeat published ROS 2 measurements, with other stacks for comparison
-    #[command(subcommand, arg_required_else_help = true)]
-    Lab(LabVerb),
+    Lab(Lab),
     /// Record and show message latencies per topic, layer and chain
     #[command(subcommand, arg_required_else_help = true)]
     Trace(TraceVerb),

@@ -62,32 +62,11 @@ fn main() -> ExitCode {
         run_watchdog(launch_id, std::io::stdin());
         return ExitCode::SUCCESS;
     }
-    match words.get(1).map(String::as_str) {
-        // Subcommands that the lab runs with this binary.
-        Some(pteros_lab::lab::WORKER) => {
-            return pteros_lab::worker::main(words.into_iter().skip(2));
-        }
-        Some(pteros_testbed::frame_relay::TASK) => {
-            let rest = words.get(2..).unwrap_or_default();
-            return match pteros_testbed::frame_relay::run(rest) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => report(false, &error, FAILED),
-            };
-        }
-        Some(pteros_testbed::network::INSIDE_TASK) => {
-            let rest = words.get(2..).unwrap_or_default();
-            return match pteros_testbed::network::run_inside(rest) {
-                Ok(_) => ExitCode::SUCCESS,
-                Err(error) => report(false, &error, FAILED),
-            };
-        }
-        _ => {}
-    }
     let json = words.iter().any(|word| word == "--json");
-    // The arguments after `run` and `trace record` are for another program, so they
-    // are not checked here.
+    // The arguments after `run`, `lab` and `trace record` are for another program, so
+    // they are not checked here.
     let noun = words.iter().skip(1).find(|word| !word.starts_with('-'));
-    let parsed = if noun.is_some_and(|noun| noun == "run" || noun == "trace") {
+    let parsed = if noun.is_some_and(|noun| ["run", "lab", "trace"].contains(&noun.as_str())) {
         Ok((Arguments::default(), words))
     } else {
         Arguments::parse(words)

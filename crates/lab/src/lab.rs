@@ -16,57 +16,35 @@ use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess};
 use crate::experiment::Extent;
 use crate::keystore;
 
-/// The verb of the command that acts as worker, without a separate program.
-pub const WORKER: &str = "lab-worker";
-
-/// The program of Pteros that is measured, next to the command.
+/// The program of Pteros that is measured, next to the lab's own.
 pub const WORKER_PROGRAM: &str = "pteros-lab-worker";
 
-/// The measured program of Pteros: [`WORKER_PROGRAM`], or the command itself if
-/// that is missing.
-#[derive(Clone, Debug)]
-pub struct Worker {
-    /// The program.
-    pub program: PathBuf,
-    /// Its first arguments.
-    pub leading: &'static [&'static str],
+/// Path of the worker, next to this program.
+///
+/// # Errors
+/// It is missing, or the path of this program is unknown.
+pub fn worker() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("find this program's own path")?;
+    let program = own.with_file_name(WORKER_PROGRAM);
+    if !program.is_file() {
+        anyhow::bail!(
+            "{} does not exist; cargo build -p pteros-lab builds it",
+            program.display()
+        );
+    }
+    Ok(program)
 }
 
-impl Worker {
-    /// Finds the worker next to this program.
-    ///
-    /// # Errors
-    /// The path of this program is unknown.
-    pub fn find() -> Result<Self> {
-        let own = std::env::current_exe().context("find this program's own path")?;
-        let small = own.with_file_name(WORKER_PROGRAM);
-        Ok(if small.is_file() {
-            Self {
-                program: small,
-                leading: &[],
-            }
-        } else {
-            Self {
-                program: own,
-                leading: &[WORKER],
-            }
-        })
-    }
-
-    /// Whether it is the command with all its verbs.
-    pub fn is_command(&self) -> bool {
-        !self.leading.is_empty()
-    }
-
-    /// The arguments of a topology process without its task. Types are also
-    /// searched in `interfaces`.
-    pub fn of_topology(&self, interfaces: &[PathBuf]) -> Vec<String> {
-        let mut arguments = vec![self.program.to_string_lossy().into_owned()];
-        arguments.extend(self.leading.iter().map(|word| (*word).to_owned()));
-        arguments.push(TOPOLOGY.into());
-        arguments.extend(interfaces.iter().map(|f| f.to_string_lossy().into_owned()));
-        arguments
-    }
+/// The command of a topology process without its task. Types are also searched in
+/// `interfaces`.
+///
+/// # Errors
+/// As [`worker`].
+pub fn topology_worker(interfaces: &[PathBuf]) -> Result<Vec<String>> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut arguments = vec![text(&worker()?), TOPOLOGY.into()];
+    arguments.extend(interfaces.iter().map(|folder| text(folder)));
+    Ok(arguments)
 }
 
 /// The worker's verb for one process of a topology.

@@ -20,7 +20,7 @@ use pteros_testbed::{
 };
 
 use crate::experiment::{Better, Configuration, Experiment, Extent, Metric, Scope};
-use crate::lab::{Lab, Privileges, WORKER_PROGRAM, Worker};
+use crate::lab::{Lab, Privileges, worker};
 use crate::progress::{Progress, time_text};
 use crate::report::Report;
 use crate::store::{Journal, JournalEntry, RepeatOutcome, Store};
@@ -270,14 +270,7 @@ fn implementations(
     privileges: &Privileges,
     missing: &mut Vec<String>,
 ) -> Result<Vec<Implementation>> {
-    let worker = Worker::find()?;
-    if worker.is_command() {
-        missing.push(format!(
-            "{WORKER_PROGRAM} is not beside this program: the command itself is measured, whose size and memory are \
-             not a node's; cargo build --release builds both"
-        ));
-    }
-    let mut all = implementation::all(&peer_build.programs, &worker.program, worker.leading);
+    let mut all = implementation::all(&peer_build.programs, &worker()?);
     all.retain(|c| c.is_ours() || stacks.iter().any(|stack| stack == c.stack));
     all.sort_by_key(|c| !c.is_ours());
     if privileges.network.is_ok() {

@@ -52,8 +52,6 @@ pub struct Implementation {
     pub stack: &'static str,
     /// Its program.
     pub program: PathBuf,
-    /// Arguments before the verb, for a program with further verbs.
-    pub leading: &'static [&'static str],
     /// Environment variables that differ from those of the other implementations.
     pub environment: Vec<(&'static str, String)>,
     /// A description for reports.
@@ -104,9 +102,9 @@ pub fn peer_stacks() -> Vec<&'static str> {
     stacks
 }
 
-/// All implementations. `ours` is the program of Pteros with the arguments
-/// `leading`. The programs of the others are in `peers`.
-pub fn all(peers: &Path, ours: &Path, leading: &'static [&'static str]) -> Vec<Implementation> {
+/// All implementations. `ours` is the program of Pteros. The programs of the others
+/// are in `peers`.
+pub fn all(peers: &Path, ours: &Path) -> Vec<Implementation> {
     let entry = |&ListEntry(name, stack, program, environment, about): &ListEntry| {
         let is_ours = stack == PTEROS;
         Implementation {
@@ -117,7 +115,6 @@ pub fn all(peers: &Path, ours: &Path, leading: &'static [&'static str]) -> Vec<I
             } else {
                 peers.join(program)
             },
-            leading: if is_ours { leading } else { &[] },
             environment: environment
                 .iter()
                 .map(|(name, value)| (*name, (*value).to_owned()))
@@ -173,7 +170,7 @@ impl Implementation {
             command.env_remove(variable);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.arg(&self.program).args(self.leading);
+        command.arg(&self.program);
         command.args(line);
         PeerProcess::start(self.name, &mut command)
     }

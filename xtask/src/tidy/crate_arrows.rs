@@ -84,10 +84,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros",
             "pteros-container",
             "pteros-launch",
-            "pteros-lab",
             "pteros-net",
             "pteros-security",
-            "pteros-testbed",
         ],
     ),
     (

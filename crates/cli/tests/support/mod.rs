@@ -1,5 +1,5 @@
 //! Runs the binary as a user would, each test in its own domain and on loopback
-//! only.
+//! only. The tests of `pteros-lab` use it as well.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -88,9 +88,18 @@ impl Domain {
     }
 }
 
+/// The binary of the crate whose tests these are.
+const PROGRAM: &str = match (
+    option_env!("CARGO_BIN_EXE_pteros"),
+    option_env!("CARGO_BIN_EXE_pteros-lab"),
+) {
+    (Some(program), _) | (None, Some(program)) => program,
+    (None, None) => panic!("neither the command nor the lab"),
+};
+
 /// The binary without ROS environment variables.
 pub fn pteros() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pteros"));
+    let mut command = Command::new(PROGRAM);
     for variable in [
         "ROS_DOMAIN_ID",
         "ROS_LOCALHOST_ONLY",

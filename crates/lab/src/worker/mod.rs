@@ -2,8 +2,7 @@
 //! process with both, idle nodes, nodes that discover each other, a process of a
 //! topology, and a bridge to ROS 1.
 //!
-//! The program is `pteros-lab-worker`, or the command if that is missing. Options
-//! and output lines are those of the other stacks' programs (interop/README.md).
+//! The program is `pteros-lab-worker`. Options and output lines are those of the other stacks' programs (interop/README.md).
 //! The API reports the transport of messages.
 
 mod body;

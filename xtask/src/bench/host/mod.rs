@@ -140,7 +140,7 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     };
     let plan = HostBenchPlan::parse(flags)?;
     let programs = peers::target_folder()?.join("release");
-    let mut all = implementation::all(Path::new(folder), &programs.join("host-peer"), &[]);
+    let mut all = implementation::all(Path::new(folder), &programs.join("host-peer"));
     // ROS 1 needs a master process and has no row here.
     all.retain(|c| c.stack != implementation::ROS1);
     let implementations = implementation::select(all, &plan.implementations)?;

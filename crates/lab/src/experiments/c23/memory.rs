@@ -143,7 +143,7 @@ fn load(
     implementation
         .environment
         .push(("LD_LIBRARY_PATH", String::new()));
-    (implementation.program, implementation.leading) = (container.program, &[]);
+    implementation.program = container.program;
     let mut arguments: Vec<String> = vec!["--executor".into(), container.executor.into()];
     for index in 0..nodes {
         let package = Containers::LIBRARY;

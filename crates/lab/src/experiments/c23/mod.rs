@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::experiment::{Better, Configuration, Extent, Metric, Scope, Statistic};
 use crate::flow::Flow;
-use crate::lab::{Lab, Worker};
+use crate::lab::{Lab, topology_worker};
 use crate::topology::{self, Containers, Division, ProcessResult, RunOptions};
 
 /// CPU of all processes together.
@@ -90,7 +90,7 @@ fn run_graph(
     let failed = |error: &dyn std::fmt::Display| MeasurementFailure::Failed(format!("{error:#}"));
     fs::write(&file, graph.to_string()).map_err(|e| failed(&e))?;
     let options = RunOptions {
-        worker: Worker::find()?.of_topology(&[]),
+        worker: topology_worker(&[])?,
         duration,
         division: graph_placement.division,
         out: out.clone(),
@@ -151,7 +151,7 @@ fn containers(executor: &'static str) -> Result<Containers, MeasurementFailure> 
     let library = own.with_file_name(Containers::FILE);
     if !(program.is_file() && library.is_file()) {
         let text = "pteros-container or its library of nodes is missing next to this program; build all \
-                    at once: cargo build --release -p pteros-cli -p pteros-demo-components -p pteros-lab-nodes";
+                    at once: cargo build --release -p pteros-lab -p pteros-demo-components -p pteros-lab-nodes";
         return Err(MeasurementFailure::Unsupported(text.into()));
     }
     Ok(Containers {

@@ -1,7 +1,6 @@
-//! `pteros lab run`.
+//! `pteros-lab run`.
 
-use crate::cli_context::CliContext;
-use crate::exit_errors::Interrupted;
+use super::{Ending, Setting};
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::experiment::Extent;
@@ -10,7 +9,7 @@ use pteros_lab::run::{RunRequest, RunStatus, run};
 use pteros_lab::store::Store;
 use std::path::PathBuf;
 
-/// Arguments of `lab run`.
+/// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
     /// Papers (m16), experiments (m16.1) or all; `pteros lab list` has them
@@ -42,7 +41,7 @@ pub struct Run {
 
 impl Run {
     /// Measures, then prints the summary.
-    pub fn run(self, cli: &CliContext) -> Result<()> {
+    pub fn run(self, cli: &Setting) -> Result<Ending> {
         let request = RunRequest {
             what: self.what,
             extent: match (self.full, self.smoke) {
@@ -63,7 +62,7 @@ impl Run {
         if ended == RunStatus::NothingMeasured {
             let text = "interrupted before the first measurement; the same command starts again";
             cli.console.note(text);
-            return Err(Interrupted.into());
+            return Ok(Ending::Interrupted);
         }
         let store = Store::open(&request.out)?;
         if cli.console.json {
@@ -75,11 +74,11 @@ impl Run {
             cli.console.line(format!("Report: {}", page.display()))?;
         }
         match ended {
-            RunStatus::Done => Ok(()),
+            RunStatus::Done => Ok(Ending::Done),
             RunStatus::Interrupted | RunStatus::NothingMeasured => {
                 cli.console
                     .note("interrupted; the same command continues the run");
-                Err(Interrupted.into())
+                Ok(Ending::Interrupted)
             }
         }
     }

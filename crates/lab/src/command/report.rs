@@ -1,13 +1,13 @@
-//! `pteros lab report`.
+//! `pteros-lab report`.
 
-use crate::cli_context::CliContext;
+use super::{Ending, Setting};
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::report::{Report as Loaded, summary};
 use pteros_lab::store::Store;
 use std::path::PathBuf;
 
-/// Arguments of `lab report`.
+/// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct Report {
     /// Folder of the run
@@ -17,7 +17,7 @@ pub struct Report {
 
 impl Report {
     /// Writes report.html and results.json from the raw samples, and prints the summary.
-    pub fn run(self, cli: &CliContext) -> Result<()> {
+    pub fn run(self, cli: &Setting) -> Result<Ending> {
         let store = Store::open(&self.folder)?;
         let report = Loaded::load(&store)?;
         // On a read-only or full disk the summary is printed nevertheless.
@@ -27,8 +27,10 @@ impl Report {
         }
         if cli.console.json {
             let text = store.read("results.json").unwrap_or_default();
-            return Ok(cli.console.text(&text)?);
+            cli.console.text(&text)?;
+        } else {
+            cli.console.text(&summary(&report))?;
         }
-        Ok(cli.console.text(&summary(&report))?)
+        Ok(Ending::Done)
     }
 }

@@ -1,11 +1,10 @@
-//! `pteros lab topology`: graphs of nodes from JSON files, run and measured.
+//! `pteros-lab topology`: graphs of nodes from JSON files, run and measured.
 
-use crate::cli_context::CliContext;
-use crate::exit_errors::Interrupted;
+use super::{Ending, Setting};
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::suggest::did_you_mean;
-use pteros_lab::lab::Worker;
+use pteros_lab::lab::topology_worker;
 use pteros_lab::topology::{self, Division, ProcessResult, RunOptions, Shape};
 use serde_json::json;
 use std::path::PathBuf;
@@ -27,7 +26,13 @@ pub struct TopologyVerb {
     #[arg(value_name = "FILE", required_unless_present = "generate")]
     files: Vec<PathBuf>,
     /// Duration of the measurement in seconds
-    #[arg(short = 't', long, value_name = "SECONDS", default_value_t = 5.0)]
+    #[arg(
+        short = 't',
+        long,
+        value_name = "SECONDS",
+        default_value_t = 5.0,
+        allow_negative_numbers = true
+    )]
     duration: f64,
     /// One process for all files
     #[arg(long, conflicts_with = "processes")]
@@ -62,13 +67,19 @@ pub struct TopologyVerb {
     #[arg(long, value_name = "BYTES", requires = "generate")]
     size: Option<u64>,
     /// Messages per second of each publisher in a generated file
-    #[arg(long, value_name = "HZ", default_value_t = 50.0, requires = "generate")]
+    #[arg(
+        long,
+        value_name = "HZ",
+        default_value_t = 50.0,
+        requires = "generate",
+        allow_negative_numbers = true
+    )]
     rate: f64,
 }
 
 impl TopologyVerb {
     /// Runs the verb.
-    pub fn run(self, cli: &CliContext) -> Result<()> {
+    pub fn run(self, cli: &Setting) -> Result<Ending> {
         let mut library = cli.library()?;
         topology::add_to(&mut library);
         if let [shape, number] = self.generate.as_slice() {
@@ -84,10 +95,12 @@ impl TopologyVerb {
             if cli.console.json {
                 let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
                 let output = json!({ "files": files, "nodes": nodes, "warnings": texts });
-                return Ok(cli.console.json(&output)?);
+                cli.console.json(&output)?;
+            } else {
+                let text = format!("{files} files with {nodes} nodes can run");
+                cli.console.line(text)?;
             }
-            let text = format!("{files} files with {nodes} nodes can run");
-            return Ok(cli.console.line(text)?);
+            return Ok(Ending::Done);
         }
         let options = self.options(cli)?;
         let console = cli.console;
@@ -107,19 +120,19 @@ impl TopologyVerb {
             let out = options.out.display();
             console.line(format!("{text}\nTables, events and samples: {out}"))?;
         }
-        if outcome.interrupted {
-            Err(Interrupted.into())
+        Ok(if outcome.interrupted {
+            Ending::Interrupted
         } else {
-            Ok(())
-        }
+            Ending::Done
+        })
     }
 
-    fn options(&self, cli: &CliContext) -> Result<RunOptions> {
+    fn options(&self, cli: &Setting) -> Result<RunOptions> {
         if !(0.1..=1e6).contains(&self.duration) {
             bail!("--duration {}: give 0.1 to 1000000 seconds", self.duration);
         }
         Ok(RunOptions {
-            worker: Worker::find()?.of_topology(&cli.interface_folders),
+            worker: topology_worker(&cli.interface_folders)?,
             duration: Duration::from_secs_f64(self.duration),
             division: match (self.composed, self.processes) {
                 (true, _) => Division::Composed,
@@ -133,7 +146,7 @@ impl TopologyVerb {
         })
     }
 
-    fn generate(&self, cli: &CliContext, shape: &str, number: &str) -> Result<()> {
+    fn generate(&self, cli: &Setting, shape: &str, number: &str) -> Result<Ending> {
         let shapes = Shape::ALL.iter();
         let Some((_, shape)) = shapes.clone().find(|(name, _)| *name == shape) else {
             let hint = did_you_mean(shape, shapes.clone().map(|(name, _)| *name));
@@ -160,6 +173,7 @@ impl TopologyVerb {
         topology::add_to(&mut library);
         let name = "the generated file".as_ref();
         topology::Topology::parse(name, &text, &library)?;
-        Ok(cli.console.json(&value)?)
+        cli.console.json(&value)?;
+        Ok(Ending::Done)
     }
 }

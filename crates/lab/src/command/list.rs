@@ -1,18 +1,18 @@
-//! `pteros lab list`.
+//! `pteros-lab list`.
 
-use crate::cli_context::CliContext;
+use super::{Ending, Setting};
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::experiments::ALL;
 use serde_json::{Value, json};
 
-/// Arguments of `lab list`.
+/// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct List {}
 
 impl List {
     /// Prints the experiments by paper.
-    pub fn run(self, cli: &CliContext) -> Result<()> {
+    pub fn run(self, cli: &Setting) -> Result<Ending> {
         if cli.console.json {
             let all: Vec<Value> = ALL
                 .iter()
@@ -23,7 +23,8 @@ impl List {
                     })
                 })
                 .collect();
-            return Ok(cli.console.json(&json!(all))?);
+            cli.console.json(&json!(all))?;
+            return Ok(Ending::Done);
         }
         let mut paper = None;
         for experiment in ALL {
@@ -36,6 +37,6 @@ impl List {
                 experiment.id, experiment.title, experiment.reproduces
             ))?;
         }
-        Ok(())
+        Ok(Ending::Done)
     }
 }

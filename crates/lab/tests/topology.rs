@@ -1,6 +1,7 @@
-//! `pteros lab topology`: files in ros2-performance's format run in one process and
+//! `pteros-lab topology`: files in ros2-performance's format run in one process and
 //! in several. Invalid files start nothing.
 
+#[path = "../../cli/tests/support/mod.rs"]
 mod support;
 
 use std::fs;
@@ -109,7 +110,7 @@ fn check_results(results: &Value) {
 fn a_file_runs_in_one_process_and_in_one_per_node() {
     let (domain, folder) = (Domain::new(), Folder::new("runs"));
     let (file, out) = (folder.file("robot.json", ROBOT), folder.out());
-    let answer = domain.run(&format!("lab topology {file} -t 1 --out {out}"));
+    let answer = domain.run(&format!("topology {file} -t 1 --out {out}"));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     assert!(answer.out.contains("System total:"), "{}", answer.out);
     check_results(&results(&out));
@@ -135,7 +136,7 @@ fn a_file_runs_in_one_process_and_in_one_per_node() {
         assert!(words.join(" ").contains(head), "{name}:\n{text}");
     }
     let answer = domain.run(&format!(
-        "lab topology {file} --processes -t 1 --out {out} --json"
+        "topology {file} --processes -t 1 --out {out} --json"
     ));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     let results = results(&out);
@@ -152,9 +153,7 @@ fn a_file_runs_in_one_process_and_in_one_per_node() {
 fn ctrl_c_keeps_what_was_measured() {
     let (domain, folder) = (Domain::new(), Folder::new("ctrl-c"));
     let (file, out) = (folder.file("robot.json", ROBOT), folder.out());
-    let mut running = domain.start(&format!(
-        "lab topology {file} --processes -t 900 --out {out}"
-    ));
+    let mut running = domain.start(&format!("topology {file} --processes -t 900 --out {out}"));
     let line = running.error_line();
     assert!(
         line.contains("4 processes have discovered each other"),
@@ -173,7 +172,7 @@ fn an_invalid_file_is_reported_and_starts_nothing() {
     let right = folder.file("right.json", ROBOT);
     let wrong = folder.file("wrong.json", &ROBOT.replace("stamped10b", "stamped10kib"));
     let out = folder.out();
-    let answer = run(&format!("lab topology {right} {wrong} --out {out}"));
+    let answer = run(&format!("topology {right} {wrong} --out {out}"));
     assert_eq!(answer.code, Some(1));
     for part in [
         "wrong.json: node \"viewer_1\", client 1, srv_type: \"stamped10kib\"",
@@ -182,10 +181,10 @@ fn an_invalid_file_is_reported_and_starts_nothing() {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
     assert!(!Path::new(&out).exists());
-    let answer = run(&format!("lab topology {right} --out {right}/x"));
+    let answer = run(&format!("topology {right} --out {right}/x"));
     assert_eq!(answer.code, Some(1));
     assert!(answer.err.contains("make the folder"), "{}", answer.err);
-    let answer = run(&format!("lab topology --check {right}"));
+    let answer = run(&format!("topology --check {right}"));
     assert_eq!(
         (answer.code, answer.out.as_str()),
         (Some(0), "1 files with 4 nodes can run\n")
@@ -195,10 +194,10 @@ fn an_invalid_file_is_reported_and_starts_nothing() {
 #[test]
 fn generated_files_run() {
     let (domain, folder) = (Domain::new(), Folder::new("generated"));
-    let answer = run("lab topology --generate fan-in 4 --type stamped1kb --rate 100");
+    let answer = run("topology --generate fan-in 4 --type stamped1kb --rate 100");
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     let (file, out) = (folder.file("fan.json", &answer.out), folder.out());
-    let answer = domain.run(&format!("lab topology {file} -t 1 --out {out}"));
+    let answer = domain.run(&format!("topology {file} -t 1 --out {out}"));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     let received = rows(&results(&out), "subscription");
     assert_eq!(received.len(), 3);
@@ -206,7 +205,7 @@ fn generated_files_run() {
         received.iter().all(|row| row.2 > 0 && row.3 == 0),
         "{received:?}"
     );
-    let answer = run("lab topology --generate ring 4");
+    let answer = run("topology --generate ring 4");
     assert!(
         answer
             .err

@@ -1,7 +1,6 @@
-//! `pteros lab compare`.
+//! `pteros-lab compare`.
 
-use crate::cli_context::CliContext;
-use crate::exit_errors::Failed;
+use super::{Ending, Setting};
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::compare::compare;
@@ -9,7 +8,7 @@ use pteros_lab::store::Store;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Arguments of `lab compare`.
+/// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
     /// Folder of the earlier run
@@ -22,7 +21,7 @@ pub struct Compare {
 
 impl Compare {
     /// Prints the differences beyond noise.
-    pub fn run(self, cli: &CliContext) -> Result<()> {
+    pub fn run(self, cli: &Setting) -> Result<Ending> {
         let found = compare(&Store::open(&self.before)?, &Store::open(&self.after)?)?;
         if cli.console.json {
             let row = |row: &Vec<pteros_lab::report_items::TableEntry>| -> Value {
@@ -43,8 +42,8 @@ impl Compare {
             ))?;
         }
         match found.worse {
-            0 => Ok(()),
-            _ => Err(Failed.into()),
+            0 => Ok(Ending::Done),
+            _ => Ok(Ending::Failed),
         }
     }
 }
