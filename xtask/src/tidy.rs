@@ -61,7 +61,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/cli/",
     "crates/security/examples/crypto_transform_cost.rs",
     "crates/sim/src/main.rs",
-    "crates/sim/src/scheduler.rs",
+    "crates/sim/src/simulation/threads.rs",
     "xtask/",
     "interop/",
     "examples/",

@@ -1,7 +1,9 @@
-//! `pteros-sim`: runs seeds, and replays and shrinks the first that fails.
+//! `pteros-sim`: runs seeds of workloads, and replays and shrinks the first that
+//! fails.
 //!
-//! Usually called as `cargo xtask sim`. It also tests the mutants (`--mutants`) and
-//! the workloads of whole nodes (`--nodes`), and prints its speed.
+//! Usually called as `cargo xtask sim`. The workloads are random graphs, whole nodes
+//! (`--nodes`) and scenarios (`--scenarios`). It also tests the mutants
+//! (`--mutants`), and prints its speed.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -14,32 +16,52 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pteros_rtps::fault::COMPILED;
-use pteros_sim::mutants::{MutantResult, mutants_named, search};
-use pteros_sim::nodes::{Workload, replay_command, run as run_workload};
-use pteros_sim::plan::{Fault, Options};
-use pteros_sim::{RunOutcome, faults, run_guarded, shrink};
+use pteros_sim::fault_points;
+use pteros_sim::harness::options::{Fault, Options};
+use pteros_sim::harness::shrink::shrink;
+use pteros_sim::harness::{Counts, RunOutcome, Workload, run};
+use pteros_sim::mutants::{MutantResult, search};
+use pteros_sim::world::graph::Graphs;
+use pteros_sim::world::nodes::NodeWorkload;
+use pteros_sim::world::scenario;
 
-const USAGE: &str = "usage: cargo xtask sim [--seeds N] [--start S] [--minutes M] [--standard] \
+const USAGE: &str = "usage: cargo xtask sim [--nodes WORKLOAD|all | --scenarios PART|all] \
+                     [--seeds N] [--start S] [--minutes M] [--standard] \
                      [--with FAULT,...] [--without FAULT,...] \
                      [--fault-millis MS] [--mutant NAME] [--trace] [--shrink] \
-                     [--hashes]\n       cargo xtask sim --nodes WORKLOAD|all [--seeds N] [--start S] [--mutant NAME] [--trace]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
+                     [--hashes]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
 
 /// Lines of a trace that are shown without `--trace`.
 const LINES_SHOWN: usize = 60;
 
 /// The parsed command line.
+#[derive(Default)]
 struct Request {
     seeds: Option<u64>,
-    start: u64,
+    start: Option<u64>,
     minutes: Option<u64>,
     shrink: bool,
     trace: bool,
     hashes: bool,
     mutants: bool,
     only: String,
-    /// Workloads of whole nodes, instead of random graphs.
-    workloads: Vec<Workload>,
+    workloads: Vec<Box<dyn Workload>>,
+    /// Seeds of each workload, unless `--seeds` or `--minutes` says otherwise.
+    seeds_default: u64,
     options: Options,
+}
+
+impl Request {
+    fn start(&self) -> u64 {
+        self.start.unwrap_or(1)
+    }
+
+    fn readable(&self) -> Options {
+        Options {
+            readable: true,
+            ..self.options.clone()
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -53,40 +75,49 @@ fn main() -> ExitCode {
     if request.mutants {
         return mutants(&request);
     }
-    if !request.workloads.is_empty() {
-        return run_workloads(&request);
+    let mut workloads = request.workloads.iter();
+    if workloads.all(|workload| run_seeds(&request, &**workload)) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
+}
+
+/// Runs the seeds of a workload up to the first that fails, which it prints. Returns
+/// whether all were sound.
+fn run_seeds(request: &Request, workload: &dyn Workload) -> bool {
     let began = Instant::now();
     let limit = request.minutes.map(|m| Duration::from_secs(60 * m));
     let seeds = request.seeds.unwrap_or(match limit {
         Some(_) => u64::MAX,
-        None => 200,
+        None => request.seeds_default,
     });
     let mut total = Total::default();
     let mut failed = None;
-    for seed in (request.start..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
-        let outcome = run_guarded(seed, &request.options);
+    for seed in (request.start()..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
+        let outcome = run(workload, seed, &request.options);
         total.add(&outcome);
         if request.hashes {
-            println!("{seed} {:016x}", outcome.hash);
+            println!("{} {seed} {:016x}", workload.name(), outcome.hash);
         }
         if !outcome.violations.is_empty() {
             failed = Some(outcome);
             break;
         }
         if request.trace {
-            show(&request, seed);
+            for line in &run(workload, seed, &request.readable()).lines {
+                println!("{line}");
+            }
         }
         if limit.is_some_and(|limit| began.elapsed() >= limit) {
             break;
         }
     }
-    total.print(began.elapsed());
-    let Some(outcome) = failed else {
-        return ExitCode::SUCCESS;
-    };
-    report(&request, &outcome);
-    ExitCode::FAILURE
+    total.print(&workload.name(), began.elapsed());
+    if let Some(outcome) = &failed {
+        report(request, workload, outcome);
+    }
+    failed.is_none()
 }
 
 /// Runs per mutant, unless `--seeds` sets another number.
@@ -97,7 +128,9 @@ const CAUGHT_PERCENT_MIN: usize = 95;
 
 /// Tests every mutant, on all cores, and prints which were detected.
 fn mutants(request: &Request) -> ExitCode {
-    let mutants: Vec<_> = mutants_named(&request.only).collect();
+    let mutants: Vec<_> = fault_points::mutants()
+        .filter(|mutant| mutant.name.contains(&request.only))
+        .collect();
     if mutants.is_empty() {
         eprintln!("--only {}: no mutant has this in its name", request.only);
         return ExitCode::from(2);
@@ -114,7 +147,7 @@ fn mutants(request: &Request) -> ExitCode {
             scope.spawn(|| {
                 while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let began = Instant::now();
-                    let result = search(*mutant, request.start, seeds, &request.options);
+                    let result = search(*mutant, request.start(), seeds, &request.options);
                     println!("{result}, {:.2} s", began.elapsed().as_secs_f64());
                     results.lock().push(result);
                 }
@@ -140,53 +173,43 @@ fn mutants(request: &Request) -> ExitCode {
 struct Total {
     runs: u64,
     simulated: u64,
-    published: u64,
-    taken: u64,
-    datagrams: u64,
-    matches: u64,
-    calls: (u64, u64),
+    counts: Counts,
 }
 
 impl Total {
     fn add(&mut self, outcome: &RunOutcome) {
         self.runs += 1;
         self.simulated += outcome.simulated;
-        self.published += outcome.messages.0;
-        self.taken += outcome.messages.1;
-        self.datagrams += outcome.datagrams;
-        self.matches += outcome.matches;
-        self.calls.0 += outcome.calls.0;
-        self.calls.1 += outcome.calls.1;
+        self.counts += outcome.counts;
     }
 
-    fn print(&self, wall: Duration) {
+    fn print(&self, name: &str, wall: Duration) {
         let simulated = Duration::from_nanos(self.simulated).as_secs_f64();
         println!(
-            "{} seeds, {:.2} simulated hours in {:.1} s: {:.0} simulated seconds a second",
+            "{name}: {} seeds, {:.2} simulated hours in {:.1} s: {:.0} simulated seconds a second",
             self.runs,
             simulated / 3600.0,
             wall.as_secs_f64(),
             simulated / wall.as_secs_f64().max(0.001)
         );
+        let counts = &self.counts;
         println!(
             "{} messages published, {} taken, {} calls, {} answered, {} datagrams, {} matches",
-            self.published, self.taken, self.calls.0, self.calls.1, self.datagrams, self.matches
+            counts.published,
+            counts.taken,
+            counts.asked,
+            counts.answered,
+            counts.datagrams,
+            counts.matches
         );
     }
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
     let mut request = Request {
-        seeds: None,
-        start: 1,
-        minutes: None,
-        shrink: false,
-        trace: false,
-        hashes: false,
-        mutants: false,
-        only: String::new(),
-        workloads: Vec::new(),
-        options: Options::default(),
+        workloads: vec![Box::new(Graphs)],
+        seeds_default: 200,
+        ..Request::default()
     };
     while let Some(word) = words.next() {
         let mut number = || -> Result<u64, String> {
@@ -196,7 +219,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
         };
         match word.as_str() {
             "--seeds" => request.seeds = Some(number()?),
-            "--start" => request.start = number()?,
+            "--start" => request.start = Some(number()?),
             "--minutes" => request.minutes = Some(number()?),
             "--fault-millis" => request.options.fault_millis = Some(number()?),
             "--standard" => request.options.standard = true,
@@ -204,14 +227,22 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             "--trace" => request.trace = true,
             "--hashes" => request.hashes = true,
             "--mutants" => request.mutants = true,
-            "--nodes" => request.workloads = workloads_named(&words.next().unwrap_or_default())?,
+            "--nodes" => {
+                request.workloads = nodes_named(&words.next().unwrap_or_default())?;
+                request.seeds_default = 20;
+            }
+            "--scenarios" => {
+                request.workloads = scenarios_named(&words.next().unwrap_or_default())?;
+                request.seeds_default = 1;
+            }
             "--only" => request.only = words.next().unwrap_or_default(),
             "--mutant" => {
                 let name = words.next().unwrap_or_default();
-                let mutant = faults::mutant_named(&name).ok_or_else(|| {
+                let known = fault_points::mutants().find(|mutant| mutant.name == name);
+                let mutant = known.ok_or_else(|| {
                     format!("--mutant {name}: no such mutant; --mutants lists them")
                 })?;
-                request.options.mutant = Some(mutant);
+                request.options.mutant = Some(mutant.name);
             }
             "--without" | "--with" => {
                 let names = words.next().unwrap_or_default();
@@ -230,61 +261,44 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
     Ok(request)
 }
 
-/// The workloads of that name.
-fn workloads_named(name: &str) -> Result<Vec<Workload>, String> {
-    if name == "all" {
-        return Ok(Workload::ALL.to_vec());
+/// The workloads of nodes of that name.
+fn nodes_named(name: &str) -> Result<Vec<Box<dyn Workload>>, String> {
+    let mut named = Vec::from(NodeWorkload::ALL);
+    named.retain(|workload| name == "all" || workload.name() == name);
+    if named.is_empty() {
+        let known = NodeWorkload::ALL.map(|workload| workload.name()).join(", ");
+        return Err(format!(
+            "--nodes {name}: no such workload; there are {known}, and all"
+        ));
     }
-    let known = Workload::ALL.map(Workload::name).join(", ");
-    let workload = Workload::named(name);
-    Ok(vec![workload.ok_or_else(|| {
-        format!("--nodes {name}: no such workload; there are {known}, and all")
-    })?])
+    Ok(boxed(named))
 }
 
-/// Runs seeds of workloads, and prints the first that fails.
-fn run_workloads(request: &Request) -> ExitCode {
-    let began = Instant::now();
-    let seeds = usize::try_from(request.seeds.unwrap_or(20)).unwrap_or(usize::MAX);
-    for workload in &request.workloads {
-        let (mut simulated, mut asked, mut done) = (Duration::ZERO, 0, 0);
-        for seed in (request.start..).take(seeds) {
-            let outcome = run_workload(*workload, seed, request.options.mutant, request.trace);
-            let failed = !outcome.violations.is_empty();
-            if request.trace {
-                for line in &outcome.lines {
-                    println!("{line}");
-                }
-            }
-            if failed {
-                println!("\n{workload}, seed {seed} at commit {} fails:", commit());
-                for violation in &outcome.violations {
-                    println!("  {violation}");
-                }
-                println!("replay: {}", replay_command(*workload, seed));
-                return ExitCode::FAILURE;
-            }
-            if request.hashes {
-                println!("{workload} {seed} {:016x}", outcome.hash);
-            }
-            simulated += outcome.simulated;
-            asked += outcome.asked.0;
-            done += outcome.asked.1;
-        }
-        println!(
-            "{workload}: {seeds} seeds, {:.0} simulated s, {asked} requests, {done} done",
-            simulated.as_secs_f64()
-        );
+/// The scenarios with a part of a name.
+fn scenarios_named(part: &str) -> Result<Vec<Box<dyn Workload>>, String> {
+    let mut named = scenario::all()?;
+    named.retain(|scenario| part == "all" || scenario.name().contains(part));
+    if named.is_empty() {
+        return Err(format!(
+            "--scenarios {part}: no scenario has this in its name"
+        ));
     }
-    println!("{:.1} s", began.elapsed().as_secs_f64());
-    ExitCode::SUCCESS
+    Ok(boxed(named))
+}
+
+fn boxed(workloads: Vec<impl Workload + 'static>) -> Vec<Box<dyn Workload>> {
+    let workloads = workloads.into_iter();
+    workloads
+        .map(|workload| Box::new(workload) as Box<dyn Workload>)
+        .collect()
 }
 
 /// The faults of a list of names.
 fn faults_named(option: &str, names: &str) -> Result<Vec<Fault>, String> {
     let fault = |name: &str| {
         Fault::named(name).ok_or_else(|| {
-            let known = Fault::ALL.map(Fault::name).join(", ");
+            let known: Vec<_> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+            let known = known.join(", ");
             format!("{option} {name}: no such fault; there are {known}")
         })
     };
@@ -292,17 +306,13 @@ fn faults_named(option: &str, names: &str) -> Result<Vec<Fault>, String> {
 }
 
 /// Prints what failed, the trace and the replay command.
-fn report(request: &Request, outcome: &RunOutcome) {
-    let mut options = request.options.clone();
+fn report(request: &Request, workload: &dyn Workload, outcome: &RunOutcome) {
+    let mut options = request.readable();
     if request.shrink {
         println!("reducing ...");
-        options = shrink(outcome, &options);
+        options = shrink(workload, outcome, &options);
     }
-    let readable = Options {
-        readable: true,
-        ..options.clone()
-    };
-    let again = run_guarded(outcome.seed, &readable);
+    let again = run(workload, outcome.seed, &options);
     let skip = if request.trace {
         0
     } else {
@@ -314,21 +324,15 @@ fn report(request: &Request, outcome: &RunOutcome) {
     for line in &again.lines[skip..] {
         println!("{line}");
     }
-    println!("\nseed {} at commit {} fails:", outcome.seed, commit());
+    let (name, seed) = (workload.name(), outcome.seed);
+    println!("\n{name}, seed {seed} at commit {} fails:", commit());
     for violation in &again.violations {
         println!("  {violation}");
     }
-    println!("replay: {}", options.replay_command(outcome.seed));
-}
-
-fn show(request: &Request, seed: u64) {
-    let readable = Options {
-        readable: true,
-        ..request.options.clone()
-    };
-    for line in &run_guarded(seed, &readable).lines {
-        println!("{line}");
-    }
+    println!(
+        "replay: {}",
+        options.replay_command(&workload.selection(), seed)
+    );
 }
 
 fn commit() -> String {

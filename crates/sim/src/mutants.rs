@@ -7,28 +7,18 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::faults::{MUTANTS, NODE_MUTANTS};
-use crate::nodes;
-use crate::plan::Options;
-use crate::run::{RunOutcome, run_guarded};
-use crate::scenario::scenario_that_fails_with;
-
-/// A mutant of the engine or of a node.
-#[derive(Clone, Copy, Debug)]
-pub struct Mutant {
-    /// Its name.
-    pub name: &'static str,
-    /// Its effect.
-    pub what: &'static str,
-}
+use crate::fault_points::Mutant;
+use crate::harness::options::Options;
+use crate::harness::{RunOutcome, Workload, run};
+use crate::world::graph::Graphs;
+use crate::world::nodes::NodeWorkload;
+use crate::world::scenario::{self, SEED};
 
 /// Result for one mutant.
 #[derive(Clone, Debug)]
 pub struct MutantResult {
-    /// The mutant's name.
-    pub name: &'static str,
-    /// Its effect.
-    pub what: &'static str,
+    /// The mutant.
+    pub mutant: Mutant,
     /// The run that detected it, and the number of runs until then.
     pub caught: Option<(RunOutcome, u64)>,
     /// Simulated time until then.
@@ -57,75 +47,68 @@ impl fmt::Display for MutantResult {
             Some((outcome, runs)) => write!(
                 f,
                 "caught  {:<30} by {:<4} at seed {:<4} after {runs:>3} runs, {simulated:>6.0} simulated s",
-                self.name,
+                self.mutant.name,
                 self.invariant(),
                 outcome.seed,
             ),
             None => write!(
                 f,
                 "MISSED  {:<30} {simulated:>6.0} simulated s: {}",
-                self.name, self.what
+                self.mutant.name, self.mutant.what
             ),
         }
     }
 }
 
-/// Runs one mutant with up to `seeds` seeds from `start` on.
+/// Runs one mutant with up to `seeds` seeds from `start` on, and then the scenarios,
+/// which reach what random graphs seldom reach.
 pub fn search(mutant: Mutant, start: u64, seeds: u64, base: &Options) -> MutantResult {
-    let of_nodes = NODE_MUTANTS.iter().find(|(name, ..)| *name == mutant.name);
-    if let Some((.., workload)) = of_nodes {
-        let run = |seed, mutant| nodes::run(*workload, seed, mutant, false).into();
-        return search_by(mutant, start, seeds, run);
-    }
+    let nodes = mutant.workload.and_then(NodeWorkload::named);
+    let workload: &dyn Workload = match &nodes {
+        Some(nodes) => nodes,
+        None => &Graphs,
+    };
     let options = Options {
         mutant: Some(mutant.name),
         ..base.clone()
     };
-    search_by(mutant, start, seeds, |seed, mutant| match mutant {
-        Some(_) => run_guarded(seed, &options),
-        None => run_guarded(seed, base),
-    })
-}
-
-/// Runs a mutant with `run`, which executes a seed with or without the mutant.
-fn search_by(
-    mutant: Mutant,
-    start: u64,
-    seeds: u64,
-    run: impl Fn(u64, Option<&'static str>) -> RunOutcome,
-) -> MutantResult {
     let mut simulated = 0;
     let mut caught = None;
     for seed in (start..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
-        let outcome = run(seed, Some(mutant.name));
+        let outcome = run(workload, seed, &options);
         simulated += outcome.simulated;
         // A seed that also fails without the mutant proves nothing.
-        if !outcome.violations.is_empty() && run(seed, None).violations.is_empty() {
+        if !outcome.violations.is_empty() && run(workload, seed, base).violations.is_empty() {
             caught = Some((outcome, seed - start + 1));
             break;
         }
     }
-    if caught.is_none()
-        && let Some(violation) = scenario_that_fails_with(mutant.name)
-    {
-        let outcome = RunOutcome::failed(0, violation);
-        caught = Some((outcome, seeds));
+    if caught.is_none() {
+        caught = scenario_that_detects(mutant).map(|outcome| (outcome, seeds));
     }
     MutantResult {
-        name: mutant.name,
-        what: mutant.what,
+        mutant,
         caught,
         simulated: Duration::from_nanos(simulated),
     }
 }
 
-/// The mutants whose name contains `part`.
-pub fn mutants_named(part: &str) -> impl Iterator<Item = Mutant> {
-    let of_nodes = NODE_MUTANTS.iter().map(|(name, what, _)| (*name, *what));
-    MUTANTS
-        .iter()
-        .copied()
-        .chain(of_nodes)
-        .map(|(name, what)| Mutant { name, what })
-        .filter(move |mutant| mutant.name.contains(part))
+/// The outcome of the first scenario that fails with a mutant. Without it all
+/// scenarios hold.
+pub fn scenario_that_detects(mutant: Mutant) -> Option<RunOutcome> {
+    let options = Options {
+        mutant: Some(mutant.name),
+        ..Options::default()
+    };
+    scenario::all().ok()?.iter().find_map(|scenario| {
+        let outcome = run(scenario, SEED, &options);
+        let violation = outcome.violations.first()?;
+        let name = scenario.name();
+        Some(RunOutcome {
+            // No seed of graphs replays it.
+            seed: 0,
+            violations: vec![format!("S1 scenario {name} fails: {violation}")],
+            ..outcome
+        })
+    })
 }

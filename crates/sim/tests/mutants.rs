@@ -2,11 +2,12 @@
 //! `cargo xtask sim --mutants` tests all of them. Needs the feature `faults`.
 #![cfg(feature = "faults")]
 
-use pteros_sim::faults::{MUTANTS, NODE_MUTANTS};
-use pteros_sim::mutants::{Mutant, search};
-use pteros_sim::plan::{Fault, Options};
-use pteros_sim::run_guarded;
-use pteros_sim::scenario::scenario_that_fails_with;
+use pteros_sim::fault_points::{Mutant, mutants};
+use pteros_sim::harness::options::{Fault, Options};
+use pteros_sim::harness::run;
+use pteros_sim::harness::shrink::shrink;
+use pteros_sim::mutants::{scenario_that_detects, search};
+use pteros_sim::world::graph::Graphs;
 
 /// Seeds per mutant.
 const SEEDS: u64 = 24;
@@ -45,13 +46,16 @@ const SIMPLE_MUTANTS: &[&str] = &[
     "writer-lease-end-not-reported",
 ];
 
+fn named(name: &str) -> Mutant {
+    let mutant = mutants().find(|mutant| mutant.name == name);
+    mutant.unwrap_or_else(|| panic!("{name} is no mutant"))
+}
+
 #[test]
 fn simple_mutants_are_detected_within_two_dozen_seeds() {
-    let searched = MUTANTS
-        .iter()
-        .filter(|(name, _)| SIMPLE_MUTANTS.contains(name));
-    let results: Vec<_> = searched
-        .map(|(name, what)| search(Mutant { name, what }, 1, SEEDS, &Options::default()))
+    let results: Vec<_> = mutants()
+        .filter(|mutant| SIMPLE_MUTANTS.contains(&mutant.name))
+        .map(|mutant| search(mutant, 1, SEEDS, &Options::default()))
         .collect();
     assert_eq!(
         results.len(),
@@ -59,7 +63,7 @@ fn simple_mutants_are_detected_within_two_dozen_seeds() {
         "a name that is no mutant"
     );
     let missed: Vec<_> = results.iter().filter(|v| v.caught.is_none()).collect();
-    let missed: Vec<_> = missed.iter().map(|v| v.name).collect();
+    let missed: Vec<_> = missed.iter().map(|v| v.mutant.name).collect();
     assert!(missed.is_empty(), "missed {missed:?}");
 }
 
@@ -75,7 +79,7 @@ fn mutants_that_graphs_seldom_reach_are_detected_by_scenarios() {
         "publish-asserts-no-liveliness",
     ] {
         assert!(
-            scenario_that_fails_with(mutant).is_some(),
+            scenario_that_detects(named(mutant)).is_some(),
             "missed {mutant}"
         );
     }
@@ -84,10 +88,10 @@ fn mutants_that_graphs_seldom_reach_are_detected_by_scenarios() {
 #[test]
 fn mutants_of_whole_nodes_are_detected_within_a_dozen_seeds() {
     let mut missed = Vec::new();
-    for (name, what, _) in NODE_MUTANTS {
-        let result = search(Mutant { name, what }, 1, 12, &Options::default());
+    for mutant in mutants().filter(|mutant| mutant.workload.is_some()) {
+        let result = search(mutant, 1, 12, &Options::default());
         if result.caught.is_none() {
-            missed.push(*name);
+            missed.push(mutant.name);
         }
     }
     assert!(missed.is_empty(), "missed {missed:?}");
@@ -95,25 +99,22 @@ fn mutants_of_whole_nodes_are_detected_within_a_dozen_seeds() {
 
 #[test]
 fn a_detected_mutant_is_replayed_and_shrunk() {
-    let mutant = Mutant {
-        name: "retransmission-not-sent",
-        what: "",
-    };
+    let mutant = named("retransmission-not-sent");
     let result = search(mutant, 1, SEEDS, &Options::default());
     let (outcome, _) = result.caught.expect("a mutant that every run detects");
     let options = Options {
-        mutant: Some("retransmission-not-sent"),
+        mutant: Some(mutant.name),
         readable: true,
         ..Options::default()
     };
-    let again = run_guarded(outcome.seed, &options);
+    let again = run(&Graphs, outcome.seed, &options);
     assert_eq!(again.violations, outcome.violations);
     assert_eq!(again.hash, outcome.hash);
-    let reduced = pteros_sim::shrink(&outcome, &options);
+    let reduced = shrink(&Graphs, &outcome, &options);
     assert!(!reduced.without.is_empty());
-    let smaller = run_guarded(outcome.seed, &reduced);
+    let smaller = run(&Graphs, outcome.seed, &reduced);
     assert!(!smaller.violations.is_empty(), "reduced too far");
-    let command = reduced.replay_command(outcome.seed);
+    let command = reduced.replay_command("", outcome.seed);
     assert!(
         command.contains("--mutant retransmission-not-sent --")
             || command.ends_with("retransmission-not-sent")
@@ -127,12 +128,12 @@ fn seeds_with_tolerated_faults_keep_all_invariants() {
             forced: vec![Fault::FaultPoints],
             ..Options::default()
         };
-        let outcome = run_guarded(seed, &options);
+        let outcome = run(&Graphs, seed, &options);
         assert!(
             outcome.violations.is_empty(),
             "{:#?}\nreplay: {}",
             outcome.violations,
-            options.replay_command(seed)
+            options.replay_command("", seed)
         );
     }
 }

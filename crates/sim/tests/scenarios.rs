@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use pteros_sim::scenario::{Scenario, ScenarioPath, read, run_scenario};
+use pteros_sim::world::scenario::{Scenario, ScenarioPath, read};
 
 fn scenarios(file: &str) -> Vec<Scenario> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
@@ -18,7 +18,7 @@ fn run_all(file: &str) {
     let mut failures = String::new();
     for scenario in scenarios(file) {
         for path in &scenario.paths {
-            if let Err(failure) = run_scenario(&scenario, *path) {
+            if let Err(failure) = scenario.on(*path).check() {
                 writeln!(failures, "\n{file}.txt {failure}").unwrap();
             }
         }
@@ -34,7 +34,7 @@ fn falsify_all(file: &str) {
         assert!(!falsified.is_empty(), "{}", scenario.name);
         for (what, falsified) in falsified {
             for path in &falsified.paths {
-                if run_scenario(&falsified, *path).is_ok() {
+                if falsified.on(*path).check().is_ok() {
                     let (name, line) = (&scenario.name, scenario.line);
                     writeln!(passed, "{file}.txt line {line} {name}: {what}").unwrap();
                 }
@@ -120,7 +120,7 @@ fn parse_errors_name_line_and_column() {
 fn a_failure_shows_the_step_and_the_log() {
     let line = "name [net]: w r; w.write 1 2; r.take 1 3";
     let scenario = &read(line).unwrap()[0];
-    let failure = run_scenario(scenario, ScenarioPath::Network).unwrap_err();
+    let failure = scenario.on(ScenarioPath::Network).check().unwrap_err();
     assert_eq!((failure.step, failure.column), (3, 31));
     let text = failure.to_string();
     for part in [

@@ -1,8 +1,9 @@
 //! Seeds of every test run: whole graphs under random faults, which must keep all
 //! invariants and converge after healing.
 
-use pteros_sim::plan::{Fault, Options};
-use pteros_sim::{RunOutcome, run, run_guarded};
+use pteros_sim::harness::options::{Fault, Options};
+use pteros_sim::harness::{RunOutcome, run};
+use pteros_sim::world::graph::Graphs;
 
 fn assert_sound(outcome: &RunOutcome) {
     let seed = outcome.seed;
@@ -10,7 +11,7 @@ fn assert_sound(outcome: &RunOutcome) {
         outcome.violations.is_empty(),
         "{:#?}\nreplay: {}",
         outcome.violations,
-        Options::default().replay_command(seed)
+        Options::default().replay_command("", seed)
     );
 }
 
@@ -19,7 +20,7 @@ const GUID_REUSE_SEEDS: std::ops::Range<u64> = 1..21;
 
 fn assert_all_sound(seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        assert_sound(&run_guarded(seed, &Options::default()));
+        assert_sound(&run(&Graphs, seed, &Options::default()));
     }
 }
 
@@ -85,11 +86,11 @@ fn a_process_that_reuses_its_old_guid_prefix_is_rediscovered() {
     };
     let mut mistaken = Vec::new();
     for seed in GUID_REUSE_SEEDS {
-        let violations = run_guarded(seed, &options).violations;
+        let violations = run(&Graphs, seed, &options).violations;
         if !violations.is_empty() {
             mistaken.push(format!(
                 "{violations:#?}\nreplay: {}",
-                options.replay_command(seed)
+                options.replay_command("", seed)
             ));
         }
     }
@@ -100,13 +101,13 @@ fn a_process_that_reuses_its_old_guid_prefix_is_rediscovered() {
 fn a_seed_is_deterministic() {
     for seed in 1..8 {
         let options = Options::default();
-        let first = run(seed, &options);
-        assert_eq!(first.hash, run(seed, &options).hash, "seed {seed}");
+        let first = run(&Graphs, seed, &options);
+        assert_eq!(first.hash, run(&Graphs, seed, &options).hash, "seed {seed}");
         let readable = Options {
             readable: true,
             ..options
         };
-        let readable_outcome = run(seed, &readable);
+        let readable_outcome = run(&Graphs, seed, &readable);
         assert_eq!(
             first.hash, readable_outcome.hash,
             "seed {seed}: looking changes it"
@@ -117,15 +118,17 @@ fn a_seed_is_deterministic() {
 
 #[test]
 fn runs_exercise_every_feature() {
-    let outcomes: Vec<_> = (1..21).map(|seed| run(seed, &Options::default())).collect();
+    let outcomes: Vec<_> = (1..21)
+        .map(|seed| run(&Graphs, seed, &Options::default()))
+        .collect();
     let sum = |f: fn(&RunOutcome) -> u64| outcomes.iter().map(f).sum::<u64>();
-    assert!(sum(|o| o.messages.0) > 5_000, "too few messages");
-    assert!(sum(|o| o.messages.1) > 5_000, "too few samples taken");
-    assert!(sum(|o| o.matches) > 500, "too few matches");
-    let records = sum(|o| o.records);
+    assert!(sum(|o| o.counts.published) > 5_000, "too few messages");
+    assert!(sum(|o| o.counts.taken) > 5_000, "too few samples taken");
+    assert!(sum(|o| o.counts.matches) > 500, "too few matches");
+    let records = sum(|o| o.counts.records);
     assert!(records > 500, "{records} messages by links");
-    let answered = sum(|o| o.calls.1);
+    let answered = sum(|o| o.counts.answered);
     assert!(answered > 5, "{answered} calls answered");
-    let in_sets = sum(|o| o.in_sets);
+    let in_sets = sum(|o| o.counts.in_sets);
     assert!(in_sets > 100, "{in_sets} messages in sets");
 }

@@ -16,7 +16,6 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("pteros-msg", &[]),
     ("pteros-interfaces", &["pteros-msg"]),
     ("pteros-rtps", &["pteros-msg"]),
-    ("pteros-dcps", &["pteros-msg", "pteros-rtps"]),
     ("pteros-net", &[]),
     ("pteros-shm", &[]),
     ("pteros-store", &[]),
@@ -28,21 +27,19 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",
-            "pteros-dcps",
             "pteros-net",
             "pteros-shm",
             "pteros-store",
             "pteros-security",
         ],
     ),
-    // rtps only for its values: ids and policy names. dcps for QoS, samples and events.
+    // rtps only for its values: ids and policy names.
     (
         "pteros",
         &[
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",
-            "pteros-dcps",
             "pteros-runtime",
         ],
     ),
@@ -93,7 +90,6 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &[
             "pteros-msg",
             "pteros-rtps",
-            "pteros-dcps",
             "pteros-runtime",
             "pteros",
             "pteros-container",

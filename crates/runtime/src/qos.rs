@@ -1,0 +1,574 @@
+//! Quality of service as in ROS 2: [`QosProfile`], presets, and conversion from and
+//! to the protocol's [`EndpointQos`].
+//!
+//! A profile is a request and may contain "system default" or "best available". An
+//! [`EndpointQos`] is announced and always definite. Presets: rmw `qos_profiles.h`,
+//! rclcpp `qos.cpp`, rcl `logging_rosout.h`, tf2_ros `qos.hpp`.
+
+pub(crate) mod change;
+mod durability_service;
+mod presets;
+pub mod report;
+mod text;
+
+use std::time::Duration;
+
+pub use change::ImmutablePolicy;
+pub use pteros_msg::cdr::Representation;
+pub use pteros_rtps::qos::{DestinationOrder, History, Ownership, Presentation, ResourceLimits};
+use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, Reliability, XCDR1, XCDR2};
+use pteros_rtps::time::Duration as Span;
+
+use crate::instance::DataLifecycle;
+pub use durability_service::DurabilityService;
+pub use text::{QosParseError, parse_duration};
+
+/// How many samples are kept, on either side (keep last / keep all).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum HistoryPolicy {
+    /// The newest samples, at least one.
+    KeepLast(usize),
+    /// Everything, up to the resource limits.
+    KeepAll,
+    /// DDS's own default: the last sample.
+    SystemDefault,
+}
+
+/// Whether lost samples are retransmitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ReliabilityPolicy {
+    /// Retransmitted, as long as the publisher keeps them.
+    Reliable,
+    /// Counted, not retransmitted.
+    BestEffort,
+    /// The default of rmw implementations: reliable.
+    SystemDefault,
+    /// Publishers: reliable. Subscriptions: reliable if every publisher known at
+    /// creation is.
+    BestAvailable,
+}
+
+/// Whether late joiners get earlier samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum DurabilityPolicy {
+    /// They start with the next sample.
+    Volatile,
+    /// They get what the living publisher keeps (transient local / late joiner).
+    TransientLocal,
+    /// Publishers: late joiners also get samples stored before the publisher's
+    /// process ended, once the publisher is created again. Subscriptions: only such
+    /// publishers match. Not part of ROS 2.
+    Transient,
+    /// As `Transient`, and stored samples survive a power failure: each batch is
+    /// synced to disk.
+    Persistent,
+    /// DDS's own default: volatile.
+    SystemDefault,
+    /// Publishers: transient local. Subscriptions: transient local if every
+    /// publisher known at creation is.
+    BestAvailable,
+}
+
+/// How a publisher asserts its liveliness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum LivelinessPolicy {
+    /// By the middleware, as long as the process runs.
+    Automatic,
+    /// By the application, for all publishers of the context at once. DDS only; ROS
+    /// 2 has removed it.
+    ManualByParticipant,
+    /// By the application, for each publisher, by publishing or asserting.
+    ManualByTopic,
+    /// DDS's own default: automatic.
+    SystemDefault,
+    /// Publishers: manual by topic. Subscriptions: manual by topic if every
+    /// publisher known at creation is.
+    BestAvailable,
+}
+
+/// Everything that can be asked of a publisher or subscription. A plain value:
+/// what contradicts itself is refused when an endpoint is created with it.
+///
+/// `None` in a duration means infinite; a zero deadline, lifespan or lease
+/// means "not given" as in ROS 2 and counts as infinite.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use pteros_runtime::qos::{QosProfile, ReliabilityPolicy}; // `pteros::qos` for users
+///
+/// let map = QosProfile::default().keep_last(1).transient_local();
+/// let scans = QosProfile::sensor_data().deadline(Duration::from_millis(200));
+/// assert_eq!(scans.reliability, ReliabilityPolicy::BestEffort);
+/// assert_eq!(QosProfile::from(10), QosProfile::default());
+/// assert!(map.validate().is_ok());
+/// assert!(QosProfile::default().keep_last(0).validate().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct QosProfile {
+    /// How many samples are kept.
+    pub history: HistoryPolicy,
+    /// Whether lost samples are retransmitted.
+    pub reliability: ReliabilityPolicy,
+    /// Whether late joiners get earlier samples.
+    pub durability: DurabilityPolicy,
+    /// The longest expected pause between samples.
+    pub deadline: Option<Duration>,
+    /// The age after which a sample is worthless (publishers).
+    pub lifespan: Option<Duration>,
+    /// How the publisher asserts its liveliness.
+    pub liveliness: LivelinessPolicy,
+    /// How long one assertion is valid.
+    pub liveliness_lease: Option<Duration>,
+    /// How long `publish` may block while unacknowledged samples fill the history
+    /// (reliable, keep all).
+    ///
+    /// Also how long any publish may wait for a full socket without progress, and
+    /// ten times that in all. Zero never blocks; the rest is sent later. 100 ms by
+    /// default.
+    pub max_blocking_time: Option<Duration>,
+    /// Use the topic name on the wire as given, without ROS 2's `rt` prefix,
+    /// namespace and remapping: `Square`, as other DDS systems name it. (rclcpp
+    /// puts a namespace before it even so; write `/chatter` to match it.)
+    pub avoid_ros_namespace_conventions: bool,
+    /// Upper bounds of what is kept; `None` means the built-in ones.
+    pub resource_limits: ResourceLimits,
+    /// How long a publisher may hold back small messages (512 bytes serialized) to
+    /// combine several in one datagram (batching).
+    ///
+    /// They are also sent when they fill it, or when as many are held as the
+    /// history keeps. A subscription requests a maximum. Zero: each message is sent
+    /// at once.
+    pub latency_budget: Duration,
+    /// The order of samples of several publishers: by reception, or by source
+    /// timestamp. By source, a sample older than one already taken is dropped.
+    pub destination_order: DestinationOrder,
+    /// Whether all publishers are delivered, or only the strongest living one. Both
+    /// sides must agree.
+    pub ownership: Ownership,
+    /// Ownership strength (publishers). The highest is delivered, of equal ones the
+    /// lower gid.
+    pub ownership_strength: i32,
+    /// Coherent and ordered access. Subscriptions request it here. Publishers have
+    /// it from their group; what they offer here is only announced.
+    pub presentation: Presentation,
+    /// Partition names, of which publisher and subscription must share one.
+    /// Patterns with `*` and `?` are allowed on one side. Empty: the default
+    /// partition.
+    pub partition: Vec<String>,
+    /// The shortest interval between samples (subscriptions). Earlier ones are
+    /// dropped, but a reliable subscription gets the last sample of a burst. Zero:
+    /// no filter.
+    pub time_based_filter: Duration,
+    /// From 1 to 63 the differentiated services code point of a publisher's
+    /// datagrams (46: expedited forwarding). Any value orders the asynchronous
+    /// publishers of one flow controller, unless they have a priority of their own.
+    pub transport_priority: i32,
+    /// Samples that the durable store keeps. `None`: as much as history and
+    /// resource limits allow, and nothing of ended instances.
+    pub durability_service: Option<DurabilityService>,
+    /// Whether a publisher that unregisters an instance, or is dropped, disposes of
+    /// it (types with a key). True by default.
+    ///
+    /// Dropping does not block. For two seconds, while the context exists, lost
+    /// disposes are retransmitted, except for a group with group access. Readers
+    /// that missed them see instances without writers. A transient or persistent
+    /// publisher that is dropped does not dispose, since its instances outlive it.
+    pub autodispose_unregistered_instances: bool,
+    /// How long a subscription keeps untaken samples of an instance without
+    /// writers, its end included. `None`: until taken.
+    pub autopurge_nowriter_samples_delay: Option<Duration>,
+    /// The same for a disposed instance.
+    pub autopurge_disposed_samples_delay: Option<Duration>,
+    /// The representation that publishers write and subscriptions accept. `None`:
+    /// XCDR1, as all of ROS 2 uses, and subscriptions accept XCDR2 too.
+    pub representation: Option<Representation>,
+    /// Arbitrary bytes announced with the endpoint, after ROS 2's own `key=value;`
+    /// entries.
+    pub user_data: Vec<u8>,
+    /// Arbitrary bytes announced with the topic.
+    pub topic_data: Vec<u8>,
+    /// Arbitrary bytes announced with the publisher's or subscriber's group.
+    pub group_data: Vec<u8>,
+}
+
+/// An invalid or inconsistent profile.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("QoS {policy} {value}: {reason}; {hint}")]
+pub struct QosError {
+    /// The policy's name as in [`pteros_rtps::qos::PolicyId::name`].
+    pub policy: &'static str,
+    /// The value asked for.
+    pub value: String,
+    /// The problem.
+    pub reason: String,
+    /// The remedy.
+    pub hint: String,
+}
+
+/// The largest depth that the protocol can announce.
+pub const DEPTH_MAX: usize = i32::MAX as usize;
+/// The longest partition name that is announced, as for topic names.
+pub const PARTITION_NAME_BYTES_MAX: usize = 255;
+/// The most bytes of user, topic or group data that are announced.
+pub const FREE_DATA_BYTES_MAX: usize = 1024;
+
+impl Default for QosProfile {
+    /// ROS 2's default: reliable, volatile, keep last 10.
+    fn default() -> Self {
+        Self {
+            history: HistoryPolicy::KeepLast(10),
+            reliability: ReliabilityPolicy::Reliable,
+            durability: DurabilityPolicy::Volatile,
+            deadline: None,
+            lifespan: None,
+            liveliness: LivelinessPolicy::SystemDefault,
+            liveliness_lease: None,
+            max_blocking_time: Some(Duration::from_millis(100)),
+            avoid_ros_namespace_conventions: false,
+            resource_limits: ResourceLimits::default(),
+            latency_budget: Duration::ZERO,
+            destination_order: DestinationOrder::ByReception,
+            ownership: Ownership::Shared,
+            ownership_strength: 0,
+            presentation: Presentation::default(),
+            partition: Vec::new(),
+            time_based_filter: Duration::ZERO,
+            transport_priority: 0,
+            durability_service: None,
+            autodispose_unregistered_instances: true,
+            autopurge_nowriter_samples_delay: None,
+            autopurge_disposed_samples_delay: None,
+            representation: None,
+            user_data: Vec::new(),
+            topic_data: Vec::new(),
+            group_data: Vec::new(),
+        }
+    }
+}
+
+impl From<usize> for QosProfile {
+    /// The default with another depth, as a bare number means in rclcpp.
+    fn from(depth: usize) -> Self {
+        Self::default().keep_last(depth)
+    }
+}
+
+impl From<&QosProfile> for QosProfile {
+    fn from(profile: &QosProfile) -> Self {
+        profile.clone()
+    }
+}
+
+/// Conversion to and from the protocol, and validation.
+impl QosProfile {
+    /// The QoS that a subscription announces: as [`QosProfile::to_endpoint`], but
+    /// XCDR2 is accepted beside XCDR1 unless the profile names one of them.
+    pub fn to_reader(&self) -> EndpointQos {
+        let mut qos = self.to_endpoint();
+        if self.representation.is_none() {
+            qos.representation = vec![XCDR1, XCDR2];
+        }
+        qos
+    }
+
+    /// The QoS that a publisher announces, representation included.
+    ///
+    /// System defaults become definite. "Best available" becomes the strongest; see
+    /// [`QosProfile::resolved_for_publishers`] for subscriptions.
+    pub fn to_endpoint(&self) -> EndpointQos {
+        EndpointQos {
+            reliability: match self.reliability {
+                ReliabilityPolicy::BestEffort => Reliability::BestEffort,
+                _ => Reliability::Reliable,
+            },
+            max_blocking_time: span(self.max_blocking_time),
+            durability: match self.durability {
+                DurabilityPolicy::TransientLocal | DurabilityPolicy::BestAvailable => {
+                    Durability::TransientLocal
+                }
+                DurabilityPolicy::Transient => Durability::Transient,
+                DurabilityPolicy::Persistent => Durability::Persistent,
+                DurabilityPolicy::Volatile | DurabilityPolicy::SystemDefault => {
+                    Durability::Volatile
+                }
+            },
+            history: wire_history(self.history),
+            resource_limits: self.resource_limits,
+            deadline: given_span(self.deadline),
+            lifespan: given_span(self.lifespan),
+            liveliness: match self.liveliness {
+                LivelinessPolicy::ManualByTopic | LivelinessPolicy::BestAvailable => {
+                    Liveliness::ManualByTopic
+                }
+                LivelinessPolicy::ManualByParticipant => Liveliness::ManualByParticipant,
+                LivelinessPolicy::Automatic | LivelinessPolicy::SystemDefault => {
+                    Liveliness::Automatic
+                }
+            },
+            lease_duration: given_span(self.liveliness_lease),
+            latency_budget: self.latency_budget.into(),
+            destination_order: self.destination_order,
+            ownership: self.ownership,
+            ownership_strength: self.ownership_strength,
+            presentation: self.presentation,
+            partition: self.partition.clone(),
+            time_based_filter: self.time_based_filter.into(),
+            transport_priority: self.transport_priority,
+            durability_service: self.effective_service().to_wire(),
+            representation: match self.representation {
+                None | Some(Representation::Xcdr1) => vec![XCDR1],
+                Some(Representation::Xcdr2) => vec![XCDR2],
+            },
+            user_data: self.user_data.clone(),
+            topic_data: self.topic_data.clone(),
+            group_data: self.group_data.clone(),
+        }
+    }
+
+    /// Policy for instances that end; not announced.
+    pub fn lifecycle(&self) -> DataLifecycle {
+        DataLifecycle {
+            autodispose_unregistered_instances: self.autodispose_unregistered_instances,
+            autopurge_nowriter_samples_delay: span(self.autopurge_nowriter_samples_delay),
+            autopurge_disposed_samples_delay: span(self.autopurge_disposed_samples_delay),
+        }
+    }
+
+    /// The profile of an announced endpoint. A representation other than XCDR2
+    /// alone counts as not named.
+    pub fn from_endpoint(endpoint: &EndpointQos) -> Self {
+        Self {
+            history: match endpoint.history {
+                History::KeepLast(depth) => HistoryPolicy::KeepLast(depth as usize),
+                History::KeepAll => HistoryPolicy::KeepAll,
+            },
+            reliability: match endpoint.reliability {
+                Reliability::BestEffort => ReliabilityPolicy::BestEffort,
+                Reliability::Reliable => ReliabilityPolicy::Reliable,
+            },
+            durability: match endpoint.durability {
+                Durability::Volatile => DurabilityPolicy::Volatile,
+                Durability::TransientLocal => DurabilityPolicy::TransientLocal,
+                Durability::Transient => DurabilityPolicy::Transient,
+                Durability::Persistent => DurabilityPolicy::Persistent,
+            },
+            deadline: endpoint.deadline.to_std(),
+            lifespan: endpoint.lifespan.to_std(),
+            liveliness: match endpoint.liveliness {
+                Liveliness::Automatic => LivelinessPolicy::Automatic,
+                Liveliness::ManualByParticipant => LivelinessPolicy::ManualByParticipant,
+                Liveliness::ManualByTopic => LivelinessPolicy::ManualByTopic,
+            },
+            liveliness_lease: endpoint.lease_duration.to_std(),
+            max_blocking_time: endpoint.max_blocking_time.to_std(),
+            avoid_ros_namespace_conventions: false,
+            resource_limits: endpoint.resource_limits,
+            latency_budget: endpoint.latency_budget.to_std().unwrap_or(Duration::MAX),
+            destination_order: endpoint.destination_order,
+            ownership: endpoint.ownership,
+            ownership_strength: endpoint.ownership_strength,
+            presentation: endpoint.presentation,
+            partition: endpoint.partition.clone(),
+            time_based_filter: endpoint.time_based_filter.to_std().unwrap_or(Duration::MAX),
+            transport_priority: endpoint.transport_priority,
+            durability_service: durability_service::announced(endpoint),
+            autodispose_unregistered_instances: true,
+            autopurge_nowriter_samples_delay: None,
+            autopurge_disposed_samples_delay: None,
+            representation: (endpoint.representation == [XCDR2]).then_some(Representation::Xcdr2),
+            user_data: endpoint.user_data.clone(),
+            topic_data: endpoint.topic_data.clone(),
+            group_data: endpoint.group_data.clone(),
+        }
+    }
+
+    /// Resolves "best available" for a subscription with the known publishers.
+    ///
+    /// Each such policy is the strong one only if all publishers offer it. Without
+    /// publishers the strong ones are taken, as rmw_dds_common does. Later
+    /// publishers change nothing.
+    pub fn resolved_for_publishers<'a>(
+        &self,
+        publishers: impl IntoIterator<Item = &'a EndpointQos>,
+    ) -> QosProfile {
+        let (mut reliable, mut transient_local, mut manual) = (true, true, true);
+        for offered in publishers {
+            reliable &= offered.reliability == Reliability::Reliable;
+            transient_local &= offered.durability >= Durability::TransientLocal;
+            manual &= offered.liveliness == Liveliness::ManualByTopic;
+        }
+        let mut settled = self.clone();
+        if settled.reliability == ReliabilityPolicy::BestAvailable {
+            settled.reliability = if reliable {
+                ReliabilityPolicy::Reliable
+            } else {
+                ReliabilityPolicy::BestEffort
+            };
+        }
+        if settled.durability == DurabilityPolicy::BestAvailable {
+            settled.durability = if transient_local {
+                DurabilityPolicy::TransientLocal
+            } else {
+                DurabilityPolicy::Volatile
+            };
+        }
+        if settled.liveliness == LivelinessPolicy::BestAvailable {
+            settled.liveliness = if manual {
+                LivelinessPolicy::ManualByTopic
+            } else {
+                LivelinessPolicy::Automatic
+            };
+        }
+        settled
+    }
+
+    /// Checks the profile. The first inconsistency is the error.
+    pub fn validate(&self) -> Result<(), QosError> {
+        self.validate_history()?;
+        self.validate_service()?;
+        if let (Some(period), filter) = (given(self.deadline), self.time_based_filter)
+            && period < filter
+        {
+            return Err(QosError {
+                policy: "DEADLINE",
+                value: text::duration_text(Some(period)),
+                reason: format!(
+                    "shorter than the time-based filter of {}, so it would always be missed",
+                    text::duration_text(Some(filter))
+                ),
+                hint: "lengthen the deadline or shorten the filter".into(),
+            });
+        }
+        if self.presentation.access_scope > 2 {
+            return Err(QosError {
+                policy: "PRESENTATION",
+                value: format!("access scope {}", self.presentation.access_scope),
+                reason: "unknown access scope".into(),
+                hint: "use 0 (instance), 1 (topic) or 2 (group)".into(),
+            });
+        }
+        if let Some(name) = self
+            .partition
+            .iter()
+            .find(|name| name.len() > PARTITION_NAME_BYTES_MAX || name.contains('\0'))
+        {
+            return Err(QosError {
+                policy: "PARTITION",
+                value: format!("{name:?}"),
+                reason: format!("longer than {PARTITION_NAME_BYTES_MAX} bytes or holding a NUL"),
+                hint: "shorten the name".into(),
+            });
+        }
+        self.validate_free_data()
+    }
+
+    fn validate_history(&self) -> Result<(), QosError> {
+        let limits = &self.resource_limits;
+        let wrong = |policy, value: String, reason: String, hint: &str| {
+            Err(QosError {
+                policy,
+                value,
+                reason,
+                hint: hint.into(),
+            })
+        };
+        if let HistoryPolicy::KeepLast(depth) = self.history {
+            if depth == 0 {
+                return wrong(
+                    "HISTORY",
+                    "keep last 0".into(),
+                    "would keep no sample, not even the one just published".into(),
+                    "use a depth of 1 or more, or keep all",
+                );
+            }
+            if depth > DEPTH_MAX {
+                return wrong(
+                    "HISTORY",
+                    format!("keep last {depth}"),
+                    format!("the protocol allows depths up to {DEPTH_MAX}"),
+                    "use a smaller depth, or keep all",
+                );
+            }
+            let bounds = [
+                ("max samples", limits.max_samples),
+                ("max samples per instance", limits.max_samples_per_instance),
+            ];
+            for (name, bound) in bounds {
+                if let Some(bound) = bound.filter(|b| (*b as usize) < depth) {
+                    return wrong(
+                        "RESOURCE_LIMITS",
+                        format!("{name} {bound}"),
+                        format!("less than the history depth {depth}"),
+                        "raise the limit or lower the depth",
+                    );
+                }
+            }
+        }
+        if let (Some(all), Some(each)) = (limits.max_samples, limits.max_samples_per_instance)
+            && all < each
+        {
+            return wrong(
+                "RESOURCE_LIMITS",
+                format!("max samples {all}"),
+                format!("less than max samples per instance {each}"),
+                "raise the first or lower the second",
+            );
+        }
+        if [
+            limits.max_samples,
+            limits.max_instances,
+            limits.max_samples_per_instance,
+        ]
+        .contains(&Some(0))
+        {
+            return wrong(
+                "RESOURCE_LIMITS",
+                "0".into(),
+                "leaves no space for any sample".into(),
+                "use 1 or more, or None for the default bound",
+            );
+        }
+        Ok(())
+    }
+
+    fn validate_free_data(&self) -> Result<(), QosError> {
+        let kinds = [
+            ("USER_DATA", &self.user_data),
+            ("TOPIC_DATA", &self.topic_data),
+            ("GROUP_DATA", &self.group_data),
+        ];
+        match kinds.iter().find(|(_, d)| d.len() > FREE_DATA_BYTES_MAX) {
+            None => Ok(()),
+            Some((policy, data)) => Err(QosError {
+                policy,
+                value: format!("of {} bytes", data.len()),
+                reason: format!("more than the {FREE_DATA_BYTES_MAX} bytes that peers accept"),
+                hint: "announce less, and publish the rest on a topic".into(),
+            }),
+        }
+    }
+}
+
+fn wire_history(history: HistoryPolicy) -> History {
+    match history {
+        HistoryPolicy::KeepLast(depth) => History::KeepLast(depth.clamp(1, DEPTH_MAX) as u32),
+        HistoryPolicy::KeepAll => History::KeepAll,
+        HistoryPolicy::SystemDefault => History::KeepLast(1),
+    }
+}
+
+fn given(duration: Option<Duration>) -> Option<Duration> {
+    duration.filter(|d| *d != Duration::ZERO && *d != Duration::MAX)
+}
+
+fn given_span(duration: Option<Duration>) -> Span {
+    span(given(duration))
+}
+
+fn span(duration: Option<Duration>) -> Span {
+    duration.map_or(Span::INFINITE, Span::from)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! QoS policies that are immutable after creation, for error texts.
+
+use std::fmt;
+
+use pteros_rtps::qos::{DurabilityService, EndpointQos, PolicyId, ResourceLimits};
+
+use super::QosProfile;
+use super::report::{history_text, policy_text, span_text};
+
+/// An immutable policy that was asked to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImmutablePolicy {
+    /// The policy's name as in DDS.
+    pub policy: &'static str,
+    /// Its present value.
+    pub current: String,
+    /// The value asked for.
+    pub requested: String,
+}
+
+impl fmt::Display for ImmutablePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ({}, requested {})",
+            self.policy, self.current, self.requested
+        )
+    }
+}
+
+impl QosProfile {
+    /// The topic naming, if `other` changes it. Not a policy of DDS, but immutable
+    /// like one.
+    pub fn topic_naming_change(&self, other: &QosProfile) -> Option<ImmutablePolicy> {
+        let (is, asked) = (
+            self.avoid_ros_namespace_conventions,
+            other.avoid_ros_namespace_conventions,
+        );
+        (is != asked).then(|| ImmutablePolicy {
+            policy: "avoid_ros_namespace_conventions",
+            current: is.to_string(),
+            requested: asked.to_string(),
+        })
+    }
+}
+
+/// All of them in one line.
+pub(crate) fn format_immutable(policies: &[ImmutablePolicy]) -> String {
+    let all: Vec<_> = policies.iter().map(ImmutablePolicy::to_string).collect();
+    all.join(", ")
+}
+
+/// All immutable policies that differ between the two.
+pub(crate) fn immutable_changes(before: &EndpointQos, after: &EndpointQos) -> Vec<ImmutablePolicy> {
+    let differing = before.immutable_differences(after).into_iter();
+    let changes = differing.map(|policy| ImmutablePolicy {
+        policy,
+        current: text(before, policy),
+        requested: text(after, policy),
+    });
+    changes.collect()
+}
+
+fn text(qos: &EndpointQos, policy: &str) -> String {
+    let id = match policy {
+        "RELIABILITY" => {
+            let kind = policy_text(qos, PolicyId::Reliability);
+            let blocking = span_text(qos.max_blocking_time);
+            return format!("{kind}, max blocking time {blocking}");
+        }
+        "HISTORY" => return history_text(qos.history),
+        "RESOURCE_LIMITS" => return limits_text(&qos.resource_limits),
+        "DURABILITY_SERVICE" => return service_text(&qos.durability_service),
+        "DURABILITY" => PolicyId::Durability,
+        "LIVELINESS" => PolicyId::Liveliness,
+        "DESTINATION_ORDER" => PolicyId::DestinationOrder,
+        "OWNERSHIP" => PolicyId::Ownership,
+        "PRESENTATION" => PolicyId::Presentation,
+        _ => PolicyId::DataRepresentation,
+    };
+    policy_text(qos, id)
+}
+
+fn limits_text(limits: &ResourceLimits) -> String {
+    let bound = |n: Option<u32>| n.map_or("any".into(), |n| n.to_string());
+    format!(
+        "{} samples, {} instances, {} per instance",
+        bound(limits.max_samples),
+        bound(limits.max_instances),
+        bound(limits.max_samples_per_instance)
+    )
+}
+
+fn service_text(service: &DurabilityService) -> String {
+    format!(
+        "{}, {}, cleanup after {}",
+        history_text(service.history),
+        limits_text(&service.resource_limits),
+        span_text(service.cleanup_delay)
+    )
+}

@@ -1,0 +1,119 @@
+//! Simulated processes: the running context of each, or an external context that a
+//! caller opens over the simulated clock and network.
+//!
+//! External contexts are those of tests of `pteros` and of whole nodes. Executors
+//! run their callbacks through a [`Runner`].
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::ready_queue::ReadyQueue;
+use pteros_runtime::{Core, DriverState};
+
+/// A running process.
+pub struct RunningProcess {
+    /// Its context.
+    pub core: Arc<Core>,
+    /// State of its driver. `None` while it is polled.
+    pub state: Option<DriverState>,
+    /// The ready queue of its endpoints.
+    pub queue: Arc<ReadyQueue>,
+    /// Its nodes.
+    pub nodes: Vec<(NodeKey, String)>,
+}
+
+/// A process of the plan. It may die and start again as another incarnation.
+#[derive(Default)]
+pub struct SimProcess {
+    /// Its host, the last byte of its IP address.
+    pub host: u8,
+    /// The running process, if any.
+    pub running: Option<RunningProcess>,
+    /// A context that a caller opened instead, if any.
+    pub external: Option<ExternalContext>,
+    /// Number of starts so far.
+    pub incarnations: u32,
+    /// The incarnation that first used the current GUID prefix.
+    pub identity: u32,
+    /// Paused until this time.
+    pub paused_until: u64,
+    /// Its thread blocks in a publish.
+    pub blocked: bool,
+    /// It was paused, so its events may have come late.
+    pub was_paused: bool,
+    /// Its open socket.
+    pub socket: Option<usize>,
+    /// Time and number of the timer wake-ups at the present instant.
+    pub timers: (u64, u32),
+    /// Changes each datagram before it is sent, to look like another DDS stack.
+    pub disguise: Option<fn(&mut [u8])>,
+    /// Polls of its driver in all.
+    pub polls_total: u64,
+}
+
+/// The unique part of a process's GUID. It stands at both ends of the prefix,
+/// because service clients are identified by a part of it.
+pub fn unique(process: usize, incarnation: u32) -> [u8; 10] {
+    let [a, b, c, d] = incarnation.to_le_bytes();
+    let process = process as u8 + 1;
+    [process, a, b, c, d, process, a, b, c, d]
+}
+
+/// Runs the callbacks of an external context.
+pub trait Runner: Send {
+    /// Runs what is ready and polls the driver once. Never blocks.
+    fn run(&mut self);
+
+    /// Nanoseconds until it has something to run even if nothing arrives.
+    fn due(&self) -> Option<u64>;
+}
+
+/// A context that a caller has opened.
+pub struct ExternalContext {
+    /// The context.
+    pub core: Weak<Core>,
+    /// `None` while it runs.
+    pub runner: Option<Box<dyn Runner>>,
+}
+
+impl SimProcess {
+    /// When the external context has something to do even if nothing arrives.
+    pub fn external_due(&self, now: u64) -> Option<u64> {
+        let external = self.external.as_ref().filter(|_| !self.blocked)?;
+        let core = external.core.upgrade()?;
+        let runner = external.runner.as_ref().and_then(|runner| runner.due());
+        let runner = runner.map_or(u64::MAX, |span| now.saturating_add(span));
+        let at = core.next_deadline().as_nanos().min(runner);
+        let at = at.max(self.paused_until);
+        (at < u64::MAX).then_some(at)
+    }
+}
+
+/// An action of the test at some time.
+pub type ScheduledAction = Box<dyn FnOnce() + Send>;
+
+/// Actions ordered by time, then by the order of scheduling.
+#[derive(Default)]
+pub struct ScheduledActions {
+    planned: BTreeMap<(u64, u64), ScheduledAction>,
+    serial: u64,
+}
+
+impl ScheduledActions {
+    /// When the next action is due.
+    pub fn next_at(&self) -> Option<u64> {
+        self.planned.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Adds an action.
+    pub fn add(&mut self, at: u64, action: ScheduledAction) {
+        self.serial += 1;
+        self.planned.insert((at, self.serial), action);
+    }
+
+    /// The earliest action.
+    pub fn pop(&mut self) -> Option<ScheduledAction> {
+        Some(self.planned.pop_first()?.1)
+    }
+}

@@ -1,0 +1,6 @@
+//! The worlds that the harness runs: graphs of endpoints and services, whole nodes,
+//! and scenarios.
+
+pub mod graph;
+pub mod nodes;
+pub mod scenario;
