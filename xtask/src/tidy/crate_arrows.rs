@@ -16,6 +16,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("pteros-msg", &[]),
     ("pteros-interfaces", &["pteros-msg"]),
     ("pteros-rtps", &["pteros-msg"]),
+    ("pteros-dcps", &["pteros-msg", "pteros-rtps"]),
     ("pteros-net", &[]),
     ("pteros-shm", &[]),
     ("pteros-store", &[]),
@@ -27,19 +28,21 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",
+            "pteros-dcps",
             "pteros-net",
             "pteros-shm",
             "pteros-store",
             "pteros-security",
         ],
     ),
-    // rtps only for its values: ids and policy names.
+    // rtps only for its values: ids and policy names. dcps for QoS, samples and events.
     (
         "pteros",
         &[
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",
+            "pteros-dcps",
             "pteros-runtime",
         ],
     ),
@@ -90,6 +93,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &[
             "pteros-msg",
             "pteros-rtps",
+            "pteros-dcps",
             "pteros-runtime",
             "pteros",
             "pteros-container",

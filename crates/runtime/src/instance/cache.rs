@@ -16,11 +16,10 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{DestinationOrder, EndpointQos};
 use pteros_rtps::time::{Duration, Instant};
 
-use super::instance_key::DataLifecycle;
 use super::keyed_ready_queue::KeyedReadyQueue;
 use super::reader_instance::{QueuePosition, ReaderInstance};
 use super::timers::{InstanceTimer, InstanceTimers};
-use super::{INSTANCES_MAX_DEFAULT, InstanceState, SampleInstance, ViewState};
+use super::{DataLifecycle, INSTANCES_MAX_DEFAULT, InstanceState, SampleInstance, ViewState};
 use crate::ownership::Owners;
 use crate::reader_cache::{InsertOutcome, SampleLimits};
 use crate::sample::{DeliveryPath, PoppedSample, QueuedSample, SampleBody, SampleMeta};

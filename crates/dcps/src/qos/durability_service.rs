@@ -1,12 +1,13 @@
 //! DURABILITY_SERVICE (durability service) as users set it: what the store of a
 //! transient or persistent publisher keeps (DDS 1.4 §2.2.3.5).
 
-use std::time::Duration;
+use core::time::Duration;
 
 use pteros_rtps::qos as wire;
 use pteros_rtps::qos::{Durability, EndpointQos, History, ResourceLimits};
 
-use super::{DurabilityPolicy, QosError, QosProfile, span, wire_history};
+use super::policy::DurabilityPolicy;
+use super::profile::{QosProfile, span, wire_history};
 
 /// DURABILITY_SERVICE: the samples that a transient or persistent publisher's store
 /// keeps (DDS 1.4 §2.2.3.5).
@@ -67,62 +68,6 @@ impl QosProfile {
                 }
             }
             (None, _) => DurabilityService::default(),
-        }
-    }
-
-    pub(super) fn validate_service(&self) -> Result<(), QosError> {
-        let Some(service) = &self.durability_service else {
-            return Ok(());
-        };
-        let limits = &service.resource_limits;
-        let wrong = |value: String, reason: String, hint: &str| {
-            Err(QosError {
-                policy: "DURABILITY_SERVICE",
-                value,
-                reason,
-                hint: hint.into(),
-            })
-        };
-        if let History::KeepLast(depth) = service.history {
-            if depth == 0 {
-                return wrong(
-                    "keep last 0".into(),
-                    "would store nothing".into(),
-                    "use a depth of 1 or more, or keep all",
-                );
-            }
-            for bound in [limits.max_samples, limits.max_samples_per_instance] {
-                if let Some(bound) = bound.filter(|bound| *bound < depth) {
-                    return wrong(
-                        format!("limit of {bound} samples"),
-                        format!("less than its depth {depth}"),
-                        "raise the limit or lower the depth",
-                    );
-                }
-            }
-        }
-        if let (Some(all), Some(each)) = (limits.max_samples, limits.max_samples_per_instance)
-            && all < each
-        {
-            return wrong(
-                format!("max samples {all}"),
-                format!("less than max samples per instance {each}"),
-                "raise the first or lower the second",
-            );
-        }
-        let all = [
-            limits.max_samples,
-            limits.max_instances,
-            limits.max_samples_per_instance,
-        ];
-        if all.contains(&Some(0)) {
-            wrong(
-                "limit of 0".into(),
-                "leaves no space for any sample".into(),
-                "use 1 or more, or None for the default bound",
-            )
-        } else {
-            Ok(())
         }
     }
 }

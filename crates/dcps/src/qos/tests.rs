@@ -1,8 +1,13 @@
 //! Presets, conversion to the wire form and back, and text forms.
 
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::time::Duration;
+
 use super::report::mismatches;
 use super::*;
-use pteros_rtps::qos::PolicyId;
+use pteros_rtps::qos::{PolicyId, XCDR1, XCDR2};
+use pteros_rtps::time::Duration as Span;
 
 #[test]
 fn presets_are_those_of_ros_2() {

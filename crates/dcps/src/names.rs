@@ -5,7 +5,9 @@
 //! `validate_namespace.c`; rcl `validate_topic_name.c`, `expand_topic_name.c`;
 //! design article 140 (topic and service name mapping).
 
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
 
 /// The longest fully qualified topic or service name: DDS's 255 bytes less
 /// the longest prefix and suffix that ROS 2 adds.
@@ -89,7 +91,7 @@ pub struct NameError {
     pub rule: NameRule,
 }
 
-impl std::error::Error for NameError {}
+impl core::error::Error for NameError {}
 
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -446,6 +448,7 @@ fn error(kind: NameKind, name: &str, position: usize, rule: NameRule) -> NameErr
 mod tests {
     use super::*;
     use NameKind::{Namespace, Node, Topic};
+    use alloc::string::ToString;
 
     #[test]
     fn names_expand_as_rcl_expands_them() {

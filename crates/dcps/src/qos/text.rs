@@ -1,11 +1,14 @@
 //! Text forms of QoS values: what the command line accepts (ROS 2's short keys) and
 //! what reports print (the capitals of `ros2 topic info -v`).
 
-use std::fmt;
-use std::str::FromStr;
-use std::time::Duration;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
 
-use super::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy};
+use super::policy::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy};
+use super::profile::QosProfile;
 
 /// Unknown text for a policy or a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

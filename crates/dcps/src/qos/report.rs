@@ -1,14 +1,20 @@
 //! QoS compatibility report (request/offered): why two endpoints do not match, and
 //! what to change.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
 use pteros_rtps::qos::{
     DestinationOrder, Durability, EndpointQos, History, Liveliness, Ownership, PolicyId,
     Reliability, XCDR1, XCDR2, XML, incompatibilities,
 };
 use pteros_rtps::time::Duration as Span;
 
+use super::policy::{DurabilityPolicy, HistoryPolicy, ReliabilityPolicy};
+use super::profile::QosProfile;
 use super::text::duration_text;
-use super::{HistoryPolicy, QosProfile, ReliabilityPolicy};
 
 /// One policy in which a publisher offers less than a subscription requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +29,8 @@ pub struct QosMismatch {
     pub advice: String,
 }
 
-impl std::fmt::Display for QosMismatch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for QosMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "{}: offered {}, requested {}; {}",
@@ -133,8 +139,8 @@ impl QosProfile {
             _ => policy_text(&endpoint, PolicyId::Reliability),
         });
         parts.push(match self.durability {
-            super::DurabilityPolicy::BestAvailable => "best available durability".into(),
-            super::DurabilityPolicy::SystemDefault => "system default durability".into(),
+            DurabilityPolicy::BestAvailable => "best available durability".into(),
+            DurabilityPolicy::SystemDefault => "system default durability".into(),
             _ => policy_text(&endpoint, PolicyId::Durability),
         });
         parts.push(match self.history {

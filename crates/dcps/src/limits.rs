@@ -5,7 +5,7 @@
 //! unauthenticated peers too. The needs of ROS itself (a node list, the names of
 //! its own topics) fit the smallest values.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 use pteros_rtps::discovery::data::DataLimits;
 use pteros_rtps::participant::ParticipantLimits;
@@ -16,7 +16,7 @@ use thiserror::Error;
 /// Limits of one context; all of them have defaults.
 ///
 /// ```
-/// use pteros_runtime::Limits;
+/// use pteros_dcps::limits::Limits;
 ///
 /// let small = Limits { sample_bytes: 1 << 20, endpoints: 1_000, ..Limits::default() };
 /// assert!(small.validate().is_ok());
@@ -140,7 +140,8 @@ impl Limits {
         })
     }
 
-    pub(crate) fn participant_limits(&self) -> ParticipantLimits {
+    /// The limits of discovery.
+    pub fn participant_limits(&self) -> ParticipantLimits {
         ParticipantLimits {
             participants: self.remote_participants,
             unvalidated_participants: self.unverified_participants,
@@ -155,7 +156,8 @@ impl Limits {
         }
     }
 
-    pub(crate) fn bound_reader(&self, limits: &mut ReaderLimits) {
+    /// Applies them to a reader's machine.
+    pub fn bound_reader(&self, limits: &mut ReaderLimits) {
         limits.intervals_max = self.gap_intervals;
         limits.reorder_bytes_max = self.sample_bytes;
         limits.defrag.samples_max = self.fragmented_samples;
@@ -163,7 +165,8 @@ impl Limits {
         limits.defrag.bytes_max = self.sample_bytes.saturating_mul(2);
     }
 
-    pub(crate) fn bound_writer(&self, limits: &mut WriterLimits) {
+    /// Applies them to a writer's machine.
+    pub fn bound_writer(&self, limits: &mut WriterLimits) {
         limits.sample_bytes_max = self.sample_bytes;
         limits.history_bytes_max = limits.history_bytes_max.max(self.sample_bytes);
         limits.retransmission_bytes_max = self.repair_bytes;
@@ -173,6 +176,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     /// The defaults here equal those of the protocol.
     #[test]

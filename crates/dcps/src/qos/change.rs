@@ -1,10 +1,13 @@
 //! QoS policies that are immutable after creation, for error texts.
 
-use std::fmt;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
 
 use pteros_rtps::qos::{DurabilityService, EndpointQos, PolicyId, ResourceLimits};
 
-use super::QosProfile;
+use super::profile::QosProfile;
 use super::report::{history_text, policy_text, span_text};
 
 /// An immutable policy that was asked to change.
@@ -45,13 +48,13 @@ impl QosProfile {
 }
 
 /// All of them in one line.
-pub(crate) fn format_immutable(policies: &[ImmutablePolicy]) -> String {
+pub fn format_immutable(policies: &[ImmutablePolicy]) -> String {
     let all: Vec<_> = policies.iter().map(ImmutablePolicy::to_string).collect();
     all.join(", ")
 }
 
 /// All immutable policies that differ between the two.
-pub(crate) fn immutable_changes(before: &EndpointQos, after: &EndpointQos) -> Vec<ImmutablePolicy> {
+pub fn immutable_changes(before: &EndpointQos, after: &EndpointQos) -> Vec<ImmutablePolicy> {
     let differing = before.immutable_differences(after).into_iter();
     let changes = differing.map(|policy| ImmutablePolicy {
         policy,

@@ -1,13 +1,15 @@
 //! ROS 2's presets and the builders that vary them.
 
-use std::time::Duration;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
 
+use pteros_msg::cdr::Representation;
 use pteros_rtps::qos::{DestinationOrder, Ownership, ResourceLimits};
 
-use super::{
-    DurabilityPolicy, DurabilityService, HistoryPolicy, LivelinessPolicy, QosProfile,
-    ReliabilityPolicy, Representation,
-};
+use super::durability_service::DurabilityService;
+use super::policy::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy};
+use super::profile::QosProfile;
 
 /// ROS 2's presets.
 impl QosProfile {

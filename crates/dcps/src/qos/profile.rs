@@ -1,91 +1,23 @@
-//! Quality of service as in ROS 2: [`QosProfile`], presets, and conversion from and
-//! to the protocol's [`EndpointQos`].
-//!
-//! A profile is a request and may contain "system default" or "best available". An
-//! [`EndpointQos`] is announced and always definite. Presets: rmw `qos_profiles.h`,
-//! rclcpp `qos.cpp`, rcl `logging_rosout.h`, tf2_ros `qos.hpp`.
+//! The QoS profile, and its conversion from and to the protocol's [`EndpointQos`].
 
-pub(crate) mod change;
-mod durability_service;
-mod presets;
-pub mod report;
-mod text;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
 
-use std::time::Duration;
-
-pub use change::ImmutablePolicy;
-pub use pteros_msg::cdr::Representation;
-pub use pteros_rtps::qos::{DestinationOrder, History, Ownership, Presentation, ResourceLimits};
-use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, Reliability, XCDR1, XCDR2};
+use pteros_msg::cdr::Representation;
+use pteros_rtps::qos::{
+    DestinationOrder, Durability, EndpointQos, History, Liveliness, Ownership, Presentation,
+    Reliability, ResourceLimits, XCDR1, XCDR2,
+};
 use pteros_rtps::time::Duration as Span;
 
-use crate::instance::DataLifecycle;
-pub use durability_service::DurabilityService;
-pub use text::{QosParseError, parse_duration};
+use super::data_lifecycle::DataLifecycle;
+use super::durability_service::{self, DurabilityService};
+use super::policy::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy};
 
-/// How many samples are kept, on either side (keep last / keep all).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum HistoryPolicy {
-    /// The newest samples, at least one.
-    KeepLast(usize),
-    /// Everything, up to the resource limits.
-    KeepAll,
-    /// DDS's own default: the last sample.
-    SystemDefault,
-}
-
-/// Whether lost samples are retransmitted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum ReliabilityPolicy {
-    /// Retransmitted, as long as the publisher keeps them.
-    Reliable,
-    /// Counted, not retransmitted.
-    BestEffort,
-    /// The default of rmw implementations: reliable.
-    SystemDefault,
-    /// Publishers: reliable. Subscriptions: reliable if every publisher known at
-    /// creation is.
-    BestAvailable,
-}
-
-/// Whether late joiners get earlier samples.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum DurabilityPolicy {
-    /// They start with the next sample.
-    Volatile,
-    /// They get what the living publisher keeps (transient local / late joiner).
-    TransientLocal,
-    /// Publishers: late joiners also get samples stored before the publisher's
-    /// process ended, once the publisher is created again. Subscriptions: only such
-    /// publishers match. Not part of ROS 2.
-    Transient,
-    /// As `Transient`, and stored samples survive a power failure: each batch is
-    /// synced to disk.
-    Persistent,
-    /// DDS's own default: volatile.
-    SystemDefault,
-    /// Publishers: transient local. Subscriptions: transient local if every
-    /// publisher known at creation is.
-    BestAvailable,
-}
-
-/// How a publisher asserts its liveliness.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum LivelinessPolicy {
-    /// By the middleware, as long as the process runs.
-    Automatic,
-    /// By the application, for all publishers of the context at once. DDS only; ROS
-    /// 2 has removed it.
-    ManualByParticipant,
-    /// By the application, for each publisher, by publishing or asserting.
-    ManualByTopic,
-    /// DDS's own default: automatic.
-    SystemDefault,
-    /// Publishers: manual by topic. Subscriptions: manual by topic if every
-    /// publisher known at creation is.
-    BestAvailable,
-}
-
+/// The largest depth that the protocol can announce.
+pub const DEPTH_MAX: usize = i32::MAX as usize;
 /// Everything that can be asked of a publisher or subscription. A plain value:
 /// what contradicts itself is refused when an endpoint is created with it.
 ///
@@ -95,7 +27,7 @@ pub enum LivelinessPolicy {
 /// ```
 /// use std::time::Duration;
 ///
-/// use pteros_runtime::qos::{QosProfile, ReliabilityPolicy}; // `pteros::qos` for users
+/// use pteros_dcps::qos::{QosProfile, ReliabilityPolicy}; // `pteros::qos` for users
 ///
 /// let map = QosProfile::default().keep_last(1).transient_local();
 /// let scans = QosProfile::sensor_data().deadline(Duration::from_millis(200));
@@ -191,27 +123,6 @@ pub struct QosProfile {
     /// Arbitrary bytes announced with the publisher's or subscriber's group.
     pub group_data: Vec<u8>,
 }
-
-/// An invalid or inconsistent profile.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("QoS {policy} {value}: {reason}; {hint}")]
-pub struct QosError {
-    /// The policy's name as in [`pteros_rtps::qos::PolicyId::name`].
-    pub policy: &'static str,
-    /// The value asked for.
-    pub value: String,
-    /// The problem.
-    pub reason: String,
-    /// The remedy.
-    pub hint: String,
-}
-
-/// The largest depth that the protocol can announce.
-pub const DEPTH_MAX: usize = i32::MAX as usize;
-/// The longest partition name that is announced, as for topic names.
-pub const PARTITION_NAME_BYTES_MAX: usize = 255;
-/// The most bytes of user, topic or group data that are announced.
-pub const FREE_DATA_BYTES_MAX: usize = 1024;
 
 impl Default for QosProfile {
     /// ROS 2's default: reliable, volatile, keep last 10.
@@ -422,135 +333,9 @@ impl QosProfile {
         }
         settled
     }
-
-    /// Checks the profile. The first inconsistency is the error.
-    pub fn validate(&self) -> Result<(), QosError> {
-        self.validate_history()?;
-        self.validate_service()?;
-        if let (Some(period), filter) = (given(self.deadline), self.time_based_filter)
-            && period < filter
-        {
-            return Err(QosError {
-                policy: "DEADLINE",
-                value: text::duration_text(Some(period)),
-                reason: format!(
-                    "shorter than the time-based filter of {}, so it would always be missed",
-                    text::duration_text(Some(filter))
-                ),
-                hint: "lengthen the deadline or shorten the filter".into(),
-            });
-        }
-        if self.presentation.access_scope > 2 {
-            return Err(QosError {
-                policy: "PRESENTATION",
-                value: format!("access scope {}", self.presentation.access_scope),
-                reason: "unknown access scope".into(),
-                hint: "use 0 (instance), 1 (topic) or 2 (group)".into(),
-            });
-        }
-        if let Some(name) = self
-            .partition
-            .iter()
-            .find(|name| name.len() > PARTITION_NAME_BYTES_MAX || name.contains('\0'))
-        {
-            return Err(QosError {
-                policy: "PARTITION",
-                value: format!("{name:?}"),
-                reason: format!("longer than {PARTITION_NAME_BYTES_MAX} bytes or holding a NUL"),
-                hint: "shorten the name".into(),
-            });
-        }
-        self.validate_free_data()
-    }
-
-    fn validate_history(&self) -> Result<(), QosError> {
-        let limits = &self.resource_limits;
-        let wrong = |policy, value: String, reason: String, hint: &str| {
-            Err(QosError {
-                policy,
-                value,
-                reason,
-                hint: hint.into(),
-            })
-        };
-        if let HistoryPolicy::KeepLast(depth) = self.history {
-            if depth == 0 {
-                return wrong(
-                    "HISTORY",
-                    "keep last 0".into(),
-                    "would keep no sample, not even the one just published".into(),
-                    "use a depth of 1 or more, or keep all",
-                );
-            }
-            if depth > DEPTH_MAX {
-                return wrong(
-                    "HISTORY",
-                    format!("keep last {depth}"),
-                    format!("the protocol allows depths up to {DEPTH_MAX}"),
-                    "use a smaller depth, or keep all",
-                );
-            }
-            let bounds = [
-                ("max samples", limits.max_samples),
-                ("max samples per instance", limits.max_samples_per_instance),
-            ];
-            for (name, bound) in bounds {
-                if let Some(bound) = bound.filter(|b| (*b as usize) < depth) {
-                    return wrong(
-                        "RESOURCE_LIMITS",
-                        format!("{name} {bound}"),
-                        format!("less than the history depth {depth}"),
-                        "raise the limit or lower the depth",
-                    );
-                }
-            }
-        }
-        if let (Some(all), Some(each)) = (limits.max_samples, limits.max_samples_per_instance)
-            && all < each
-        {
-            return wrong(
-                "RESOURCE_LIMITS",
-                format!("max samples {all}"),
-                format!("less than max samples per instance {each}"),
-                "raise the first or lower the second",
-            );
-        }
-        if [
-            limits.max_samples,
-            limits.max_instances,
-            limits.max_samples_per_instance,
-        ]
-        .contains(&Some(0))
-        {
-            return wrong(
-                "RESOURCE_LIMITS",
-                "0".into(),
-                "leaves no space for any sample".into(),
-                "use 1 or more, or None for the default bound",
-            );
-        }
-        Ok(())
-    }
-
-    fn validate_free_data(&self) -> Result<(), QosError> {
-        let kinds = [
-            ("USER_DATA", &self.user_data),
-            ("TOPIC_DATA", &self.topic_data),
-            ("GROUP_DATA", &self.group_data),
-        ];
-        match kinds.iter().find(|(_, d)| d.len() > FREE_DATA_BYTES_MAX) {
-            None => Ok(()),
-            Some((policy, data)) => Err(QosError {
-                policy,
-                value: format!("of {} bytes", data.len()),
-                reason: format!("more than the {FREE_DATA_BYTES_MAX} bytes that peers accept"),
-                hint: "announce less, and publish the rest on a topic".into(),
-            }),
-        }
-    }
 }
 
-fn wire_history(history: HistoryPolicy) -> History {
+pub(super) fn wire_history(history: HistoryPolicy) -> History {
     match history {
         HistoryPolicy::KeepLast(depth) => History::KeepLast(depth.clamp(1, DEPTH_MAX) as u32),
         HistoryPolicy::KeepAll => History::KeepAll,
@@ -558,17 +343,16 @@ fn wire_history(history: HistoryPolicy) -> History {
     }
 }
 
-fn given(duration: Option<Duration>) -> Option<Duration> {
-    duration.filter(|d| *d != Duration::ZERO && *d != Duration::MAX)
-}
-
+/// Infinite if not given.
 fn given_span(duration: Option<Duration>) -> Span {
     span(given(duration))
 }
 
-fn span(duration: Option<Duration>) -> Span {
+pub(super) fn span(duration: Option<Duration>) -> Span {
     duration.map_or(Span::INFINITE, Span::from)
 }
 
-#[cfg(test)]
-mod tests;
+/// The duration, unless it is zero or infinite.
+pub(super) fn given(duration: Option<Duration>) -> Option<Duration> {
+    duration.filter(|d| *d != Duration::ZERO && *d != Duration::MAX)
+}
