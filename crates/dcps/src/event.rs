@@ -113,11 +113,13 @@ impl EndpointStatus {
     }
 
     /// Whether no event waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Endpoints matched now.
+    #[inline]
     pub fn matched_count(&self) -> usize {
         self.matched
     }

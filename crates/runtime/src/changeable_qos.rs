@@ -17,13 +17,12 @@ use pteros_rtps::time::{Duration, Instant};
 use crate::core::Core;
 use crate::error::QosChangeError;
 use crate::graph::free_user_data;
-use crate::instance::DataLifecycle;
 use crate::intra_process::has_manual_lease;
 use crate::matching::protocol_qos;
-use crate::qos::{QosProfile, change};
+use crate::qos::{DataLifecycle, QosProfile, change};
 use crate::reader::ReaderEndpoint;
-use crate::reader_cache::ReaderCache;
 use crate::writer::WriterEndpoint;
+use pteros_dcps::cache::ReaderCache;
 
 /// The changeable policies of a writer that publishing reads.
 pub(crate) struct ChangeableWriterQos {

@@ -207,10 +207,11 @@ impl Core {
         let shm = self.shm_connections.get();
         let shm = shm.filter(|_| writer.connected_count() > 0 && held.bytes > CHUNK_MIN_BYTES);
         let memory = shm.and_then(|shm| shm.chunk(held.bytes).ok());
-        let payload = match memory {
-            Some(memory) => held.value.payload_in(representation, memory),
-            None => held.value.payload(representation),
-        };
+        let in_chunk = memory.and_then(|mut memory| {
+            let filled = held.value.payload_into(representation, &mut memory);
+            filled.then(|| memory.freeze())
+        });
+        let payload = in_chunk.unwrap_or_else(|| held.value.payload(representation));
         let written = state.machine.write(
             now,
             NewChange {

@@ -20,8 +20,6 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability
 use pteros_rtps::reader::WriterProxyConfig;
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::blocked_writes::FullQueuePolicy;
-use crate::coherent::MatchKey;
 use crate::core::Core;
 use crate::instance::{KeyHash, SampleInstance};
 use crate::publish::WrittenSample;
@@ -29,6 +27,8 @@ use crate::publisher_group::GroupWriteGuard;
 use crate::reader::{DeliveryForm, ReaderEndpoint};
 use crate::sample::{DeliveryPath, QueuedSample, RelatedIdentity, SampleBody, SampleMeta};
 use crate::writer::{OutboundMessage, WriterEndpoint, WriterState};
+use pteros_dcps::cache::FullQueuePolicy;
+use pteros_dcps::coherent::MatchKey;
 
 /// A writer's route to one reader of its own context.
 #[derive(Clone)]

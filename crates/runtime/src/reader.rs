@@ -3,11 +3,11 @@
 //! Lock order within an endpoint: `machine`, then `cache`. Neither is held while
 //! user code runs.
 
-use std::any::TypeId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
+pub use pteros_dcps::sample::DeliveryForm;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
@@ -15,37 +15,20 @@ use pteros_rtps::qos::{Durability, EndpointQos};
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
-use crate::blocked_writes::FullQueuePolicy;
-use crate::coherent::SOLE_READER;
 use crate::content_filter::IntraProcessFilter;
 use crate::event::{EndpointEvent, EndpointEvents};
-use crate::instance::{DataLifecycle, InstanceCache, KeyHash, KeyReader, TopicKey, identify};
-use crate::reader_cache::{InsertOutcome, ReaderCache};
+use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
+use crate::qos::DataLifecycle;
 use crate::ready_queue::ReadySlot;
 use crate::sample::{
-    DeliveryPath, PoppedSample, QueuedSample, RelatedIdentity, SampleBody, SampleMeta,
+    ArrivalSummary, DeliveryPath, PoppedSample, QueuedSample, RelatedIdentity, SampleBody,
+    SampleMeta,
 };
 use crate::subscription_group::{GroupMembership, SubscriptionGroup};
 use crate::trace::Tracer;
-
-/// The form in which a subscription's callback receives messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeliveryForm {
-    /// Shared values of one Rust type. Serialized messages are decoded on take.
-    Type(TypeId),
-    /// Always serialized bytes (raw subscriptions).
-    Bytes,
-}
-
-impl DeliveryForm {
-    /// Whether a message body has this form already.
-    pub(crate) fn takes(self, body: &SampleBody) -> bool {
-        match body.shared_type() {
-            None => true,
-            Some(ty) => self == Self::Type(ty),
-        }
-    }
-}
+use pteros_dcps::cache::FullQueuePolicy;
+use pteros_dcps::cache::ReaderCache;
+use pteros_dcps::coherent::SOLE_READER;
 
 /// The counters of a subscription. Totals since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -326,7 +309,7 @@ impl ReaderEndpoint {
             return;
         }
         let mut arrived = ArrivalSummary::default();
-        arrived.add(insert_into_cache(&mut cache, now, machine, item));
+        arrived.add(cache.insert(now, machine, item));
         drop(cache);
         self.notify_arrival(&arrived);
     }
@@ -540,7 +523,7 @@ impl ReaderEndpoint {
             .into_iter()
             .flatten()
         {
-            arrived.add(insert_into_cache(cache, now, machine, item));
+            arrived.add(cache.insert(now, machine, item));
         }
     }
 
@@ -669,38 +652,4 @@ impl ReaderEndpoint {
         let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
         self.events.push(EndpointEvent::SampleLost { total, count });
     }
-}
-
-/// The outcome of inserting samples, for notifications.
-#[derive(Default)]
-pub(crate) struct ArrivalSummary {
-    samples: u64,
-    has_instance_end: bool,
-    pub rejected: bool,
-    deadlines_missed: Option<u64>,
-}
-
-impl ArrivalSummary {
-    pub(crate) fn add(&mut self, outcome: InsertOutcome) {
-        match outcome {
-            InsertOutcome::Queued => self.samples += 1,
-            InsertOutcome::InstanceEndQueued => self.has_instance_end = true,
-            InsertOutcome::Rejected => self.rejected = true,
-            InsertOutcome::Withheld | InsertOutcome::Outranked => {}
-        }
-    }
-}
-
-/// Inserts a sample into the history cache.
-pub(crate) fn insert_into_cache(
-    cache: &mut ReaderCache,
-    now: Instant,
-    machine: &mut Reader,
-    item: QueuedSample,
-) -> InsertOutcome {
-    let outcome = cache.offer(now, item, |writer| machine.is_alive(now, writer));
-    if outcome != InsertOutcome::Outranked {
-        machine.renew_deadline(now);
-    }
-    outcome
 }

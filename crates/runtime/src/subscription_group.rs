@@ -21,12 +21,12 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{EndpointQos, Presentation};
 use pteros_rtps::time::Instant;
 
-use crate::coherent::{CoherentSetTotals, CoherentSets, ReaderLosses, ReadyBatch};
 use crate::core::Core;
 use crate::reader::ReaderEndpoint;
-use crate::reader_cache::SampleLimits;
 use crate::ready_queue::ReadySlot;
 use crate::sample::QueuedSample;
+use pteros_dcps::coherent::{CoherentSetTotals, CoherentSets, ReaderLosses, ReadyBatch};
+use pteros_dcps::sample::SampleLimits;
 
 /// Readers with a common presentation.
 pub struct SubscriptionGroup {

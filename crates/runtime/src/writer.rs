@@ -26,13 +26,14 @@ use crate::deferred_send::{self, DeferredSlot};
 use crate::durable_store;
 use crate::event::{EndpointEvent, EndpointEvents};
 use crate::flow_controller::FlowMembership;
-use crate::instance::{DataLifecycle, KeyHash, KeyReader, TopicKey, WriterInstances};
+use crate::instance::{KeyHash, KeyReader, TopicKey, WriterInstances};
 use crate::intra_process::IntraProcessRoute;
-use crate::local_history::LocalHistory;
 use crate::publisher_group::PublisherGroup;
+use crate::qos::DataLifecycle;
 use crate::sample::{QueuedSample, SampleBody, SharedValue};
 use crate::shm_transport::Chunk;
 use crate::store::Store;
+use pteros_dcps::history::LocalHistory;
 
 /// An outbound message: produces each form that a reader needs, each at most once.
 pub trait OutboundMessage {

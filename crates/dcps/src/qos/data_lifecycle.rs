@@ -2,7 +2,7 @@
 
 use pteros_rtps::time::Duration;
 
-use crate::instance::state::InstanceState;
+use crate::sample::instance_info::InstanceState;
 
 /// WRITER_DATA_LIFECYCLE and READER_DATA_LIFECYCLE (DDS 1.4 §2.2.3.21–22). They
 /// apply to one side only and are not announced.

@@ -1,0 +1,254 @@
+//! The queue of a keyless subscription (HISTORY, keep last / keep all).
+
+use alloc::collections::VecDeque;
+
+use pteros_rtps::fault;
+use pteros_rtps::qos::{EndpointQos, History};
+use pteros_rtps::time::Instant;
+
+use crate::filter::destination_order::SourceOrder;
+use crate::sample::outcome::PoppedSample;
+use crate::sample::queued_sample::QueuedSample;
+use crate::sample::sample_limits::{KEEP_ALL_SAMPLES_DEFAULT, samples_max};
+
+/// The queue of a keyless subscription: samples that were not taken.
+///
+/// KEEP_LAST drops the oldest and counts it. KEEP_ALL reports that it is full, so
+/// that a reliable writer is blocked.
+pub struct SampleQueue {
+    items: VecDeque<QueuedSample>,
+    depth: usize,
+    keep_all: bool,
+    /// Whether some sample has a LIFESPAN.
+    has_lifespan: bool,
+    /// Whether further samples wait for space here.
+    held_back: bool,
+    /// The order by source timestamp, if not by arrival.
+    order: Option<SourceOrder>,
+    /// Samples replaced by newer ones.
+    pub overwritten: u64,
+    /// Samples whose LIFESPAN ended while they waited.
+    pub expired: u64,
+}
+
+impl SampleQueue {
+    /// Creates a queue with the depth of `qos`.
+    pub fn new(qos: &EndpointQos) -> Self {
+        let limit = samples_max(&qos.resource_limits);
+        let (depth, keep_all) = match qos.history {
+            History::KeepLast(depth) => (
+                limit.unwrap_or(usize::MAX).min(depth.max(1) as usize),
+                false,
+            ),
+            History::KeepAll => (limit.unwrap_or(KEEP_ALL_SAMPLES_DEFAULT), true),
+        };
+        Self {
+            items: VecDeque::new(),
+            depth,
+            keep_all,
+            has_lifespan: false,
+            held_back: false,
+            order: SourceOrder::new(qos),
+            overwritten: 0,
+            expired: 0,
+        }
+    }
+
+    /// Whether another sample would be refused.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.keep_all && self.items.len() >= self.depth && !fault!("queue-without-limit")
+    }
+
+    /// Adds a sample; with KEEP_LAST the oldest is dropped.
+    ///
+    /// KEEP_ALL accepts it even when full: several threads may have checked before
+    /// they push. Returns false if it is late for the order by source.
+    #[inline]
+    pub fn push_or_drop_oldest(&mut self, item: QueuedSample) -> bool {
+        self.has_lifespan |= item.expires_at != Instant::FAR_FUTURE;
+        match &mut self.order {
+            None => self.items.push_back(item),
+            Some(order) => {
+                if !order.insert(&mut self.items, item) {
+                    return false;
+                }
+            }
+        }
+        if !self.keep_all && self.items.len() > self.depth {
+            if fault!("keep-last-drops-newest") {
+                self.items.pop_back()
+            } else {
+                self.take_front()
+            };
+            self.overwritten += u64::from(!fault!("overwritten-not-counted"));
+        }
+        true
+    }
+
+    /// Samples that were late for the order by source.
+    #[inline]
+    pub fn late(&self) -> u64 {
+        self.order.as_ref().map_or(0, |order| order.late)
+    }
+
+    /// The sample that is taken next.
+    #[inline]
+    pub fn front(&self) -> Option<&QueuedSample> {
+        self.items.front()
+    }
+
+    /// Removes the oldest sample and records its order by source.
+    #[inline]
+    fn take_front(&mut self) -> Option<QueuedSample> {
+        let item = self.items.pop_front()?;
+        if let Some(order) = &mut self.order {
+            order.note_taken(&item);
+        }
+        Some(item)
+    }
+
+    /// Notes that samples were left behind for lack of space.
+    #[inline]
+    pub fn hold_back(&mut self) {
+        self.held_back = true;
+    }
+
+    /// Takes the oldest sample that has not expired. `now` is called only if some
+    /// sample has a LIFESPAN.
+    pub fn pop(&mut self, now: impl FnOnce() -> Instant) -> PoppedSample {
+        let was_full = self.is_full();
+        let now = if self.has_lifespan {
+            now()
+        } else {
+            Instant::ZERO
+        };
+        let mut item = self.take_front();
+        while item.as_ref().is_some_and(|item| item.expires_at <= now) {
+            self.expired += 1;
+            item = self.take_front();
+        }
+        // Half empty, so that a slow reader does not request each sample.
+        let resume = self.held_back && self.items.len() <= self.depth / 2;
+        self.held_back &= !resume;
+        PoppedSample {
+            item,
+            freed_space: was_full && !self.is_full(),
+            resume,
+        }
+    }
+
+    /// Number of samples, and the limit. Several publishers that checked at once
+    /// may each put one into a KEEP_ALL queue.
+    #[inline]
+    pub fn held_and_limit(&self) -> (usize, usize) {
+        (self.items.len(), self.depth.max(1))
+    }
+
+    /// Whether the queue is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Number of samples.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The limit, and whether it blocks writers.
+    #[inline]
+    pub fn depth_limit(&self) -> (usize, bool) {
+        (self.depth, self.keep_all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::queued_sample::tests::{item, item_of};
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use pteros_rtps::qos::{DestinationOrder, ResourceLimits};
+
+    fn by_source(history: History) -> SampleQueue {
+        SampleQueue::new(&EndpointQos {
+            history,
+            destination_order: DestinationOrder::BySource,
+            ..EndpointQos::default()
+        })
+    }
+
+    fn taken(queue: &mut SampleQueue) -> Option<(u8, i64)> {
+        let meta = queue.pop(|| Instant::ZERO).item?.meta;
+        Some((meta.publisher.prefix.0[0], meta.sequence))
+    }
+
+    fn all(queue: &mut SampleQueue) -> Vec<(u8, i64)> {
+        core::iter::from_fn(|| taken(queue)).collect()
+    }
+
+    #[test]
+    fn by_source_the_timestamp_decides_then_the_writer() {
+        for order in [[1, 2], [2, 1]] {
+            let mut queue = by_source(History::KeepLast(10));
+            for writer in order {
+                for n in [1, 3, 5] {
+                    assert!(queue.push_or_drop_oldest(item_of(writer, n)));
+                }
+            }
+            let expected = [(1, 1), (2, 1), (1, 3), (2, 3), (1, 5), (2, 5)];
+            assert_eq!(all(&mut queue), expected);
+        }
+    }
+
+    #[test]
+    fn by_source_a_sample_older_than_the_last_taken_is_late() {
+        let mut queue = by_source(History::KeepAll);
+        queue.push_or_drop_oldest(item_of(2, 5));
+        assert_eq!(taken(&mut queue), Some((2, 5)));
+        assert!(!queue.push_or_drop_oldest(item_of(1, 4)));
+        // The same timestamp, but before the one taken in every reader's order.
+        assert!(!queue.push_or_drop_oldest(item_of(1, 5)));
+        assert!(queue.push_or_drop_oldest(item_of(3, 5)));
+        assert_eq!((all(&mut queue), queue.late()), (vec![(3, 5)], 2));
+    }
+
+    #[test]
+    fn by_source_a_full_queue_keeps_the_newest_timestamps() {
+        let mut queue = by_source(History::KeepLast(2));
+        for n in [8, 9, 3, 10, 9] {
+            queue.push_or_drop_oldest(item(n));
+        }
+        assert_eq!(all(&mut queue), [(1, 9), (1, 10)]);
+        assert_eq!(queue.overwritten + queue.late(), 3);
+    }
+
+    #[test]
+    fn by_reception_timestamps_do_not_matter() {
+        let mut queue = SampleQueue::new(&EndpointQos::default());
+        for n in [5, 3, 4] {
+            assert!(queue.push_or_drop_oldest(item(n)));
+        }
+        assert_eq!(all(&mut queue), [(1, 5), (1, 3), (1, 4)]);
+    }
+
+    #[test]
+    fn the_tighter_resource_limit_bounds_a_keep_all_queue() {
+        let mut queue = SampleQueue::new(&EndpointQos {
+            history: History::KeepAll,
+            resource_limits: ResourceLimits {
+                max_samples: Some(5),
+                max_instances: None,
+                max_samples_per_instance: Some(3),
+            },
+            ..EndpointQos::default()
+        });
+        for n in 0..3 {
+            assert!(!queue.is_full());
+            queue.push_or_drop_oldest(item(n));
+        }
+        assert!(queue.is_full());
+    }
+}
