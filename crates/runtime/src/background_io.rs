@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use pteros_net::{Events, Poller, Timer, Waker};
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::lock::{Mutex, rank};
 
 /// Contexts are driven here after user code was busy for this long.
 const UNDRIVEN_AFTER: Duration = Duration::from_millis(50);
@@ -44,7 +44,7 @@ struct ThreadControl {
     contexts: AtomicUsize,
     timer: Timer,
     waker: Waker,
-    new_contexts: Mutex<Vec<Weak<Core>>>,
+    new_contexts: Mutex<Vec<Weak<Core>>, rank::NewContexts>,
 }
 
 impl BackgroundIo {

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, Ordering};
 
-use parking_lot::Mutex;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::matching::{MatchOutcome, evaluate_match};
 use pteros_rtps::qos::EndpointQos;
@@ -18,6 +17,7 @@ use crate::core::Core;
 use crate::error::QosChangeError;
 use crate::graph::free_user_data;
 use crate::intra_process::has_manual_lease;
+use crate::lock::{Mutex, rank};
 use crate::matching::protocol_qos;
 use crate::qos::{DataLifecycle, QosProfile, change};
 use crate::reader::ReaderEndpoint;
@@ -26,7 +26,7 @@ use pteros_dcps::cache::ReaderCache;
 
 /// The changeable policies of a writer that publishing reads.
 pub(crate) struct ChangeableWriterQos {
-    announced: Mutex<Arc<EndpointData>>,
+    announced: Mutex<Arc<EndpointData>, rank::AnnouncedData>,
     lifespan: AtomicI64,
     code_point: AtomicU8,
     transport_priority: AtomicI32,

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use pteros_msg::describe::TypeDescription;
 use pteros_msg::dynamic::DynamicType;
 use pteros_rtps::coherent_mark::CoherentMarkKind;
@@ -22,6 +21,7 @@ use pteros_rtps::writer::Writer;
 use crate::core::Core;
 use crate::error::{ContentFilterError, EndpointError};
 use crate::intra_process::IntraProcessRoute;
+use crate::lock::{Mutex, rank};
 use crate::reader::ReaderEndpoint;
 use crate::sample::{QueuedSample, SampleBody};
 use crate::writer::{OutboundMessage, WriterEndpoint};
@@ -91,7 +91,7 @@ pub(crate) struct IntraProcessFilter {
     ty: FilterableType,
     /// Checked for each message; the lock is taken only if set.
     is_set: AtomicBool,
-    filter: Mutex<Option<Arc<ContentFilter>>>,
+    filter: Mutex<Option<Arc<ContentFilter>>, rank::LocalFilter>,
     rejected: AtomicU64,
 }
 

@@ -1,17 +1,10 @@
 //! The core of a context: one RTPS participant with its sockets and endpoints.
-//!
-//! Lock order, outermost first: a service client's `calls`, `match_order`,
-//! `endpoints`, a writer's `state`, a reader's `machine`, a reader's `cache`.
-//! `participant` is never held together with an endpoint's lock. The locks of flow
-//! controllers, the timeout queue and the ready queues come last and are held for a
-//! few instructions. User code runs under none of them.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, NetworkScope};
 use pteros_rtps::outbox::{Datagram, Outbox};
@@ -28,6 +21,7 @@ use crate::error::OpenError;
 use crate::flow_controller::{FlowController, FlowState};
 use crate::graph::{DISCOVERY_TOPIC, Graph};
 use crate::limits::Limits;
+use crate::lock::{Mutex, RwLock, rank};
 use crate::platform::{
     DISCOVERY_GROUP, Platform, SocketPlan, Transport, multicast_port, unicast_port,
 };
@@ -170,14 +164,14 @@ pub struct Core {
     pub(crate) options: CoreOptions,
     pub(crate) participant_index: u32,
     pub(crate) advice: Vec<String>,
-    pub(crate) participant: Arc<Mutex<Participant>>,
-    pub(crate) match_order: Mutex<()>,
-    pub(crate) endpoints: RwLock<EndpointTable>,
+    pub(crate) participant: Arc<Mutex<Participant, rank::Participant>>,
+    pub(crate) match_order: Mutex<(), rank::MatchOrder>,
+    pub(crate) endpoints: RwLock<EndpointTable, rank::EndpointTable>,
     pub(crate) timeouts: TimeoutQueue,
-    pub(crate) driver: Mutex<DriverState>,
+    pub(crate) driver: Mutex<DriverState, rank::Driver>,
     /// The instant until which the driver sleeps, nanoseconds; 0 while it is awake.
     pub(crate) sleeping_until: AtomicU64,
-    pub(crate) followers: Mutex<Vec<Arc<ReadyQueue>>>,
+    pub(crate) followers: Mutex<Vec<Arc<ReadyQueue>>, rank::Followers>,
     /// A weak reference to itself, for holders that must not keep the context
     /// alive.
     weak_self: Weak<Self>,
@@ -197,14 +191,14 @@ pub struct Core {
     pub(crate) waiters: Waiters,
     /// Remote sends that are deferred until waiting callbacks have run.
     pub(crate) deferred: DeferredSends,
-    pub(crate) same_host_peers: Mutex<SameHostPeers>,
+    pub(crate) same_host_peers: Mutex<SameHostPeers, rank::SameHostPeers>,
     pub(crate) security: Option<Box<Security>>,
     /// The crypto transform between protocol and sockets, in a secured context.
     pub(crate) crypto_transform: Option<Arc<CryptoTransform>>,
     /// Whether removals reported by same-host peers are deferred.
     pub(crate) has_deferred_removals: AtomicBool,
     /// The flow controllers at work, in the order of the options.
-    pub(crate) flow_controllers: Vec<Mutex<FlowState>>,
+    pub(crate) flow_controllers: Vec<Mutex<FlowState, rank::FlowController>>,
     pub(crate) tracer: Option<Arc<Tracer>>,
 }
 

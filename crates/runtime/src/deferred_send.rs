@@ -17,7 +17,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use pteros_rtps::id::EntityId;
 use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
@@ -25,6 +24,7 @@ use pteros_rtps::writer::NewChange;
 
 use crate::back_pressure::BlockingBudget;
 use crate::core::Core;
+use crate::lock::{Mutex, rank};
 use crate::reader::DeliveryForm;
 use crate::ready_queue::ReadyQueue;
 use crate::sample::SharedValue;
@@ -58,7 +58,7 @@ struct SpinningQueue {
 #[derive(Default)]
 pub(crate) struct DeferredSends {
     has_deferred: AtomicBool,
-    list: Mutex<DeferredWriters>,
+    list: Mutex<DeferredWriters, rank::DeferredWriters>,
 }
 
 #[derive(Default)]

@@ -1,19 +1,19 @@
 //! The status events of an endpoint ([`EndpointStatus`]) with the lock and the slot
 //! through which user code waits for them.
 
-use parking_lot::Mutex;
 pub use pteros_dcps::event::{EVENTS_MAX, EndpointEvent, EndpointStatus};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::PolicyId;
 
+use crate::lock::{Mutex, rank};
 use crate::ready_queue::ReadySlot;
 
 /// The event queue of one endpoint, its listener and its totals. Thread-safe, never
 /// blocks.
 #[derive(Default)]
 pub struct EndpointEvents {
-    status: Mutex<EndpointStatus>,
+    status: Mutex<EndpointStatus, rank::EventQueue>,
     /// Where user code waits for events.
     pub slot: ReadySlot,
 }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use parking_lot::MutexGuard;
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::Burst;
@@ -15,6 +14,7 @@ use crate::back_pressure::{BlockingBudget, next_send_retry};
 use crate::core::Core;
 use crate::error::EndpointError;
 use crate::flow_controller::{AsyncPublishMode, FlowMembership, FlowState};
+use crate::lock::{Mutex, MutexGuard, rank};
 use crate::matching::EndpointSpec;
 use crate::publish::transmit_with_dscp;
 use crate::timeout_queue::TimeoutOwner;
@@ -68,7 +68,7 @@ impl Core {
         now: Instant,
         writer: &WriterEndpoint,
         membership: FlowMembership,
-        state: MutexGuard<'_, WriterState>,
+        state: MutexGuard<'_, WriterState, rank::WriterState>,
     ) {
         self.finish_linger_if_acknowledged(now, writer, &state);
         let next = state.next_timeout();
@@ -178,7 +178,7 @@ impl Core {
         &self,
         now: Instant,
         writer: &WriterEndpoint,
-        flow: &parking_lot::Mutex<FlowState>,
+        flow: &Mutex<FlowState, rank::FlowController>,
     ) {
         let Some(membership) = writer.flow_membership() else {
             return;

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 use pteros_msg::cdr::{DecodeError, Decoder, Representation, payload_len, to_payload};
 use pteros_msg::message::Message;
@@ -22,6 +21,7 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
+use crate::lock::{Mutex, rank};
 use crate::matching::EndpointSpec;
 use crate::names::node_path;
 use crate::reader::{DeliveryForm, ReaderEndpoint};
@@ -85,10 +85,10 @@ impl NodeKey {
 pub struct Graph {
     own_prefix: GuidPrefix,
     enclave: String,
-    participant: Arc<Mutex<Participant>>,
-    state: Mutex<GraphState>,
+    participant: Arc<Mutex<Participant, rank::Participant>>,
+    state: Mutex<GraphState, rank::GraphState>,
     revision: AtomicU64,
-    endpoints: Mutex<Option<(Arc<WriterEndpoint>, Arc<ReaderEndpoint>)>>,
+    endpoints: Mutex<Option<(Arc<WriterEndpoint>, Arc<ReaderEndpoint>)>, rank::GraphEndpoints>,
 }
 
 #[derive(Default)]
@@ -109,7 +109,10 @@ struct NodeRecord {
 }
 
 impl Graph {
-    pub(crate) fn new(participant: Arc<Mutex<Participant>>, enclave: String) -> Self {
+    pub(crate) fn new(
+        participant: Arc<Mutex<Participant, rank::Participant>>,
+        enclave: String,
+    ) -> Self {
         let own_prefix = participant.lock().prefix();
         Self {
             own_prefix,

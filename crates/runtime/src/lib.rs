@@ -36,6 +36,7 @@ mod instance_end;
 mod intra_process;
 mod linger;
 mod loan;
+pub mod lock;
 mod matching;
 mod memory_bound;
 mod mismatch;

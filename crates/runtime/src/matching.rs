@@ -459,11 +459,12 @@ impl Core {
                 vendor,
                 content_filter: writer.filter_of(remote),
             };
+            let is_mutually_known = self.is_mutually_known(remote.guid);
             let mut state = writer.state.lock();
             self.write_deferred(now, &writer, &mut state);
             writer.serialize_pending(&mut state);
             state.machine.match_reader(now, proxy);
-            if self.is_mutually_known(remote.guid) {
+            if is_mutually_known {
                 state.machine.suppress_initial_heartbeat(remote.guid);
             }
             writer.update_connected_count(&state.machine);

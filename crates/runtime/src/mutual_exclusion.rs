@@ -8,15 +8,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
+use crate::lock::{Mutex, rank};
 use crate::ready_queue::Task;
 
 /// Admits one task at a time; the others wait in order of arrival. Bounded by one
 /// entry per entity, as the ready queue is.
 #[derive(Default)]
 pub struct MutualExclusionGate {
-    state: Mutex<GateState>,
+    state: Mutex<GateState, rank::Gate>,
 }
 
 #[derive(Default)]

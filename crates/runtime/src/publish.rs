@@ -7,7 +7,6 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use parking_lot::MutexGuard;
 use pteros_rtps::coherent_mark::CoherentMark;
 use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
@@ -22,6 +21,7 @@ use crate::core::Core;
 use crate::error::PublishError;
 use crate::instance::SampleInstance;
 use crate::intra_process::has_manual_lease;
+use crate::lock::{MutexGuard, rank};
 use crate::publisher_group::GroupWriteGuard;
 use crate::sample::{DeliveryPath, SampleBody, SampleMeta};
 use crate::serialize_only::SerializeOnly;
@@ -52,7 +52,7 @@ struct RemoteWrite<'a> {
 
 /// The locks that a write holds: the writer's state and its group's order.
 struct WriteLocks<'a> {
-    state: MutexGuard<'a, WriterState>,
+    state: MutexGuard<'a, WriterState, rank::WriterState>,
     group: Option<GroupWriteGuard<'a>>,
 }
 
@@ -445,7 +445,7 @@ impl Core {
     pub(crate) fn send_new(
         &self,
         writer: &WriterEndpoint,
-        state: MutexGuard<'_, WriterState>,
+        state: MutexGuard<'_, WriterState, rank::WriterState>,
         now: Instant,
     ) {
         self.send_new_within(writer, state, now, writer.blocking_budget());
@@ -455,7 +455,7 @@ impl Core {
     pub(crate) fn send_new_within(
         &self,
         writer: &WriterEndpoint,
-        state: MutexGuard<'_, WriterState>,
+        state: MutexGuard<'_, WriterState, rank::WriterState>,
         now: Instant,
         budget: BlockingBudget,
     ) {

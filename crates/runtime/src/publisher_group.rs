@@ -3,8 +3,7 @@
 //! §8.7.5, §8.7.6).
 //!
 //! A member writes under the group's lock, so that group sequence numbers have the
-//! order of the samples on every path. Lock order: a group, then a writer's
-//! `state`.
+//! order of the samples on every path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +11,6 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use md5::{Digest, Md5};
-use parking_lot::{Mutex, MutexGuard};
 use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
 use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::qos::Presentation;
@@ -21,6 +19,7 @@ use pteros_rtps::time::Instant;
 
 use crate::core::Core;
 use crate::error::GroupError;
+use crate::lock::{Mutex, MutexGuard, rank};
 use crate::timeout_queue::TimeoutOwner;
 use crate::writer::{WriterEndpoint, WriterState};
 
@@ -28,7 +27,7 @@ use crate::writer::{WriterEndpoint, WriterState};
 pub struct PublisherGroup {
     guid: Guid,
     presentation: Presentation,
-    state: Mutex<PublisherGroupState>,
+    state: Mutex<PublisherGroupState, rank::PublisherGroup>,
 }
 
 #[derive(Default)]
@@ -182,7 +181,7 @@ impl PublisherGroupState {
 /// The exclusive right of one member to write.
 pub(crate) struct GroupWriteGuard<'g> {
     presentation: Presentation,
-    state: MutexGuard<'g, PublisherGroupState>,
+    state: MutexGuard<'g, PublisherGroupState, rank::PublisherGroup>,
 }
 
 impl GroupWriteGuard<'_> {

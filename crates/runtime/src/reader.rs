@@ -1,12 +1,10 @@
 //! A subscription's endpoint: protocol machine, reader history cache and listeners.
 //!
-//! Lock order within an endpoint: `machine`, then `cache`. Neither is held while
-//! user code runs.
+//! Neither `machine` nor `cache` is held while user code runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
 pub use pteros_dcps::sample::DeliveryForm;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
@@ -18,6 +16,7 @@ use pteros_rtps::time::{Instant, Timestamp};
 use crate::content_filter::IntraProcessFilter;
 use crate::event::{EndpointEvent, EndpointEvents};
 use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
+use crate::lock::{Mutex, MutexGuard, rank};
 use crate::qos::DataLifecycle;
 use crate::ready_queue::ReadySlot;
 use crate::sample::{
@@ -74,15 +73,15 @@ pub struct ReaderEndpoint {
     /// The data it was created with: names and immutable policies. See
     /// [`ReaderEndpoint::announced`] for the changeable ones.
     pub data: Arc<EndpointData>,
-    pub(crate) announced: Mutex<Arc<EndpointData>>,
+    pub(crate) announced: Mutex<Arc<EndpointData>, rank::AnnouncedData>,
     /// The form that its callback needs.
     pub delivery_form: DeliveryForm,
     /// Whether samples of the same node or context are ignored.
     pub ignore_local: bool,
-    pub(crate) machine: Mutex<Reader>,
+    pub(crate) machine: Mutex<Reader, rank::ReaderMachine>,
     /// Its content filter, for publishers of this process.
     pub(crate) filter: IntraProcessFilter,
-    cache: Mutex<ReaderCache>,
+    cache: Mutex<ReaderCache, rank::ReaderCache>,
     needs_filtering: AtomicBool,
     /// Reads keys, where the topic has one.
     key: Option<Arc<dyn KeyReader>>,
@@ -91,7 +90,7 @@ pub struct ReaderEndpoint {
     /// Where user code waits for samples.
     pub slot: ReadySlot,
     /// Publishers that lost liveliness and whose instances were not updated yet.
-    not_alive_writers: Mutex<Vec<Guid>>,
+    not_alive_writers: Mutex<Vec<Guid>, rank::NotAliveWriters>,
     pub(crate) received: AtomicU64,
     lost: AtomicU64,
     graph: AtomicBool,
@@ -329,7 +328,7 @@ impl ReaderEndpoint {
         }
     }
 
-    pub(crate) fn cache(&self) -> MutexGuard<'_, ReaderCache> {
+    pub(crate) fn cache(&self) -> MutexGuard<'_, ReaderCache, rank::ReaderCache> {
         self.cache.lock()
     }
 

@@ -9,9 +9,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::graph::NodeKey;
+use crate::lock::{Condvar, Mutex, MutexGuard, rank};
 use crate::mutual_exclusion::MutualExclusionGate;
 
 /// User code that runs when it has work.
@@ -63,11 +62,11 @@ struct QueueState {
 
 /// The queue of one executor. Bounded by one entry per entity, see [`ReadySlot`].
 pub struct ReadyQueue {
-    state: Mutex<QueueState>,
+    state: Mutex<QueueState, rank::ReadyQueue>,
     condvar: Condvar,
     wake_sockets: Box<dyn Fn() + Send + Sync>,
     /// Wakes an owner that sleeps in an external event loop.
-    external_waker: Mutex<Option<ExternalWaker>>,
+    external_waker: Mutex<Option<ExternalWaker>, rank::ExternalWaker>,
 }
 
 /// Wakes an external event loop.
@@ -133,7 +132,7 @@ impl ReadyQueue {
         self.wake_owner(state);
     }
 
-    fn wake_owner(&self, mut state: parking_lot::MutexGuard<'_, QueueState>) {
+    fn wake_owner(&self, mut state: MutexGuard<'_, QueueState, rank::ReadyQueue>) {
         match std::mem::replace(&mut state.owner, OwnerState::Awake) {
             OwnerState::Awake => {}
             OwnerState::InSockets => {
@@ -219,7 +218,7 @@ impl ReadyQueue {
 /// Holds at most one queue entry at a time, however much work arrives.
 pub struct ReadySlot {
     queued: AtomicBool,
-    target: Mutex<SlotTarget>,
+    target: Mutex<SlotTarget, rank::ReadySlot>,
 }
 
 #[derive(Default)]

@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::fault;
 use pteros_rtps::id::{GuidPrefix, VendorId};
@@ -22,6 +21,7 @@ use pteros_rtps::locator::Locator;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
+use crate::lock::{Mutex, rank};
 use crate::sample::DeliveryPath;
 use crate::shm_transport::{
     ConnectionCounts, ConnectionEvent, ConnectionTotals, DisconnectReason, OFF,
@@ -45,7 +45,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct ShmConnections {
     /// The transport, or why there is none.
     pub(crate) transport: Result<Arc<dyn ShmTransport>, String>,
-    peers: Mutex<BTreeMap<GuidPrefix, ConnectionState>>,
+    peers: Mutex<BTreeMap<GuidPrefix, ConnectionState>, rank::ShmPeers>,
     /// Nanoseconds until which some connection is settling.
     settling_until: AtomicU64,
 }

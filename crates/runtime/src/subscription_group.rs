@@ -6,8 +6,8 @@
 //!
 //! Samples enter the group under their reader's `machine` lock. They leave one at a
 //! time through the reader's cache, which filters them when they are taken, as of
-//! the time when they became ready. Lock order: a reader's `machine`, a group, a
-//! reader's `cache`. The group's lock is never held together with a `cache`.
+//! the time when they became ready. The group's lock is never held together with a
+//! `cache`.
 //!
 //! Sets of publishers with several writers are released only after the first
 //! access, so that readers created one after the other start together.
@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{EndpointQos, Presentation};
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::lock::{Mutex, rank};
 use crate::reader::ReaderEndpoint;
 use crate::ready_queue::ReadySlot;
 use crate::sample::QueuedSample;
@@ -31,7 +31,7 @@ use pteros_dcps::sample::SampleLimits;
 /// Readers with a common presentation.
 pub struct SubscriptionGroup {
     presentation: Presentation,
-    state: Mutex<SubscriptionGroupState>,
+    state: Mutex<SubscriptionGroupState, rank::SubscriptionGroup>,
     /// Where user code waits for samples of any member.
     pub slot: ReadySlot,
 }

@@ -10,10 +10,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use pteros_rtps::fault;
 use pteros_rtps::id::EntityId;
 use pteros_rtps::time::Instant;
+
+use crate::lock::{Mutex, rank};
 
 /// An owner of timeouts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -41,7 +42,7 @@ pub enum TimeoutOwner {
 /// The timeouts of one context. Thread-safe; holds its lock briefly.
 #[derive(Default)]
 pub struct TimeoutQueue {
-    table: Mutex<TimeoutTable>,
+    table: Mutex<TimeoutTable, rank::Timeouts>,
     next: AtomicU64,
 }
 

@@ -8,19 +8,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use parking_lot::Mutex;
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::lock::{Mutex, rank};
 use crate::ready_queue::ReadyQueue;
 
 /// The waiting threads of one context, each with its own queue.
 #[derive(Default)]
 pub(crate) struct Waiters {
     count: AtomicUsize,
-    registered: Mutex<Vec<Arc<ReadyQueue>>>,
+    registered: Mutex<Vec<Arc<ReadyQueue>>, rank::Waiters>,
     /// Unused queues; as many as ever waited at once.
-    spare: Mutex<Vec<Arc<ReadyQueue>>>,
+    spare: Mutex<Vec<Arc<ReadyQueue>>, rank::SpareWaiters>,
 }
 
 impl Waiters {

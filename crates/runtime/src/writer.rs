@@ -1,15 +1,13 @@
 //! A publisher's endpoint: protocol machine, intra-process routes and local
 //! history.
 //!
-//! Lock order within an endpoint: `state`, then the queue of a local reader. No
-//! lock is held while datagrams are sent.
+//! Its lock is not held while datagrams are sent.
 
 use std::any::TypeId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
@@ -28,6 +26,7 @@ use crate::event::{EndpointEvent, EndpointEvents};
 use crate::flow_controller::FlowMembership;
 use crate::instance::{KeyHash, KeyReader, TopicKey, WriterInstances};
 use crate::intra_process::IntraProcessRoute;
+use crate::lock::{Mutex, rank};
 use crate::publisher_group::PublisherGroup;
 use crate::qos::DataLifecycle;
 use crate::sample::{QueuedSample, SampleBody, SharedValue};
@@ -129,7 +128,7 @@ pub struct WriterEndpoint {
     pub(crate) may_defer_send: bool,
     /// It shares no values within its process, see [`crate::serialize_only`].
     pub(crate) serialize_only: bool,
-    pub(crate) state: Mutex<WriterState>,
+    pub(crate) state: Mutex<WriterState, rank::WriterState>,
     remote: AtomicUsize,
     /// Number of remote readers that are reached by shared memory.
     connected: AtomicUsize,

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
 use pteros_msg::message::{Encode, Service as ServiceType};
 use pteros_runtime::graph::NodeKey;
+use pteros_runtime::lock;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
@@ -255,7 +256,7 @@ pub(crate) struct ClientCore<R: 'static> {
     decode: BodyDecoder<R>,
     representation: Representation,
     memory: PayloadMemory,
-    calls: Mutex<BTreeMap<CallId, PendingCall<R>>>,
+    calls: lock::Mutex<BTreeMap<CallId, PendingCall<R>>, lock::rank::ClientCalls>,
     /// Callbacks with their responses, waiting for the executor.
     pending_callbacks: Mutex<VecDeque<(ResponseCallback<R>, ReceivedResponse<R>)>>,
     callback_slot: ReadySlot,
@@ -318,7 +319,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
                 decode,
                 representation,
                 memory: PayloadMemory::default(),
-                calls: Mutex::default(),
+                calls: lock::Mutex::default(),
                 pending_callbacks: Mutex::default(),
                 callback_slot: ReadySlot::default(),
                 wait_queue,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
 use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::participant::SecurityConfig;
@@ -24,6 +23,7 @@ use pteros_security::settings::SecuritySettings;
 use super::{Security, SecurityOptions, SecurityState};
 use crate::error::OpenError;
 use crate::graph::DISCOVERY_TOPIC;
+use crate::lock::{Mutex, RwLock};
 
 impl SecurityOptions {
     /// The security options that the environment requests for an enclave.

@@ -22,7 +22,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
@@ -32,6 +31,8 @@ use pteros_security::certificate::Certificate;
 use pteros_security::crypto_transform::CryptoTransform;
 use pteros_security::enclave_watch::EnclaveWatch;
 use pteros_security::permissions::access_control::AccessControl;
+
+use crate::lock::{Mutex, RwLock, rank};
 
 /// The identity of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +44,9 @@ pub struct SecurityOptions {
 /// Security of one context.
 pub(crate) struct Security {
     /// The permissions of this context.
-    permissions: RwLock<Arc<AccessControl>>,
+    permissions: RwLock<Arc<AccessControl>, rank::Permissions>,
     crypto_transform: Arc<CryptoTransform>,
-    state: Mutex<SecurityState>,
+    state: Mutex<SecurityState, rank::SecurityState>,
     messages: AtomicI64,
     /// Whether unvalidated participants are known.
     has_unvalidated: AtomicBool,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::SampleIdentity;
@@ -20,6 +19,7 @@ use super::correlation::{
 use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
 use crate::core::Core;
 use crate::error::{EndpointError, PublishError};
+use crate::lock::{Mutex, rank};
 use crate::reader::{DeliveryForm, ReaderEndpoint};
 use crate::sample::{QueuedSample, SharedValue};
 use crate::shm_transport::Chunk;
@@ -75,7 +75,7 @@ pub struct ServiceClient {
     pub replies: Arc<ReaderEndpoint>,
     /// Its number in request headers.
     client_number: u64,
-    calls: Mutex<CallTable>,
+    calls: Mutex<CallTable, rank::OpenCalls>,
     unmatched_replies: AtomicU64,
 }
 

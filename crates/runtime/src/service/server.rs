@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -15,6 +14,7 @@ use super::correlation::{RequestHeader, decode_request_header};
 use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
 use crate::core::Core;
 use crate::error::{EndpointError, PublishError};
+use crate::lock::{Mutex, rank};
 use crate::reader::{DeliveryForm, ReaderEndpoint};
 use crate::sample::QueuedSample;
 use crate::writer::{OutboundMessage, WriterEndpoint};
@@ -63,7 +63,7 @@ pub struct ServiceServer {
     pub requests: Arc<ReaderEndpoint>,
     /// Writes replies.
     pub replies: Arc<WriterEndpoint>,
-    pending_replies: Mutex<VecDeque<PendingReply>>,
+    pending_replies: Mutex<VecDeque<PendingReply>, rank::PendingReplies>,
     malformed: AtomicU64,
     unanswerable: AtomicU64,
 }

@@ -13,11 +13,11 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use parking_lot::Mutex;
 use pteros_rtps::id::GuidPrefix;
 use pteros_shm::FileWords;
 
 use super::record::{TraceRecord, WORDS};
+use crate::lock::{Mutex, rank};
 
 /// The first word of a trace: `PTEROSTR` as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PTEROSTR");
@@ -80,7 +80,7 @@ pub struct TraceRing {
     names_words: usize,
     capacity: u64,
     /// The number of bytes of names, and the last, incomplete word of them.
-    names: Mutex<(usize, [u8; 8])>,
+    names: Mutex<(usize, [u8; 8]), rank::TraceNames>,
 }
 
 impl TraceRing {
