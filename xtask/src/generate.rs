@@ -81,9 +81,13 @@ fn generated_files(library: &InterfaceLibrary) -> Result<Vec<(String, String)>> 
         ));
     }
     let types = generator.type_table(&packages)?;
+    let catalogue = generator.catalogue(&packages, TextSource::Include("../../definitions"));
+    files.push((
+        "catalogue.rs".to_string(),
+        format!("//! The definitions' texts.\n//!\n//! {GENERATED}\n\n{catalogue}"),
+    ));
     let text = format!(
-        "//! One module per package, and the definitions' texts.\n//!\n//! {GENERATED}\n\n{modules}\n#[cfg(feature = \"types\")]\n{types}\n{}",
-        generator.catalogue(&packages, TextSource::Include("../../definitions"))
+        "//! One module per package, and the definitions' texts.\n//!\n//! {GENERATED}\n\n{modules}\nmod catalogue;\n\npub use catalogue::{{DEFINITIONS, library}};\n\n#[cfg(feature = \"types\")]\nuse catalogue::described;\n\n#[cfg(feature = \"types\")]\n{types}"
     );
     files.push(("mod.rs".to_string(), text));
     Ok(files)

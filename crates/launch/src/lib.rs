@@ -24,6 +24,7 @@ pub mod substitution;
 
 mod action;
 mod close_names;
+mod ros_log_folder;
 mod scope;
 
 pub use error::{LaunchFileError, LaunchFileErrors, SourceLocation};

@@ -11,8 +11,7 @@ use std::time::Duration;
 use pteros::parameter::ParameterValue;
 use pteros_container::ComponentIndex;
 
-use crate::action::Builder;
-use crate::error::{LaunchFileErrors, SourceLocation};
+use crate::error::SourceLocation;
 use crate::packages::Packages;
 
 /// A launch file, its arguments and the environment to read it in.
@@ -284,29 +283,6 @@ pub struct Shutdown {
 }
 
 impl LaunchPlan {
-    /// Reads a launch file and its includes, evaluates them and resolves all
-    /// references.
-    ///
-    /// Runs the commands of `$(command …)` and waits for them; starts nothing else.
-    ///
-    /// # Errors
-    /// All errors of the files: unreadable files, unknown elements, attributes and
-    /// substitutions, arguments without value, and references to things that do not
-    /// exist.
-    pub fn read(request: &LaunchRequest) -> Result<Self, LaunchFileErrors> {
-        Builder::new(request).build(request)
-    }
-
-    /// The arguments that a launch file declares. Other errors than syntax errors
-    /// do not matter. Includes count as far as their paths are known without
-    /// argument values.
-    ///
-    /// # Errors
-    /// Syntax errors of the files.
-    pub fn arguments(request: &LaunchRequest) -> Result<Vec<LaunchArgument>, LaunchFileErrors> {
-        Builder::new(request).arguments(request)
-    }
-
     /// All processes in file order, including those of timers and `on_exit`.
     pub fn processes(&self) -> Vec<&ProcessSpec> {
         processes(&self.steps)

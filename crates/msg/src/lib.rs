@@ -40,6 +40,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod borrowed;
 #[cfg(feature = "std")]
 #[allow(clippy::arithmetic_side_effects, reason = "counts of files")]
 pub mod build;
@@ -68,6 +69,7 @@ pub mod plain;
 pub mod schema;
 pub mod typeobject;
 pub mod view;
+mod wstring;
 #[cfg(feature = "std")]
 pub mod yaml;
 

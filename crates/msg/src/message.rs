@@ -2,37 +2,18 @@
 //!
 //! Generated code implements these traits; users need them in bounds at most. Also
 //! the two forms of a type's name: ROS's `std_msgs/msg/String` and DDS's
-//! `std_msgs::msg::dds_::String_` (ROS 2's topic and service name mapping design),
-//! and `WString`, since Rust has no UTF-16 string. For keys see
-//! [`key`](crate::key).
+//! `std_msgs::msg::dds_::String_` (ROS 2's topic and service name mapping design).
+//! For keys see [`key`](crate::key).
+
+pub use crate::cdr::{Decode, Encode};
+pub use crate::wstring::WString;
 
 use crate::cdr::{DecodeError, Decoder, Encoder};
 use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::TypeHash;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
-
-/// Writes itself as CDR.
-pub trait Encode {
-    /// Appends one value, without an encapsulation header.
-    ///
-    /// Cannot fail: a fixed buffer that is too small only counts on, see
-    /// [`Encoder::finish`].
-    fn encode(&self, out: &mut Encoder<'_>);
-
-    /// How the value's type may evolve, which decides its encapsulation.
-    fn extensibility(&self) -> Extensibility {
-        Extensibility::Final
-    }
-}
-
-/// Reads itself from CDR.
-pub trait Decode: Sized {
-    /// Reads one value, without an encapsulation header.
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
-}
 
 /// A ROS 2 message type.
 pub trait Message:
@@ -207,37 +188,6 @@ impl fmt::Display for BoundError {
 }
 
 impl core::error::Error for BoundError {}
-
-/// A ROS `wstring`: UTF-16 code units, valid or not, as they travel.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WString(pub Vec<u16>);
-
-impl From<&str> for WString {
-    fn from(text: &str) -> Self {
-        Self(text.encode_utf16().collect())
-    }
-}
-
-impl From<String> for WString {
-    fn from(text: String) -> Self {
-        text.as_str().into()
-    }
-}
-
-/// Unpaired surrogates show as U+FFFD.
-impl fmt::Display for WString {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write;
-        char::decode_utf16(self.0.iter().copied())
-            .try_for_each(|c| f.write_char(c.unwrap_or(char::REPLACEMENT_CHARACTER)))
-    }
-}
-
-impl fmt::Debug for WString {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&format!("{self}"), f)
-    }
-}
 
 /// `std_msgs/msg/String` becomes `std_msgs::msg::dds_::String_`.
 ///

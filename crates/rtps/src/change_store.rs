@@ -7,7 +7,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use crate::history::WriterChange;
+use crate::change::WriterChange;
 use crate::seq::SequenceNumber;
 
 /// A ring without keys, a tree with keys.

@@ -10,8 +10,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
+use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMark;
-use crate::history::ChangeKind;
 use crate::interval::{IntervalSet, NumberRun};
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::Timestamp;

@@ -32,6 +32,7 @@ extern crate std;
 #[macro_use]
 pub mod fault;
 
+mod change;
 mod change_store;
 mod changeable_qos;
 pub mod coherent_mark;

@@ -7,7 +7,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::history::CacheChange;
+use crate::change::CacheChange;
 use crate::seq::SequenceNumber;
 
 /// The outcome of an insertion.
@@ -97,7 +97,7 @@ impl ReorderBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::ChangeKind;
+    use crate::change::ChangeKind;
     use crate::id::Guid;
     use crate::time::Instant;
     use bytes::Bytes;

@@ -204,7 +204,7 @@ fn a_set_end_takes_no_space_of_samples_and_is_never_refused() {
 fn malformed_marks_of_a_peer_are_dropped() {
     let read = |bytes: &[u8], is_nothing| {
         let list = InlineQos::parse(&mut Cursor::new(bytes, Endianness::Little)).unwrap();
-        CoherentMark::read(&list, is_nothing)
+        list.coherent_mark(is_nothing)
     };
     const END: [u8; 4] = [1, 0, 0, 0];
     let of = |id: u8, value: &[u8]| {

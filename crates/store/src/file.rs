@@ -18,7 +18,7 @@ use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::index::{Index, LimitExceeded};
 use crate::sample::StoredSample;
-use crate::store::{Safety, StoreSpec};
+use crate::spec::{Safety, StoreSpec};
 
 const SAMPLES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("samples");
 const ABOUT: TableDefinition<'_, &str, &str> = TableDefinition::new("about");

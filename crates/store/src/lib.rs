@@ -12,17 +12,19 @@ mod backend;
 mod error;
 mod file;
 mod index;
+mod listing;
 mod location;
 mod retention;
 mod sample;
+mod spec;
 mod store;
 mod thread;
 
 pub use error::StoreError;
 pub use file::{StoreContents, read};
-pub use location::{
-    FILE_EXTENSION, NAME_BYTES_MAX, StoreListing, clear, default_name, file_name, list,
-};
+pub use listing::{StoreListing, clear, list};
+pub use location::{FILE_EXTENSION, NAME_BYTES_MAX, default_name, file_name};
 pub use retention::{BYTES_MAX_DEFAULT, Depth, Retention, SAMPLES_MAX_DEFAULT};
 pub use sample::{Origin, StoredSample};
-pub use store::{Loss, OnLoss, Safety, Store, StoreCounts, StoreSpec, WAITING_BYTES_MAX};
+pub use spec::{Safety, StoreSpec};
+pub use store::{Loss, OnLoss, Store, StoreCounts, WAITING_BYTES_MAX};

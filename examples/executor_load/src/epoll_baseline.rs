@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::time::ClockId;
 
-use crate::{Figures, Options, cpu_time, micros, work_for};
+use crate::measurement::{Figures, Options, cpu_time, micros, work_for};
 
 pub fn overhead(options: &Options) -> Result<Figures, Box<dyn Error>> {
     let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;

@@ -8,8 +8,8 @@ use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
 
 use crate::executor_kind::{ExecutorKind, spin};
+use crate::measurement::{Figures, Options, micros};
 use crate::overhead::{TestNodes, WorkCounter, context};
-use crate::{Figures, Options, micros};
 
 /// Period of urgent messages.
 const URGENT_PERIOD: Duration = Duration::from_micros(7_300);

@@ -12,7 +12,7 @@ use pteros::{Chain, ChainExecutor};
 use rustix::time::ClockId;
 
 use crate::executor_kind::{ExecutorKind, spin, static_executor};
-use crate::{Figures, Options, cpu_time, micros, work_for};
+use crate::measurement::{Figures, Options, cpu_time, micros, work_for};
 
 /// Counters of the callbacks.
 #[derive(Clone, Default)]

@@ -28,16 +28,9 @@ struct Sizes {
 /// Crates with larger components, which must shrink: folder of the crate, files,
 /// folders.
 const ALLOWED: &[(&str, Sizes)] = &[
-    sizes("crates/cli", 11, 0),
-    sizes("crates/interfaces", 27, 0),
     sizes("crates/lab", 30, 0),
-    sizes("crates/launch", 0, 4),
-    sizes("crates/msg", 8, 4),
     sizes("crates/pteros", 41, 26),
-    sizes("crates/rtps", 9, 0),
     sizes("crates/runtime", 33, 31),
-    sizes("crates/store", 4, 0),
-    sizes("examples/executor_load", 4, 0),
     sizes("xtask", 9, 0),
 ];
 

@@ -1,6 +1,6 @@
 //! `pteros security check`.
 
-use super::{keystore_root, now};
+use super::keystore_flags::{keystore_root, now};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use anyhow::{Result, bail};

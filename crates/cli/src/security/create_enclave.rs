@@ -1,6 +1,6 @@
 //! `pteros security create_enclave`.
 
-use super::{DomainFlags, ValidityFlags, keystore_options, now, print_created};
+use super::keystore_flags::{DomainFlags, ValidityFlags, keystore_options, now, print_created};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;

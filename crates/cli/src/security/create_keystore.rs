@@ -1,6 +1,6 @@
 //! `pteros security create_keystore`.
 
-use super::{
+use super::keystore_flags::{
     DomainFlags, RtpsProtectionFlags, ValidityFlags, keystore_options, now, print_created,
 };
 use crate::cli_context::CliContext;

@@ -1,6 +1,8 @@
 //! `pteros security create_permission`.
 
-use super::{DomainFlags, ValidityFlags, enclave_policy, keystore_options, now, print_created};
+use super::keystore_flags::{
+    DomainFlags, ValidityFlags, enclave_policy, keystore_options, now, print_created,
+};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;

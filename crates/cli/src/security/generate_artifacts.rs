@@ -1,6 +1,6 @@
 //! `pteros security generate_artifacts`.
 
-use super::{
+use super::keystore_flags::{
     DomainFlags, RtpsProtectionFlags, ValidityFlags, keystore_options, keystore_root, now,
 };
 use crate::cli_context::CliContext;

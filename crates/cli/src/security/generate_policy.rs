@@ -1,6 +1,6 @@
 //! `pteros security generate_policy`.
 
-use super::print_created;
+use super::keystore_flags::print_created;
 use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::{Context as _, Result, bail};

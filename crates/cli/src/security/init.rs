@@ -1,6 +1,8 @@
 //! `pteros security init`.
 
-use super::{DomainFlags, RtpsProtectionFlags, ValidityFlags, keystore_options, now};
+use super::keystore_flags::{
+    DomainFlags, RtpsProtectionFlags, ValidityFlags, keystore_options, now,
+};
 use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result};
 use clap::Args;

@@ -1,6 +1,6 @@
 //! `pteros security list_enclaves`.
 
-use super::keystore_root;
+use super::keystore_flags::keystore_root;
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;

@@ -1,6 +1,6 @@
 //! `pteros security revoke`.
 
-use super::{ValidityFlags, now};
+use super::keystore_flags::{ValidityFlags, now};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;

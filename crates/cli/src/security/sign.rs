@@ -1,6 +1,6 @@
 //! `pteros security sign`.
 
-use super::{keystore_root, now, print_created};
+use super::keystore_flags::{keystore_root, now, print_created};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;

@@ -1,6 +1,6 @@
 //! `pteros store clear`.
 
-use super::StoreFolderFlags;
+use super::folder_flags::StoreFolderFlags;
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;

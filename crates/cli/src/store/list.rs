@@ -1,6 +1,6 @@
 //! `pteros store list`.
 
-use super::{StoreFolderFlags, store_file_name};
+use super::folder_flags::{StoreFolderFlags, store_file_name};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;

@@ -222,7 +222,7 @@ impl Builder {
     pub(super) fn log_folder(&mut self, element: &Element) -> Result<(), LaunchFileError> {
         let folder = PathBuf::from(self.required(element, "new_log_dir")?);
         let environment = &mut self.scope.environment;
-        let before = crate::run::log_folder::ros_log_folder(environment);
+        let before = crate::ros_log_folder::ros_log_folder(environment);
         let folder = before.join(folder).display().to_string();
         environment.insert("ROS_LOG_DIR".into(), folder);
         Ok(())

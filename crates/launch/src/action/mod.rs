@@ -57,6 +57,31 @@ pub(crate) struct Builder {
     declares_only: bool,
 }
 
+impl LaunchPlan {
+    /// Reads a launch file and its includes, evaluates them and resolves all
+    /// references.
+    ///
+    /// Runs the commands of `$(command …)` and waits for them; starts nothing else.
+    ///
+    /// # Errors
+    /// All errors of the files: unreadable files, unknown elements, attributes and
+    /// substitutions, arguments without value, and references to things that do not
+    /// exist.
+    pub fn read(request: &LaunchRequest) -> Result<Self, LaunchFileErrors> {
+        Builder::new(request).build(request)
+    }
+
+    /// The arguments that a launch file declares. Other errors than syntax errors
+    /// do not matter. Includes count as far as their paths are known without
+    /// argument values.
+    ///
+    /// # Errors
+    /// Syntax errors of the files.
+    pub fn arguments(request: &LaunchRequest) -> Result<Vec<LaunchArgument>, LaunchFileErrors> {
+        Builder::new(request).arguments(request)
+    }
+}
+
 impl Builder {
     /// A builder with the initial scope of the request.
     pub fn new(request: &LaunchRequest) -> Self {

@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::ros_log_folder::ros_log_folder;
+
 /// The log folder of one launch. It is not created yet.
 #[derive(Clone, Debug)]
 pub struct LogFolder {
@@ -57,21 +59,6 @@ impl LogFolder {
             }
         }
         Ok(())
-    }
-}
-
-/// The folder that holds all log folders.
-pub(crate) fn ros_log_folder(environment: &BTreeMap<String, String>) -> PathBuf {
-    let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
-    let home = || PathBuf::from(set("HOME").map_or("/", String::as_str));
-    let expanded = |path: &String| match path.strip_prefix("~/") {
-        Some(rest) => home().join(rest),
-        None => PathBuf::from(path),
-    };
-    match (set("ROS_LOG_DIR"), set("ROS_HOME")) {
-        (Some(folder), _) => expanded(folder),
-        (None, Some(ros_home)) => expanded(ros_home).join("log"),
-        (None, None) => home().join(".ros/log"),
     }
 }
 

@@ -6,24 +6,16 @@
 //! panics, never reads outside its slice, and skips every XCDR2 collection by its
 //! size header.
 
+use super::codec::Decode;
 use super::encapsulation::{Encapsulation, Endian, HEADER_BYTES, Representation};
 use super::error::DecodeError;
-use crate::message::{Decode, Message, WString};
+use super::limits::{DEPTH_MAX, MISSING_BYTES_MAX};
 use crate::plain::{self, Primitive};
+use crate::wstring::WString;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 mod in_place;
-
-/// Structures may be nested this deep; ROS types in use reach about 8.
-pub const DEPTH_MAX: u8 = 64;
-
-/// Limit of the memory for members that senders of older appendable types leave
-/// out, in the inner structures of one payload: 1 MiB.
-pub const MISSING_BYTES_MAX: usize = 1 << 20;
-
-/// For the `bound` of sequences and strings that have none.
-pub const UNBOUNDED: usize = usize::MAX;
 
 /// Reads values from a slice; see the module.
 pub struct Decoder<'a> {
@@ -462,16 +454,6 @@ impl<'a> Decoder<'a> {
         self.sequence_with(1, bound, T::decode)
     }
 
-    /// The keys of `pkg/Message[N]`.
-    pub fn key_array<T: Message, const N: usize>(&mut self) -> Result<[T; N], DecodeError> {
-        self.array_with(T::decode_key)
-    }
-
-    /// The keys of `pkg/Message[]` or `pkg/Message[<=bound]`.
-    pub fn key_sequence<T: Message>(&mut self, bound: usize) -> Result<Vec<T>, DecodeError> {
-        self.sequence_with(1, bound, T::decode_key)
-    }
-
     /// `count` non-primitive elements, each read by `read`; no count on the wire.
     pub fn elements_with<T>(
         &mut self,
@@ -506,7 +488,7 @@ impl<'a> Decoder<'a> {
         Ok(values)
     }
 
-    fn array_with<T: Default, const N: usize>(
+    pub(crate) fn array_with<T: Default, const N: usize>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<[T; N], DecodeError> {

@@ -1,5 +1,5 @@
-//! CDR encapsulation: the 4-byte header before every payload, and whole payloads
-//! (XCDR2 encapsulation included).
+//! CDR encapsulation: the 4-byte header before every payload (XCDR2 encapsulation
+//! included).
 //!
 //! ```text
 //!  byte 0..2  encoding, big endian     byte 2..4  options, big endian
@@ -10,11 +10,8 @@
 //! DDS-XTypes 1.3 §7.6.3.1.2, RTPS 2.5 §10.2.1.2. Parameter lists (0x0002, 0x0003,
 //! 0x000a, 0x000b) are for mutable types, which ROS 2 does not have.
 
-use super::reserved_sequence::ReservedSequence;
-use super::{BufferTooSmall, DecodeError, Decoder, Encoder};
+use super::error::DecodeError;
 use crate::describe::Extensibility;
-use crate::message::{Decode, Encode};
-use alloc::vec::Vec;
 
 /// Version of the CDR encoding rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -124,114 +121,4 @@ impl Encapsulation {
         let little = matches!(self.endian, Endian::Little) as u8;
         [0, base | little, 0, self.padding & 3]
     }
-}
-
-/// The size of [`to_payload`]'s result, without encoding it.
-pub fn payload_len<M: Encode + ?Sized>(message: &M, representation: Representation) -> usize {
-    count(message, representation, None)
-}
-
-/// As [`payload_len`], optionally with a reserved sequence.
-#[inline]
-pub(super) fn count<M: Encode + ?Sized>(
-    message: &M,
-    representation: Representation,
-    room: Option<&mut ReservedSequence>,
-) -> usize {
-    let counter = Encoder::to_slice(&mut [], representation, Endian::NATIVE);
-    let mut counter = counter.reserving(room);
-    message.encode(&mut counter);
-    padded(counter.len()).saturating_add(HEADER_BYTES)
-}
-
-/// A message as payload: header, value, padding to a multiple of 4.
-///
-/// Little endian. The exact size is counted first, so there is one allocation.
-pub fn to_payload<M: Encode + ?Sized>(message: &M, representation: Representation) -> Vec<u8> {
-    let memory = Vec::with_capacity(payload_len(message, representation));
-    to_payload_in(message, representation, memory)
-}
-
-/// As [`to_payload`], in the memory of `payload`, whose content is replaced.
-///
-/// The size is not counted first: give it [`payload_len`] bytes of capacity, or it
-/// grows in steps.
-pub fn to_payload_in<M: Encode + ?Sized>(
-    message: &M,
-    representation: Representation,
-    mut payload: Vec<u8>,
-) -> Vec<u8> {
-    payload.clear();
-    let mut header = Encapsulation::of(representation, message.extensibility(), Endian::Little);
-    payload.extend_from_slice(&header.to_bytes());
-    message.encode(&mut Encoder::to_vec(
-        &mut payload,
-        representation,
-        Endian::Little,
-    ));
-    header.padding = padding_of(payload.len());
-    payload.resize(padded(payload.len()), 0);
-    if let Some(start) = payload.first_chunk_mut() {
-        *start = header.to_bytes();
-    }
-    payload
-}
-
-/// As [`to_payload`], into existing memory (shared memory).
-///
-/// Returns the payload's size; allocates nothing. When `memory` is too small its
-/// content is unspecified and the error gives the size needed.
-pub fn to_payload_slice<M: Encode + ?Sized>(
-    message: &M,
-    representation: Representation,
-    memory: &mut [u8],
-) -> Result<usize, BufferTooSmall> {
-    write(message, representation, Endian::Little, memory, None)
-}
-
-/// As [`to_payload_slice`], optionally with a reserved sequence.
-#[inline]
-pub(super) fn write<M: Encode + ?Sized>(
-    message: &M,
-    representation: Representation,
-    endian: Endian,
-    memory: &mut [u8],
-    room: Option<&mut ReservedSequence>,
-) -> Result<usize, BufferTooSmall> {
-    let (start, rest) = memory.split_at_mut(HEADER_BYTES.min(memory.len()));
-    let mut encoder = Encoder::to_slice(rest, representation, endian).reserving(room);
-    message.encode(&mut encoder);
-    let len = encoder.len();
-    let needed = padded(len).saturating_add(HEADER_BYTES);
-    let (Ok(start), Some(padding)) = (
-        <&mut [u8; HEADER_BYTES]>::try_from(start),
-        rest.get_mut(len..padded(len)),
-    ) else {
-        return Err(BufferTooSmall { needed });
-    };
-    padding.fill(0);
-    let mut header = Encapsulation::of(representation, message.extensibility(), endian);
-    header.padding = padding_of(len);
-    *start = header.to_bytes();
-    Ok(needed)
-}
-
-/// Reads a message from a payload with header; bytes after it are ignored.
-pub fn from_payload<M: Decode>(payload: &[u8]) -> Result<M, DecodeError> {
-    decode_payload(payload).map(|(message, _)| message)
-}
-
-/// As [`from_payload`], also returning the end of the value in the payload.
-pub fn decode_payload<M: Decode>(payload: &[u8]) -> Result<(M, usize), DecodeError> {
-    let mut decoder = Decoder::from_payload(payload)?;
-    let message = M::decode(&mut decoder)?;
-    Ok((message, decoder.position().saturating_add(HEADER_BYTES)))
-}
-
-fn padding_of(len: usize) -> u8 {
-    (len.wrapping_neg() & 3) as u8
-}
-
-fn padded(len: usize) -> usize {
-    len.saturating_add(padding_of(len).into())
 }

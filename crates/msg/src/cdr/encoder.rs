@@ -7,10 +7,11 @@
 //! the encoder began. Empty sequences are only a length: no alignment follows, as
 //! in Cyclone DDS and Fast CDR.
 
+use super::codec::Encode;
 use super::reserved_sequence::ReservedSequence;
 use super::{Endian, Representation};
-use crate::message::{Encode, Message, WString};
 use crate::plain::{self, Primitive};
+use crate::wstring::WString;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -285,21 +286,6 @@ impl<'a> Encoder<'a> {
         if let Output::Vec(vec) = &mut self.output {
             vec.resize(vec.len() + bytes, 0);
         }
-    }
-
-    /// The keys of `pkg/Message[N]`.
-    pub fn key_array<T: Message>(&mut self, values: &[T]) {
-        let scope = self.begin_collection();
-        values.iter().for_each(|value| value.encode_key(self));
-        self.end_collection(scope);
-    }
-
-    /// The keys of `pkg/Message[]`.
-    pub fn key_sequence<T: Message>(&mut self, values: &[T]) {
-        let scope = self.begin_collection();
-        self.sequence_len(values.len());
-        values.iter().for_each(|value| value.encode_key(self));
-        self.end_collection(scope);
     }
 
     /// Opens an appendable structure: XCDR2 has its size before it (DHEADER,

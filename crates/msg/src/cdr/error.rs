@@ -89,12 +89,12 @@ impl fmt::Display for DecodeError {
             Self::TooDeep { offset } => write!(
                 f,
                 "structure at offset {offset} is nested deeper than {}",
-                super::DEPTH_MAX
+                super::limits::DEPTH_MAX
             ),
             Self::TooMuchMissing { offset } => write!(
                 f,
                 "members missing up to offset {offset} would take more than {} bytes",
-                super::MISSING_BYTES_MAX
+                super::limits::MISSING_BYTES_MAX
             ),
         }
     }

@@ -9,6 +9,7 @@
 //! the payload before memory is allocated. Bytes after the value are ignored, so
 //! that types may grow.
 
+mod codec;
 mod decoder;
 mod encapsulation;
 #[allow(
@@ -19,18 +20,21 @@ mod encapsulation;
 )]
 mod encoder;
 mod error;
+mod limits;
+mod payload;
 mod reserved_sequence;
 
-pub use decoder::{DEPTH_MAX, Decoder, DecoderScope, MISSING_BYTES_MAX, UNBOUNDED};
-pub use encapsulation::{
-    Encapsulation, Endian, HEADER_BYTES, Representation, decode_payload, from_payload, payload_len,
-    to_payload, to_payload_in, to_payload_slice,
-};
+pub use codec::{Decode, Encode};
+pub use decoder::{Decoder, DecoderScope};
+pub use encapsulation::{Encapsulation, Endian, HEADER_BYTES, Representation};
 pub use encoder::{BufferTooSmall, Encoder, EncoderScope};
 pub use error::DecodeError;
-pub use reserved_sequence::{
-    ReserveError, ReservedSequence, fixed_header, payload_len_reserving, to_payload_reserving,
+pub use limits::{DEPTH_MAX, MISSING_BYTES_MAX, UNBOUNDED};
+pub use payload::{
+    decode_payload, fixed_header, from_payload, payload_len, payload_len_reserving, to_payload,
+    to_payload_in, to_payload_reserving, to_payload_slice,
 };
+pub use reserved_sequence::{ReserveError, ReservedSequence};
 
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,7 @@
 //! Types need no support for it. During encoding the message holds a sequence of
 //! one element in that place, and the encoder recognises it by its address.
 
-use super::{BufferTooSmall, Encapsulation, Endian, Representation, encapsulation};
-use crate::message::Encode;
+use super::encapsulation::{HEADER_BYTES, Representation};
 use crate::plain::FixedLayout;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -95,55 +94,16 @@ impl ReservedSequence {
         if !self.fits {
             return Err(ReserveError::OtherLayout);
         }
-        let begin = begin.saturating_add(super::HEADER_BYTES);
+        let begin = begin.saturating_add(HEADER_BYTES);
         Ok(begin..begin.saturating_add(self.bytes()))
     }
-}
-
-/// The size of [`to_payload_reserving`]'s result, without encoding it.
-pub fn payload_len_reserving<M: Encode + ?Sized>(
-    message: &M,
-    representation: Representation,
-    reserved: &mut ReservedSequence,
-) -> usize {
-    encapsulation::count(message, representation, Some(reserved))
-}
-
-/// As [`to_payload_slice`](super::to_payload_slice), in native byte order. The
-/// elements of the reserved sequence keep the bytes that `memory` has in their
-/// place.
-///
-/// # Errors
-/// As there; check [`ReservedSequence::byte_range`] as well.
-pub fn to_payload_reserving<M: Encode + ?Sized>(
-    message: &M,
-    representation: Representation,
-    memory: &mut [u8],
-    reserved: &mut ReservedSequence,
-) -> Result<usize, BufferTooSmall> {
-    encapsulation::write(
-        message,
-        representation,
-        Endian::NATIVE,
-        memory,
-        Some(reserved),
-    )
-}
-
-/// The header of a payload that is one value of fixed layout, as it is in memory:
-/// XCDR1 in native byte order.
-pub fn fixed_header<M: FixedLayout>() -> [u8; super::HEADER_BYTES] {
-    Encapsulation {
-        padding: (size_of::<M>().wrapping_neg() & 3) as u8,
-        ..Encapsulation::plain(Representation::Xcdr1, Endian::NATIVE)
-    }
-    .to_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cdr::Encoder;
+    use crate::cdr::{Encode, payload_len_reserving, to_payload_reserving};
 
     /// A name, numbers and a flag behind them.
     #[derive(Default)]

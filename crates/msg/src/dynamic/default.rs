@@ -3,9 +3,10 @@
 //! Single values are verbatim (`42`, `True`, `Hello`), lists in brackets: `(1, 2)`,
 //! also `[1, 2]`, with quoted strings inside.
 
+use super::length::check_length;
 use super::literal::{read_bool, read_f32, read_f64, read_integer};
 use super::types::{DynamicField, Element, Shape};
-use super::value::{Value, check_length};
+use super::value::Value;
 use crate::message::WString;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,5 +1,6 @@
 //! Errors of a value that a user gives.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -62,6 +63,15 @@ pub enum ValueProblem {
         /// The parser's message.
         message: String,
     },
+}
+
+/// `outer.name`, or `name` at the top.
+pub(super) fn join(outer: &str, name: &str) -> String {
+    if outer.is_empty() {
+        name.into()
+    } else {
+        format!("{outer}.{name}")
+    }
 }
 
 impl fmt::Display for ValueError {

@@ -5,12 +5,13 @@
 //! and wrong lengths are errors that name the field, the value and what was
 //! expected; nothing is wrapped or rounded to fit.
 
-use super::error::{ValueError, ValueProblem};
+use super::error::{ValueError, ValueProblem, join};
+use super::length::check_length;
 use super::literal::{read_bool, read_f32, read_f64, read_integer};
 use super::message::DynamicMessage;
-use super::path::{field_at, join, unknown_field};
+use super::path::{field_at, unknown_field};
 use super::types::{DynamicField, DynamicType, Element, Shape};
-use super::value::{Value, check_length, expected_text};
+use super::value::{Value, expected_text};
 use crate::message::WString;
 use crate::yaml::{YamlContent, YamlError, YamlNode};
 use alloc::format;

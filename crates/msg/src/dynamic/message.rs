@@ -1,10 +1,9 @@
 //! A message whose type is known at run time only.
 
-use super::error::ValueError;
-use super::path;
+use super::error::{ValueError, join};
+use super::length::check_length;
 use super::types::{DynamicField, DynamicType};
-use super::value::{Value, check_length};
-use alloc::borrow::Cow;
+use super::value::Value;
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
@@ -60,23 +59,6 @@ impl DynamicMessage {
         self.values.get_mut(index)
     }
 
-    /// The value at a path such as `pose.covariance[35]` or `points[3].x`.
-    ///
-    /// Borrowed where it stands as a [`Value`], a copy for one element of a
-    /// sequence.
-    pub fn get(&self, path: &str) -> Result<Cow<'_, Value>, ValueError> {
-        path::get(self, path)
-    }
-
-    /// Replaces the value at a path.
-    ///
-    /// Numbers convert when the field's type can hold them; sequences and
-    /// strings must keep their bounds, arrays their length. An index replaces
-    /// an element that is there; it adds none.
-    pub fn set(&mut self, path: &str, value: impl Into<Value>) -> Result<(), ValueError> {
-        path::set(self, path, value.into())
-    }
-
     /// Checks array lengths and the bounds of sequences and strings, all the
     /// way down.
     ///
@@ -106,7 +88,7 @@ impl DynamicMessage {
 
     fn check_within(&self, outer: &str) -> Result<(), ValueError> {
         for (field, value) in self.ty.fields().iter().zip(&self.values) {
-            let path = path::join(outer, &field.name);
+            let path = join(outer, &field.name);
             if let Some(len) = value.len() {
                 check_length(field.shape, len, &path)?;
             }

@@ -3,21 +3,30 @@
 //! Names are fields, numbers in brackets elements. Errors have the part of the path
 //! up to the problem.
 
-use super::error::{ValueError, ValueProblem};
+use super::error::{ValueError, ValueProblem, join};
 use super::message::DynamicMessage;
 use super::types::{DynamicField, DynamicType, Element, Shape};
 use super::value::Value;
 use alloc::borrow::Cow;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// `outer.name`, or `name` at the top.
-pub(super) fn join(outer: &str, name: &str) -> String {
-    if outer.is_empty() {
-        name.into()
-    } else {
-        format!("{outer}.{name}")
+impl DynamicMessage {
+    /// The value at a path such as `pose.covariance[35]` or `points[3].x`.
+    ///
+    /// Borrowed where it stands as a [`Value`], a copy for one element of a
+    /// sequence.
+    pub fn get(&self, path: &str) -> Result<Cow<'_, Value>, ValueError> {
+        get(self, path)
+    }
+
+    /// Replaces the value at a path.
+    ///
+    /// Numbers convert when the field's type can hold them; sequences and
+    /// strings must keep their bounds, arrays their length. An index replaces
+    /// an element that is there; it adds none.
+    pub fn set(&mut self, path: &str, value: impl Into<Value>) -> Result<(), ValueError> {
+        set(self, path, value.into())
     }
 }
 
@@ -37,10 +46,7 @@ pub(super) fn unknown_field(ty: &DynamicType, outer: &str, name: &str) -> ValueE
     }
 }
 
-pub(super) fn get<'a>(
-    message: &'a DynamicMessage,
-    path: &str,
-) -> Result<Cow<'a, Value>, ValueError> {
+fn get<'a>(message: &'a DynamicMessage, path: &str) -> Result<Cow<'a, Value>, ValueError> {
     let (steps, last) = split(path)?;
     let mut message = message;
     for segment in &steps {
@@ -64,11 +70,7 @@ pub(super) fn get<'a>(
         .ok_or_else(|| out_of_range(&last, index, len))
 }
 
-pub(super) fn set(
-    message: &mut DynamicMessage,
-    path: &str,
-    value: Value,
-) -> Result<(), ValueError> {
+fn set(message: &mut DynamicMessage, path: &str, value: Value) -> Result<(), ValueError> {
     let (steps, last) = split(path)?;
     let mut message = message;
     for segment in &steps {

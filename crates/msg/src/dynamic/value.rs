@@ -5,6 +5,7 @@
 //! and [`Value::fit`] checks it; inside a `DynamicMessage` they always agree.
 
 use super::error::{ValueError, ValueProblem};
+use super::length::check_length;
 use super::message::DynamicMessage;
 use super::types::{DynamicField, Element, Shape};
 use crate::cdr::UNBOUNDED;
@@ -367,22 +368,6 @@ impl Value {
         }
         Ok(())
     }
-}
-
-/// Fails when a collection of this shape cannot have `len` elements.
-pub(super) fn check_length(shape: Shape, len: usize, path: &str) -> Result<(), ValueError> {
-    let expected = match shape {
-        Shape::Array(count) if count != len => format!("exactly {count} elements"),
-        Shape::Sequence { bound } if len > bound => format!("at most {bound} elements"),
-        _ => return Ok(()),
-    };
-    Err(ValueError {
-        path: path.into(),
-        problem: ValueProblem::WrongLength {
-            expected,
-            found: len,
-        },
-    })
 }
 
 /// A type for error messages, with the range of integers.

@@ -4,8 +4,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::Generator;
-use super::module::hash_expression;
+use super::generator::Generator;
 use super::names::type_name;
 use crate::hash::TypeHash;
 
@@ -35,7 +34,7 @@ pub(super) fn push_action(
 {PARTS}    }}
 
 ",
-        hash_expression(generator, hash),
+        generator.hash_expression(hash),
         PARTS = action_parts(name)
     ));
 }

@@ -1,6 +1,6 @@
 //! Generated `Encode`, `Decode` and `check_bounds`: one plain call per field.
 
-use super::Generator;
+use super::generator::Generator;
 use super::names::escaped;
 use super::structure::primitive_name;
 use crate::describe::Extensibility;
@@ -168,8 +168,22 @@ fn bound_text(bound: Option<u32>) -> String {
     }
 }
 
+impl Generator<'_> {
+    /// Whether values of a type can break a bound, at any depth.
+    pub(super) fn has_bounds(&self, spec: &StructSpec) -> bool {
+        spec.fields
+            .iter()
+            .any(|field| field_has_bounds(self, &field.ty))
+    }
+
+    pub(super) fn nested_has_bounds(&self, base: &BaseType) -> bool {
+        self.nested_structure(base)
+            .is_some_and(|spec| self.has_bounds(&spec))
+    }
+}
+
 /// Whether a field's value can break a bound, at any depth.
-pub(super) fn field_has_bounds(generator: &Generator<'_>, ty: &TypeSpec) -> bool {
+fn field_has_bounds(generator: &Generator<'_>, ty: &TypeSpec) -> bool {
     matches!(ty.shape, Shape::Bounded(_))
         || string_bound(&ty.base).is_some()
         || generator.nested_has_bounds(&ty.base)

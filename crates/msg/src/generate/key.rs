@@ -1,7 +1,7 @@
 //! Generated key of a type: `encode_key`, `decode_key` and its constants.
 
-use super::Generator;
 use super::codec::{begin_text, decode_call, encode_call};
+use super::generator::Generator;
 use super::names::escaped;
 use crate::describe::TypeDescription;
 use crate::key::key_bytes_max;

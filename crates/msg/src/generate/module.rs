@@ -1,8 +1,9 @@
 //! Generated modules and trait implementations around the structs, and the
 //! catalogue.
 
+use super::generator::{Generator, ModuleContext, TextSource};
 use super::names::{escaped, type_name};
-use super::{Generator, ModuleContext, TextSource, action, codec, key, structure, view};
+use super::{action, codec, key, structure, view};
 use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::{TypeHash, rihs01};
 use crate::library::{LibraryError, split_full_name};
@@ -140,7 +141,7 @@ fn push_message(
             DESCRIPTION.get_or_init(|| super::super::described(\"{full}\"))
         }}
 ",
-        hash_expression(generator, rihs01(description))
+        generator.hash_expression(rihs01(description))
     ));
     // The standard packages' own library is always searched.
     if !generator.options.base_libraries.is_empty() {
@@ -183,7 +184,7 @@ fn push_service(
     }}
 
 ",
-        hash_expression(generator, hash)
+        generator.hash_expression(hash)
     ));
 }
 
@@ -243,15 +244,6 @@ pub(super) fn type_table_text(
     Ok(out)
 }
 
-/// Readable in the generated text, and checked when it is compiled.
-pub(super) fn hash_expression(generator: &Generator<'_>, hash: TypeHash) -> String {
-    let msg = &generator.options.msg_path;
-    format!(
-        "{msg}::hash::TypeHash::from_hex(\n            \"{}\",\n        )",
-        hash.hex()
-    )
-}
-
 pub(super) fn catalogue_text(
     generator: &Generator<'_>,
     packages: &[&str],
@@ -300,7 +292,7 @@ pub fn library() -> &'static {msg}::library::InterfaceLibrary {{
 
 /// Generated types are described from the text that they were generated from.
 #[allow(dead_code)]
-fn described(name: &str) -> {msg}::describe::TypeDescription {{
+pub(crate) fn described(name: &str) -> {msg}::describe::TypeDescription {{
     match library().describe(name) {{
         Ok(description) => description,
         Err(error) => unreachable!(\"{{name}} was described when it was generated: {{error}}\"),

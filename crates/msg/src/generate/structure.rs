@@ -1,8 +1,8 @@
 //! Generated struct: fields, constants, defaults.
 
+use super::generator::{Generator, ModuleContext};
+use super::layout::Layout;
 use super::names::{escaped, type_name};
-use super::view::Layout;
-use super::{Generator, ModuleContext};
 use crate::schema::{BaseType, ConstantSpec, FieldSpec, Literal, Shape, StructSpec, TypeSpec};
 use alloc::format;
 use alloc::string::{String, ToString};

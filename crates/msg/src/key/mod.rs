@@ -13,6 +13,7 @@
 //! RTPS 2.5 §9.6.4.8, XTypes 1.3 §7.6.8. A member that is a message contributes its
 //! own key, or all its fields if it has none.
 
+mod members;
 mod size;
 
 use crate::cdr::{

@@ -6,8 +6,8 @@
 
 use bytes::Bytes;
 
+use crate::change::{CacheChange, ChangeKind};
 use crate::discovery::data::ParticipantData;
-use crate::history::{CacheChange, ChangeKind};
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Route;
 use crate::outbox::Outbox;

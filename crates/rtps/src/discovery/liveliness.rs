@@ -8,10 +8,10 @@
 
 use alloc::boxed::Box;
 
+use crate::change::ChangeKind;
 use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
 use crate::discovery::data::{ParticipantData, ParticipantMessageData};
 use crate::discovery::spdp;
-use crate::history::ChangeKind;
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Route;
 use crate::qos::Liveliness;

@@ -7,10 +7,10 @@
 
 use alloc::boxed::Box;
 
+use crate::change::{CacheChange, ChangeKind};
 use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
 use crate::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use crate::discovery::spdp;
-use crate::history::{CacheChange, ChangeKind};
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::locator::Route;
 use crate::receiver::Source;

@@ -8,8 +8,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
+use crate::change::ChangeKind;
 use crate::defrag::{DefragLimits, Defragmenter, Fragments, ReassemblyOutcome, SampleHead};
-use crate::history::ChangeKind;
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Route;
 use crate::outbox::Outbox;

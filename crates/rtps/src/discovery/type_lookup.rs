@@ -25,10 +25,10 @@ use pteros_msg::typeobject::{
     type_description,
 };
 
+use crate::change::{CacheChange, ChangeKind};
 use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic};
 use crate::discovery::data::EndpointData;
 use crate::discovery::spdp;
-use crate::history::{CacheChange, ChangeKind};
 use crate::id::{EntityId, GuidPrefix};
 use crate::receiver::Source;
 use crate::time::{Duration, Instant};

@@ -8,7 +8,7 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope};
 use crate::time::Duration;
 
-use super::security::SecurityConfig;
+use super::secure_discovery::SecurityConfig;
 
 /// The announcement of a participant and its discovery settings.
 #[derive(Clone, PartialEq, Debug)]

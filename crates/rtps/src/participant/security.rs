@@ -11,48 +11,26 @@
 //! the sockets. No message arrives here with less protection than its endpoint
 //! requires.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
+use crate::change::ChangeKind;
+use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic};
 use crate::discovery::data::{DataLimits, ParticipantData};
 use crate::discovery::spdp;
-use crate::discovery::stateless::Stateless;
-use crate::history::ChangeKind;
 use crate::id::{EntityId, GuidPrefix};
-use crate::locator::{Locator, Route};
+use crate::locator::Locator;
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::time::Instant;
 use crate::wire::{DataHead, Submessage};
 
+use super::secure_discovery::{AuthenticatingParticipant, KEY_MESSAGES_MAX, has_identity};
 use super::unvalidated_participant::{SourceCheck, check_source, route};
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
-
-/// The security part of a participant's announcement, and its admission policy.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SecurityConfig {
-    /// Parameters of its announcement, little-endian: identity and permissions
-    /// tokens, PARTICIPANT_SECURITY_INFO.
-    pub tokens: Vec<(u16, Bytes)>,
-    /// Whether it also admits participants without an identity (governance).
-    pub allow_unauthenticated: bool,
-    /// Whether some topics have unprotected liveliness.
-    pub unprotected_liveliness: bool,
-    /// USER_DATA in the secured announcement only.
-    pub user_data: Vec<u8>,
-}
-
-/// Key exchange messages to one peer in transit: one for each matching endpoint on
-/// both sides.
-const KEY_MESSAGES_MAX: u32 = 1024;
-/// Refused participants remembered, so that each is reported once. Beyond that all
-/// are dropped.
-const REFUSED_MAX: usize = 64;
 
 /// The smallest budget to begin a handshake with: the first message. For a
 /// participant that has not proven to receive our datagrams.
@@ -60,149 +38,6 @@ const HANDSHAKE_BYTES: usize = 6_000;
 
 /// The size of a protected dispose to one participant, rounded up.
 const DISPOSE_BYTES: usize = 400;
-
-/// A participant in the authentication handshake.
-struct AuthenticatingParticipant {
-    data: Arc<ParticipantData>,
-    source_check: SourceCheck,
-    /// Bytes that may be sent to it until it has proven to receive our datagrams.
-    budget_bytes: Option<usize>,
-}
-
-impl AuthenticatingParticipant {
-    /// Takes `bytes` from the budget; false if it is spent.
-    fn spend_budget(&mut self, bytes: usize) -> bool {
-        let Some(budget) = &mut self.budget_bytes else {
-            return true;
-        };
-        let left = budget.checked_sub(bytes);
-        *budget = left.unwrap_or(*budget);
-        left.is_some()
-    }
-}
-
-/// The state of secure discovery.
-pub(super) struct SecureDiscovery {
-    prefix: GuidPrefix,
-    pub(super) config: SecurityConfig,
-    authenticating: BTreeMap<GuidPrefix, AuthenticatingParticipant>,
-    refused: BTreeSet<GuidPrefix>,
-    stateless: Stateless,
-    /// Key exchange with the authenticated participants. One channel each, so that
-    /// every datagram has one receiver, whose key protects it.
-    key_channels: BTreeMap<GuidPrefix, BuiltinTopic>,
-    /// Authenticated participants that have not received our first keys, and
-    /// whether those are sent. Nothing that they cannot decrypt is sent to them.
-    awaiting_keys: BTreeMap<GuidPrefix, bool>,
-    announcements: BuiltinTopic,
-}
-
-impl SecureDiscovery {
-    pub(super) fn new(now: Instant, config: SecurityConfig, data: &ParticipantData) -> Self {
-        let mut secured = Self {
-            prefix: data.prefix,
-            authenticating: BTreeMap::new(),
-            refused: BTreeSet::new(),
-            stateless: Stateless::new(data.prefix),
-            key_channels: BTreeMap::new(),
-            awaiting_keys: BTreeMap::new(),
-            announcements: BuiltinTopic::new(
-                data.prefix,
-                BuiltinEndpoints {
-                    writer: EntityId::SECURE_SPDP_WRITER,
-                    reader: EntityId::SECURE_SPDP_READER,
-                    writer_bit: spdp::SECURE_SPDP_WRITER,
-                    reader_bit: spdp::SECURE_SPDP_READER,
-                },
-            ),
-            config,
-        };
-        secured.announce(now, data);
-        secured
-    }
-
-    /// Sends the secured announcement to authenticated participants.
-    pub(super) fn announce(&mut self, now: Instant, data: &ParticipantData) {
-        let mut data = data.clone();
-        data.user_data.clone_from(&self.config.user_data);
-        let key = data.guid().to_bytes();
-        self.announcements.publish(now, key, data.encode());
-    }
-
-    /// Whether its plain announcements are ignored.
-    pub(super) fn ignores_plain_announcements(&self, prefix: GuidPrefix) -> bool {
-        self.is_authenticated(prefix) || self.authenticating.contains_key(&prefix)
-    }
-
-    /// Whether it is authenticated.
-    pub(super) fn is_authenticated(&self, prefix: GuidPrefix) -> bool {
-        self.key_channels.contains_key(&prefix)
-    }
-
-    /// Notes a refused participant; true for the first time.
-    fn note_refused(&mut self, prefix: GuidPrefix) -> bool {
-        if self.refused.len() >= REFUSED_MAX && !self.refused.contains(&prefix) {
-            self.refused.clear();
-        }
-        self.refused.insert(prefix)
-    }
-
-    fn remove_peer(&mut self, prefix: GuidPrefix) {
-        self.authenticating.remove(&prefix);
-        self.key_channels.remove(&prefix);
-        self.awaiting_keys.remove(&prefix);
-        self.stateless.remove_peer(prefix);
-        self.announcements.unmatch_peer(prefix);
-    }
-
-    fn channels(&mut self) -> impl Iterator<Item = &mut BuiltinTopic> {
-        let keys = self.key_channels.values_mut();
-        keys.chain(core::iter::once(&mut self.announcements))
-    }
-
-    pub(super) fn reroute(&mut self, prefix: GuidPrefix, route: &Route) {
-        for channel in self.channels() {
-            channel.reroute(prefix, route);
-        }
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        for channel in self.channels() {
-            channel.handle_timeout(now);
-        }
-    }
-
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let keys = self.key_channels.values().map(BuiltinTopic::next_timeout);
-        let all = keys.chain(core::iter::once(self.announcements.next_timeout()));
-        all.fold(None, earliest)
-    }
-
-    /// True if there is more to send.
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
-        let mut more = self.stateless.poll_transmit(out);
-        for channel in self.channels() {
-            more |= channel.poll_transmit(now, out);
-        }
-        more
-    }
-
-    /// Sends the protected dispose to authenticated participants.
-    pub(super) fn send_dispose(&mut self, now: Instant, out: &mut Outbox) {
-        let key = self.prefix.with(EntityId::PARTICIPANT).to_bytes();
-        let key_only = ParticipantData::encode_key(self.prefix);
-        self.announcements.dispose(now, key, key_only);
-        self.announcements.poll_transmit(now, out);
-    }
-}
-
-/// Whether it announces an identity.
-pub(super) fn has_identity(data: &ParticipantData) -> bool {
-    let is_token = |(id, _): &(u16, Bytes)| *id == crate::wire::pid::IDENTITY_TOKEN;
-    let has_endpoint = data.builtin_endpoints & spdp::STATELESS_WRITER != 0;
-    // Some set the bits without a token, so both are required.
-    has_endpoint && data.security_tokens.iter().any(is_token)
-}
 
 impl Participant {
     /// Whether a participant is authenticated.

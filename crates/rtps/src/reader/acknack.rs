@@ -28,7 +28,7 @@ impl WriterProxy {
     /// Whether a heartbeat is new.
     pub(super) fn accepts_heartbeat(&mut self, now: Instant, heartbeat: &Heartbeat) -> bool {
         // To volatile readers a Pteros heartbeat may name less until answered.
-        let has_less = self.heartbeats_name_all && heartbeat.last.0 < self.sent_through;
+        let has_less = self.habits.heartbeats_name_all && heartbeat.last.0 < self.sent_through;
         self.heartbeat_counts.accept(now, heartbeat.count, has_less)
     }
 
@@ -36,16 +36,17 @@ impl WriterProxy {
     pub(super) fn schedule_acknack(&mut self, now: Instant, is_final: bool, config: &NackConfig) {
         let missing = self.is_missing_something();
         let has_new_gaps = missing
-            && self.first_missing_from(self.nack.requested.saturating_add(1)) <= self.announced;
-        let is_old = now >= self.nack.sent_at.after(self.suppression(config));
+            && self.first_missing_from(self.acks.nack.requested.saturating_add(1))
+                <= self.announced;
+        let is_old = now >= self.acks.nack.sent_at.after(self.suppression(config));
         if is_final && !has_new_gaps && !(missing && is_old) {
             self.schedule_unsolicited_acknack(now, missing);
             return;
         }
-        self.unsolicited_ack.is_unsolicited = false;
+        self.acks.unsolicited.is_unsolicited = false;
         // The answer to a recent request may be in transit.
-        self.nack.only_new = !is_old;
-        self.acknack_due |= !fault!("heartbeat-not-answered");
+        self.acks.nack.only_new = !is_old;
+        self.acks.due |= !fault!("heartbeat-not-answered");
     }
 
     /// Schedules an unsolicited ACKNACK to a writer on a shared-memory connection,
@@ -53,25 +54,26 @@ impl WriterProxy {
     fn schedule_unsolicited_acknack(&mut self, now: Instant, missing: bool) {
         let is_shared_memory = self.route.is_shared_memory() && self.synced && !missing;
         if is_shared_memory
-            && !self.acknack_due
-            && self.unsolicited_ack.is_due(now, self.first_missing())
+            && !self.acks.due
+            && self.acks.unsolicited.is_due(now, self.first_missing())
         {
-            self.acknack_due = true;
-            self.unsolicited_ack.is_unsolicited = true;
+            self.acks.due = true;
+            self.acks.unsolicited.is_unsolicited = true;
         }
     }
 
     /// NACK suppression: the minimum age of a request that a heartbeat may repeat.
     pub(super) fn suppression(&self, config: &NackConfig) -> Duration {
         let (unknown, min) = (config.suppression, config.suppression_min);
-        self.nack
+        self.acks
+            .nack
             .round_trip
             .retry_delay(unknown, min, config.retry_period_max)
     }
 
     /// The back-off of requests for newly missing numbers.
     pub(super) fn initial_backoff(&self, config: &NackConfig) -> RetryBackoff {
-        let round_trip = &self.nack.round_trip;
+        let round_trip = &self.acks.nack.round_trip;
         let first = round_trip.retry_delay(
             config.retry_period,
             config.retry_period_min,
@@ -82,33 +84,35 @@ impl WriterProxy {
 
     /// Starts or stops the request timer, according to the missing numbers.
     pub(super) fn schedule_nack(&mut self, now: Instant, config: &NackConfig) {
-        self.nack
+        self.acks
+            .nack
             .round_trip
             .note_response(now, self.first_missing());
         if self.is_missing_something() {
-            let gives_up = self.nack.unsuccessful_requests > 0 && fault!("nack-not-rescheduled");
-            if self.nack.at == Instant::FAR_FUTURE && !gives_up {
-                self.nack.backoff = self.initial_backoff(config);
-                self.nack.at = if fault!("nack-without-delay") {
+            let gives_up =
+                self.acks.nack.unsuccessful_requests > 0 && fault!("nack-not-rescheduled");
+            if self.acks.nack.at == Instant::FAR_FUTURE && !gives_up {
+                self.acks.nack.backoff = self.initial_backoff(config);
+                self.acks.nack.at = if fault!("nack-without-delay") {
                     now
                 } else {
                     now.after(config.gap_delay)
                 };
             }
-        } else if self.synced || self.preemptive_acknacks_left == 0 {
-            self.nack.at = Instant::FAR_FUTURE;
-            self.nack.requested = self.nack.requested.min(self.announced);
+        } else if self.synced || self.acks.preemptive_left == 0 {
+            self.acks.nack.at = Instant::FAR_FUTURE;
+            self.acks.nack.requested = self.acks.nack.requested.min(self.announced);
         }
     }
 
     /// When to send: a request, or a probe to a writer that may have restarted.
     pub(super) fn next_timeout(&self) -> Instant {
-        self.nack.at.min(self.heartbeat_counts.probe_at())
+        self.acks.nack.at.min(self.heartbeat_counts.probe_at())
     }
 
     /// Whether something is to be sent at `now`.
     pub(super) fn has_response_due(&self, now: Instant) -> bool {
-        self.acknack_due || self.next_timeout() <= now
+        self.acks.due || self.next_timeout() <= now
     }
 
     /// Whether an ACKNACK would request nothing.
@@ -127,19 +131,19 @@ impl WriterProxy {
         full: bool,
         config: &NackConfig,
     ) -> (AckNack, bool) {
-        let base = if !self.synced && self.preemptive_base_zero {
+        let base = if !self.synced && self.habits.preemptive_base_zero {
             0
         } else {
             self.first_missing()
                 .saturating_add(fault!("acknowledges-one-too-many").into())
         };
         let mut state = SequenceSet::empty(SequenceNumber(base));
-        let mut requested = self.nack.requested;
-        let timer_due = self.nack.at <= now;
+        let mut requested = self.acks.nack.requested;
+        let timer_due = self.acks.nack.at <= now;
         let is_request = self.synced
             && !full
-            && (timer_due || self.nack.unsuccessful_requests <= UNSUCCESSFUL_MAX);
-        let only_new = self.nack.only_new && !timer_due;
+            && (timer_due || self.acks.nack.unsuccessful_requests <= UNSUCCESSFUL_MAX);
+        let only_new = self.acks.nack.only_new && !timer_due;
         if is_request {
             let last = self.announced.min(base.saturating_add(255));
             let last = last.saturating_sub(fault!("nack-omits-the-last").into());
@@ -153,53 +157,54 @@ impl WriterProxy {
                 state.insert(SequenceNumber(number));
             }
             if !state.is_empty() {
-                self.nack
+                self.acks
+                    .nack
                     .round_trip
                     .note_request(now, base, base <= requested);
             }
             requested = requested.max(last);
         }
         if !self.synced {
-            self.preemptive_acknacks_left = self.preemptive_acknacks_left.saturating_sub(1);
+            self.acks.preemptive_left = self.acks.preemptive_left.saturating_sub(1);
         }
-        let waits =
-            self.is_missing_something() || (!self.synced && self.preemptive_acknacks_left > 0);
+        let waits = self.is_missing_something() || (!self.synced && self.acks.preemptive_left > 0);
         let period_max = if self.synced {
             config.retry_period_max
         } else {
             config.preemptive_period_max
         };
-        if self.progress_count != self.nack.progress_seen {
-            self.nack.progress_seen = self.progress_count;
-            self.nack.unsuccessful_requests = 0;
-            self.nack.backoff = self.initial_backoff(config);
+        if self.acks.progress_count != self.acks.nack.progress_seen {
+            self.acks.nack.progress_seen = self.acks.progress_count;
+            self.acks.nack.unsuccessful_requests = 0;
+            self.acks.nack.backoff = self.initial_backoff(config);
         } else if is_request && waits && !only_new {
-            self.nack.unsuccessful_requests = self.nack.unsuccessful_requests.saturating_add(1);
+            self.acks.nack.unsuccessful_requests =
+                self.acks.nack.unsuccessful_requests.saturating_add(1);
         }
-        self.acknack_due = false;
-        self.nack.only_new = false;
-        self.nack.requested = requested;
+        self.acks.due = false;
+        self.acks.nack.only_new = false;
+        self.acks.nack.requested = requested;
         if !waits {
-            self.nack.at = Instant::FAR_FUTURE;
-        } else if is_request && only_new && self.nack.at != Instant::FAR_FUTURE {
+            self.acks.nack.at = Instant::FAR_FUTURE;
+        } else if is_request && only_new && self.acks.nack.at != Instant::FAR_FUTURE {
             // Earlier requests are repeated when they are due.
         } else if is_request || !self.synced || timer_due {
-            self.nack.sent_at = now;
-            self.nack.at = if fault!("nack-not-rescheduled") {
+            self.acks.nack.sent_at = now;
+            self.acks.nack.at = if fault!("nack-not-rescheduled") {
                 Instant::FAR_FUTURE
             } else {
-                now.after(self.nack.backoff.delay())
+                now.after(self.acks.nack.backoff.delay())
             };
-            self.nack.backoff.advance(period_max);
+            self.acks.nack.backoff.advance(period_max);
         }
-        self.unsolicited_ack.note(now, base);
-        self.acknack_count = self.acknack_count.wrapping_add(1);
+        self.acks.unsolicited.note(now, base);
+        self.acks.acknack_count = self.acks.acknack_count.wrapping_add(1);
         let probe_is_due = self.heartbeat_counts.probe_at() <= now;
         let acknack = AckNack {
             reader,
             writer: self.guid.entity,
             state,
-            count: self.acknack_count,
+            count: self.acks.acknack_count,
             // Before the first heartbeat, and on a suspected reset, request one.
             is_final: self.synced && !probe_is_due,
         };
@@ -225,13 +230,13 @@ impl WriterProxy {
                 break;
             }
         }
-        self.nack_frag_count = self.nack_frag_count.wrapping_add(1);
+        self.acks.nack_frag_count = self.acks.nack_frag_count.wrapping_add(1);
         Some(NackFrag {
             reader,
             writer: self.guid.entity,
             sequence,
             state,
-            count: self.nack_frag_count,
+            count: self.acks.nack_frag_count,
         })
     }
 
@@ -276,14 +281,14 @@ impl Reader {
             let Some(proxy) = self.writers.get_mut(&guid) else {
                 continue;
             };
-            proxy.queued = false;
+            proxy.acks.queued = false;
             if !proxy.has_response_due(now) {
                 continue;
             }
             let full = !self.ready.has_space();
             let reader = self.config.guid;
             let is_deferrable =
-                proxy.unsolicited_ack.is_unsolicited && !proxy.is_missing_something();
+                proxy.acks.unsolicited.is_unsolicited && !proxy.is_missing_something();
             let (acknack, is_request) = proxy.acknack(now, reader.entity, full, &self.config.nack);
             let mut message = out.begin(
                 reader.prefix,

@@ -9,10 +9,10 @@
 use alloc::sync::Arc;
 
 use super::Reader;
+use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMarkKind;
 use crate::content_filter::ContentFilter;
 use crate::defrag::SampleHead;
-use crate::history::ChangeKind;
 use crate::id::Guid;
 use crate::stats::Tally;
 use crate::wire::{InlineQos, StatusInfo};

@@ -7,6 +7,7 @@
 //! transmissions, samples and events until empty. A late or repeated poll is safe.
 //! In steady state nothing is allocated but the payload of a sample.
 
+mod ack_state;
 mod acknack;
 mod changeable;
 mod config;
@@ -15,6 +16,8 @@ mod filter;
 mod memory;
 mod proxy;
 mod round_trip;
+mod writer_habits;
+mod writer_lease;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -24,9 +27,9 @@ use bytes::Bytes;
 pub use config::{NackConfig, ReaderConfig, ReaderLimits, WriterProxyConfig};
 pub use event::ReaderEvent;
 
-use crate::coherent_mark::{CoherentMark, CoherentMarkKind};
+use crate::change::{CacheChange, ChangeKind};
+use crate::coherent_mark::CoherentMarkKind;
 use crate::defrag::{Fragments, ReassemblyOutcome, SampleHead};
-use crate::history::{CacheChange, ChangeKind};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
 use crate::qos::{Durability, EndpointQos, Liveliness, Ownership};
@@ -147,13 +150,13 @@ impl Reader {
         let guid = writer.guid;
         let mut proxy = WriterProxy::new(now, &self.config, writer);
         // A writer that kept its state ignores counts that start again.
-        proxy.acknack_count = self.last_count;
-        proxy.nack_frag_count = self.last_count;
+        proxy.acks.acknack_count = self.last_count;
+        proxy.acks.nack_frag_count = self.last_count;
         let resume_point = self.resume_points.remove(&guid);
         proxy.was_matched_before = resume_point.is_some();
         proxy.resume_at = resume_point.unwrap_or(1);
-        if proxy.lease_until != Instant::FAR_FUTURE {
-            self.timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
+        if proxy.lease.until != Instant::FAR_FUTURE {
+            self.timers.set_no_later(TIMER_WRITERS, proxy.lease.until);
         }
         self.writers.insert(guid, Box::new(proxy));
         self.events
@@ -166,8 +169,8 @@ impl Reader {
     /// knows this reader and sends a heartbeat by itself.
     pub fn suppress_preemptive_acknack(&mut self, guid: Guid) {
         if let Some(proxy) = self.writers.get_mut(&guid) {
-            proxy.acknack_due = false;
-            proxy.preemptive_acknacks_left = 0;
+            proxy.acks.due = false;
+            proxy.acks.preemptive_left = 0;
         }
     }
 
@@ -177,7 +180,7 @@ impl Reader {
         let Some(mut proxy) = self.writers.remove(&guid) else {
             return;
         };
-        let counts = proxy.acknack_count.max(proxy.nack_frag_count);
+        let counts = proxy.acks.acknack_count.max(proxy.acks.nack_frag_count);
         self.last_count = self.last_count.max(counts);
         let lost = proxy.drain_on_unmatch(&mut self.ready);
         if proxy.reliable && self.config.qos.durability == Durability::Volatile {
@@ -190,7 +193,7 @@ impl Reader {
             }
         }
         self.note_lost(guid, lost);
-        let (alive, not_alive) = if proxy.alive { (-1, 0) } else { (0, -1) };
+        let (alive, not_alive) = if proxy.lease.alive { (-1, 0) } else { (0, -1) };
         self.events
             .liveliness(guid, alive, not_alive, self.config.limits.events_max);
     }
@@ -237,7 +240,7 @@ impl Reader {
         let is_nothing =
             (data.payload.is_empty() || data.key_only) && head.kind == ChangeKind::Alive;
         if self.config.qos.presentation.holds_samples() {
-            head.coherent_mark = CoherentMark::read(&data.inline_qos, is_nothing).map(Box::new);
+            head.coherent_mark = data.inline_qos.coherent_mark(is_nothing).map(Box::new);
         }
         let has_content = !is_nothing || head.coherent_mark.is_some();
         if is_nothing && self.is_filtered_by_writer(&data.inline_qos) {
@@ -295,7 +298,7 @@ impl Reader {
         }
         let mut head = sample_head(data.sequence, source, &data.inline_qos, data.key_only);
         if self.config.qos.presentation.holds_samples() {
-            head.coherent_mark = CoherentMark::read(&data.inline_qos, false).map(Box::new);
+            head.coherent_mark = data.inline_qos.coherent_mark(false).map(Box::new);
         }
         if data.inline_qos.unknown_must_understand().is_some() {
             proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
@@ -335,13 +338,13 @@ impl Reader {
             }
             ReassemblyOutcome::Incomplete => {
                 self.stats.fragments.tally();
-                proxy.progress_count.tally();
+                proxy.acks.progress_count.tally();
                 if proxy.reliable {
                     proxy.announced = proxy.announced.max(data.sequence.0);
                     if data.sequence.0 == first_missing {
                         // The other fragments are probably in transit.
-                        proxy.nack.backoff = proxy.initial_backoff(&self.config.nack);
-                        proxy.nack.at = now.after(proxy.nack.backoff.delay());
+                        proxy.acks.nack.backoff = proxy.initial_backoff(&self.config.nack);
+                        proxy.acks.nack.at = now.after(proxy.acks.nack.backoff.delay());
                     }
                 }
             }
@@ -381,8 +384,8 @@ impl Reader {
         };
         if proxy.reliable {
             let bytes = change.payload.len();
-            proxy.unsolicited_ack.unacked_bytes =
-                proxy.unsolicited_ack.unacked_bytes.saturating_add(bytes);
+            proxy.acks.unsolicited.unacked_bytes =
+                proxy.acks.unsolicited.unacked_bytes.saturating_add(bytes);
             match proxy.receive_reliable(change, &mut self.ready) {
                 ReceiveOutcome::Delivered => {}
                 ReceiveOutcome::Reordered => self.stats.reordered.tally(),
@@ -489,12 +492,13 @@ impl Reader {
             .next()
             .is_some();
         let answerable = proxy
+            .acks
             .nack
             .sent_at
             .after(proxy.suppression(&self.config.nack));
         if lacks && now >= answerable {
             proxy.sent_through = proxy.sent_through.max(heartbeat.sequence.previous().0);
-            proxy.acknack_due = true;
+            proxy.acks.due = true;
         }
         self.schedule_response(guid);
     }
@@ -512,7 +516,7 @@ impl Reader {
             if guid.prefix != prefix {
                 break;
             }
-            if proxy.liveliness == kind {
+            if proxy.lease.kind == kind {
                 assert_alive(now, proxy, &mut self.events, &mut self.timers, &self.config);
             }
         }
@@ -540,7 +544,7 @@ impl Reader {
     /// Whether a writer is matched and its liveliness lease has not expired.
     pub fn is_alive(&self, now: Instant, writer: Guid) -> bool {
         let proxy = self.writers.get(&writer);
-        proxy.is_some_and(|proxy| proxy.alive && proxy.lease_until > now)
+        proxy.is_some_and(|proxy| proxy.lease.alive && proxy.lease.until > now)
     }
 
     /// Begins to handle a submessage; false when its writer is not matched.
@@ -553,7 +557,7 @@ impl Reader {
             self.stats.unknown_writers.tally();
             return false;
         };
-        if proves_life || proxy.liveliness == Liveliness::Automatic {
+        if proves_life || proxy.lease.kind == Liveliness::Automatic {
             assert_alive(now, proxy, &mut self.events, &mut self.timers, &self.config);
         }
         true
@@ -568,8 +572,7 @@ impl Reader {
         proxy.deliver_group_sequence(&mut self.ready);
         proxy.schedule_nack(self.clock, &self.config.nack);
         if proxy.has_response_due(self.clock) {
-            if !proxy.queued {
-                proxy.queued = true;
+            if proxy.acks.enqueue() {
                 self.writers_to_answer.push(guid);
             }
         } else if proxy.next_timeout() != Instant::FAR_FUTURE {
@@ -610,9 +613,8 @@ impl Reader {
             if !fault!("full-queue-stalls-for-ever") {
                 proxy.deliver_in_order(&mut self.ready);
             }
-            if proxy.is_missing_something() && !proxy.queued {
-                proxy.acknack_due = true;
-                proxy.queued = true;
+            if proxy.is_missing_something() && proxy.acks.enqueue() {
+                proxy.acks.due = true;
                 self.writers_to_answer.push(*guid);
             }
         }
@@ -654,19 +656,15 @@ impl Reader {
         }
         let mut wake = Instant::FAR_FUTURE;
         for (guid, proxy) in &mut self.writers {
-            if proxy.alive && proxy.lease_until <= now {
-                proxy.alive = false;
-                if !fault!("writer-lease-end-not-reported") {
-                    self.events
-                        .liveliness(*guid, -1, 1, self.config.limits.events_max);
-                }
+            if proxy.lease.end_if_due(now) && !fault!("writer-lease-end-not-reported") {
+                self.events
+                    .liveliness(*guid, -1, 1, self.config.limits.events_max);
             }
-            if proxy.alive {
-                wake = wake.min(proxy.lease_until);
+            if proxy.lease.alive {
+                wake = wake.min(proxy.lease.until);
             }
             if proxy.has_response_due(now) {
-                if !proxy.queued {
-                    proxy.queued = true;
+                if proxy.acks.enqueue() {
                     self.writers_to_answer.push(*guid);
                 }
             } else {
@@ -711,15 +709,13 @@ fn assert_alive(
     timers: &mut Timers<2>,
     config: &ReaderConfig,
 ) {
-    if proxy.lease.is_infinite() {
+    if proxy.lease.duration.is_infinite() {
         return;
     }
-    proxy.lease_until = now.after(proxy.lease);
-    if !proxy.alive {
-        proxy.alive = true;
+    if proxy.lease.renew(now) {
         // While it was not alive, its lease was not monitored.
         if !fault!("liveliness-monitored-once") {
-            timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
+            timers.set_no_later(TIMER_WRITERS, proxy.lease.until);
         }
         events.liveliness(proxy.guid, 1, -1, config.limits.events_max);
     }

@@ -8,26 +8,21 @@
 
 use alloc::collections::VecDeque;
 
+use super::ack_state::AckState;
 use super::config::{ReaderConfig, WriterProxyConfig};
-use super::round_trip::RoundTrip;
+use super::writer_habits::WriterHabits;
+use super::writer_lease::WriterLease;
+use crate::change::CacheChange;
 use crate::defrag::Defragmenter;
 use crate::heartbeat_counts::HeartbeatCounts;
-use crate::history::CacheChange;
 use crate::id::{Guid, VendorId};
 use crate::interval::IntervalSet;
 use crate::locator::Route;
-use crate::qos::{Durability, History, Liveliness, Reliability};
+use crate::qos::{Durability, History, Reliability};
 use crate::reorder::{ReorderBuffer, ReorderOutcome};
-use crate::retry_backoff::RetryBackoff;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
-
-/// A writer on a shared-memory connection gets an unsolicited ACKNACK this often
-/// ...
-const UNSOLICITED_ACK_PERIOD: Duration = Duration::from_millis(5);
-/// ... or after this many bytes, since it needs their chunks again.
-const UNSOLICITED_ACK_BYTES: usize = 64 << 10;
 
 /// The first number that a reliable reader requests after the first heartbeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,65 +52,6 @@ impl HistoryStart {
             (true, false, _) if writer.vendor != VendorId::PTEROS => Self::NewOnly,
             _ => Self::All,
         }
-    }
-}
-
-/// The schedule of requests for missing samples.
-#[derive(Debug)]
-pub(super) struct NackState {
-    /// When the timer fires; far future when nothing is missing.
-    pub at: Instant,
-    /// The delays after the next requests.
-    pub backoff: RetryBackoff,
-    /// The round-trip estimate.
-    pub round_trip: RoundTrip,
-    /// The highest number requested so far.
-    pub requested: i64,
-    /// When the last request was sent.
-    pub sent_at: Instant,
-    /// The next request omits numbers of the last one.
-    pub only_new: bool,
-    /// Requests in a row without progress.
-    pub unsuccessful_requests: u32,
-    /// [`WriterProxy::progress_count`] when the last request was sent.
-    pub progress_seen: u64,
-}
-
-/// Acknowledgements without a request. A shared-memory connection loses nothing
-/// silently, so its writer sends no heartbeat, and the reader acknowledges from
-/// time to time.
-#[derive(Debug)]
-pub(super) struct UnsolicitedAck {
-    /// All numbers below were acknowledged by the last ACKNACK.
-    base: i64,
-    /// When it was sent.
-    at: Instant,
-    /// Bytes received since.
-    pub unacked_bytes: usize,
-    /// The due ACKNACK was not requested.
-    pub is_unsolicited: bool,
-}
-
-impl UnsolicitedAck {
-    const NOTHING: Self = Self {
-        base: 1,
-        at: Instant::ZERO,
-        unacked_bytes: 0,
-        is_unsolicited: false,
-    };
-
-    /// Whether to acknowledge everything below `base` now.
-    pub fn is_due(&self, now: Instant, base: i64) -> bool {
-        let is_old = now.since(self.at) >= UNSOLICITED_ACK_PERIOD;
-        base > self.base && (is_old || self.unacked_bytes >= UNSOLICITED_ACK_BYTES)
-    }
-
-    pub fn note(&mut self, now: Instant, base: i64) {
-        *self = Self {
-            base,
-            at: now,
-            ..Self::NOTHING
-        };
     }
 }
 
@@ -174,10 +110,7 @@ pub(super) struct WriterProxy {
     pub reliable: bool,
     pub route: Route,
     pub lifespan: Duration,
-    pub liveliness: Liveliness,
-    pub lease: Duration,
-    pub alive: bool,
-    pub lease_until: Instant,
+    pub lease: WriterLease,
 
     start: HistoryStart,
     /// Lower numbers were delivered in an earlier match.
@@ -200,32 +133,10 @@ pub(super) struct WriterProxy {
 
     /// The counts of its heartbeats.
     pub heartbeat_counts: HeartbeatCounts,
-    /// Both sides are transient-local: heartbeats name all available numbers.
-    pub heartbeats_name_all: bool,
-    pub acknack_count: u32,
-    pub nack_frag_count: u32,
-    /// Counts new samples, fragments and gaps.
-    pub progress_count: u64,
-    /// An ACKNACK is due now.
-    pub acknack_due: bool,
-    /// Unsolicited acknowledgements, for a shared-memory connection.
-    pub unsolicited_ack: UnsolicitedAck,
-    pub nack: NackState,
-    /// Fast DDS answers an ACKNACK before its first heartbeat only if the base is
-    /// 0, as in its own. Another base delays its next heartbeat, by 3 s by default.
-    pub preemptive_base_zero: bool,
-    /// A heartbeat follows each sample soon: the writer is Pteros.
-    heartbeat_follows_sample: bool,
-    /// Preemptive ACKNACKs left for a writer without a heartbeat.
-    pub preemptive_acknacks_left: u32,
-    /// It is in the reader's list of writers to answer.
-    pub queued: bool,
+    pub acks: AckState,
+    pub habits: WriterHabits,
     /// The group sequence number of its publisher that is still to be delivered.
     pending_group_sequence: Option<PendingGroupSequence>,
-    /// The writer belongs to another stack, filters for us and sends best-effort
-    /// readers no GAP for filtered samples. Missing numbers then mean nothing.
-    pub filters_silently: bool,
-    is_other_vendor: bool,
 }
 
 impl WriterProxy {
@@ -244,10 +155,8 @@ impl WriterProxy {
             guid: writer.guid,
             reliable,
             lifespan: writer.qos.lifespan,
-            liveliness: writer.qos.liveliness,
-            lease: writer.qos.lease_duration,
-            alive: true,
-            lease_until: now.after(writer.qos.lease_duration),
+            lease: WriterLease::new(now, writer.qos.liveliness, writer.qos.lease_duration),
+            habits: WriterHabits::of(reader, &writer),
             route: writer.route,
             synced: false,
             next: 1,
@@ -258,35 +167,7 @@ impl WriterProxy {
             reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
             defrag: Defragmenter::new(limits.defrag, reliable),
             heartbeat_counts: HeartbeatCounts::default(),
-            heartbeats_name_all: reader.qos.durability >= Durability::TransientLocal
-                && writer.qos.durability >= Durability::TransientLocal,
-            acknack_count: 0,
-            nack_frag_count: 0,
-            progress_count: 0,
-            acknack_due: reliable,
-            unsolicited_ack: UnsolicitedAck::NOTHING,
-            nack: NackState {
-                at: Instant::FAR_FUTURE,
-                // An unanswered preemptive ACKNACK is repeated with a growing
-                // delay.
-                backoff: RetryBackoff::new(reader.nack.retry_period.times(2), 0),
-                round_trip: RoundTrip::new(),
-                requested: 0,
-                sent_at: Instant::ZERO,
-                only_new: false,
-                unsuccessful_requests: 0,
-                progress_seen: 0,
-            },
-            preemptive_base_zero: writer.vendor == VendorId::FAST_DDS,
-            heartbeat_follows_sample: writer.vendor == VendorId::PTEROS,
-            preemptive_acknacks_left: if reliable {
-                reader.nack.preemptive_acknacks
-            } else {
-                0
-            },
-            queued: false,
-            filters_silently: false,
-            is_other_vendor: writer.vendor != VendorId::PTEROS,
+            acks: AckState::new(reader, reliable),
             pending_group_sequence: None,
         }
     }
@@ -345,12 +226,12 @@ impl WriterProxy {
 
     /// Notes that the writer applies our filter, since it sent a result.
     pub fn note_writer_filters(&mut self) {
-        self.filters_silently = self.is_other_vendor;
+        self.habits.note_writer_filters();
     }
 
     /// Forgets that after our filter changed.
     pub fn forget_writer_filters(&mut self) {
-        self.filters_silently = false;
+        self.habits.filters_silently = false;
     }
 
     /// The lowest number that is neither received nor irrelevant.
@@ -377,7 +258,7 @@ impl WriterProxy {
     /// whose heartbeat may come seconds later (Fast DDS).
     pub fn last_fragment_sent(&self, sequence: SequenceNumber) -> Option<u32> {
         let is_open = sequence.0 > self.sent_through && sequence.0 >= self.announced;
-        if self.heartbeat_follows_sample && is_open {
+        if self.habits.heartbeat_follows_sample && is_open {
             self.defrag.last_received(sequence)
         } else {
             None
@@ -423,7 +304,7 @@ impl WriterProxy {
             // Not through `known`, which may be full of later numbers.
             ready.changes.push_back(change);
             self.next = number.saturating_add(1);
-            self.progress_count.tally();
+            self.acks.progress_count.tally();
             self.deliver_in_order(ready);
             return ReceiveOutcome::Delivered;
         }
@@ -439,7 +320,7 @@ impl WriterProxy {
                 return ReceiveOutcome::BufferFull;
             }
         }
-        self.progress_count.tally();
+        self.acks.progress_count.tally();
         self.deliver_in_order(ready);
         if number < self.next {
             ReceiveOutcome::Delivered
@@ -455,7 +336,7 @@ impl WriterProxy {
         if number < self.next && !fault!("best-effort-out-of-order") {
             return None;
         }
-        let lost = if self.synced && !self.filters_silently {
+        let lost = if self.synced && !self.habits.filters_silently {
             self.known
                 .count_missing(self.next, number.saturating_sub(1))
         } else {
@@ -601,7 +482,7 @@ impl WriterProxy {
         } else {
             self.known.insert(first, last)
         };
-        self.progress_count.tally_by(u64::from(noted));
+        self.acks.progress_count.tally_by(u64::from(noted));
         self.deliver_in_order(ready);
         noted
     }

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::submessage::id;
+use super::submessage_header::id;
 use super::{Cursor, SequenceSet, WireError, begin_submessage, end_submessage};
 use crate::id::EntityId;
 

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 
 use super::number_set::write_sequence;
-use super::submessage::id;
+use super::submessage_header::id;
 use super::{Cursor, InlineQos, InlineQosHead, WireError, begin_submessage};
-use crate::history::ChangeKind;
+use crate::change::ChangeKind;
 use crate::id::EntityId;
 use crate::seq::SequenceNumber;
 

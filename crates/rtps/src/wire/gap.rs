@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use super::number_set::write_sequence;
-use super::submessage::id;
+use super::submessage_header::id;
 use super::{Cursor, SequenceSet, WireError, begin_submessage, end_submessage};
 use crate::id::EntityId;
 use crate::seq::SequenceNumber;

@@ -4,11 +4,11 @@ use crate::stats::Tally;
 use alloc::vec::Vec;
 
 use super::number_set::write_sequence;
-use super::parameter::{write_parameter, write_sentinel};
+use super::parameter::{write_number, write_parameter, write_sentinel};
 use super::{Cursor, Parameters, WireError, pid};
-use crate::coherent_mark::CoherentMark;
+use crate::change::ChangeKind;
+use crate::coherent_mark::{CoherentMark, CoherentMarkKind};
 use crate::content_filter::{self, FilterSignature};
-use crate::history::ChangeKind;
 use crate::id::Guid;
 use crate::seq::{SampleIdentity, SequenceNumber};
 
@@ -117,6 +117,35 @@ impl<'a> InlineQos<'a> {
             writer: value.guid().ok()?,
             sequence: value.sequence().ok()?,
         })
+    }
+
+    /// The coherent set mark of the change. A number that is not positive, or has
+    /// another length, counts as absent.
+    pub fn coherent_mark(&self, is_nothing: bool) -> Option<CoherentMark> {
+        let mut mark = CoherentMark::default();
+        let mut unknown_set = false;
+        for parameter in self.parameters.iter() {
+            let mut value = parameter.value;
+            match parameter.id {
+                pid::COHERENT_SET => {
+                    let number = value.sequence().ok();
+                    unknown_set = number == Some(SequenceNumber::UNKNOWN);
+                    mark.coherent_set = number.filter(|number| number.is_valid());
+                }
+                pid::GROUP_SEQ_NUM => mark.group_sequence = value.positive_sequence().ok(),
+                pid::GROUP_COHERENT_SET => mark.group_coherent_set = value.positive_sequence().ok(),
+                pid::WRITER_GROUP_INFO => mark.writer_group_digest = value.array().ok(),
+                _ => {}
+            }
+        }
+        if is_nothing {
+            mark.kind = if unknown_set || mark.group_coherent_set.is_some() {
+                CoherentMarkKind::SetEnd
+            } else {
+                CoherentMarkKind::Filtered
+            };
+        }
+        (mark != CoherentMark::default()).then_some(mark)
     }
 
     /// The writer's result of the content filter with this signature; `None` if the
@@ -241,7 +270,7 @@ impl InlineQosHead<'_> {
             }
         }
         if let Some(mark) = &self.coherent_mark {
-            mark.write(out);
+            write_coherent_mark(out, mark);
         }
         if let Some(original) = self.original_writer_info {
             let id = pid::ORIGINAL_WRITER_INFO;
@@ -251,6 +280,21 @@ impl InlineQosHead<'_> {
             write_parameter(out, pid::CONTENT_FILTER_INFO, self.filter_info);
         }
         write_sentinel(out);
+    }
+}
+
+fn write_coherent_mark(out: &mut Vec<u8>, mark: &CoherentMark) {
+    for (id, number) in [
+        (pid::COHERENT_SET, mark.written_set()),
+        (pid::GROUP_SEQ_NUM, mark.group_sequence),
+        (pid::GROUP_COHERENT_SET, mark.group_coherent_set),
+    ] {
+        if let Some(number) = number {
+            write_number(out, id, number);
+        }
+    }
+    if let Some(writers) = mark.writer_group_digest {
+        write_parameter(out, pid::WRITER_GROUP_INFO, &writers);
     }
 }
 

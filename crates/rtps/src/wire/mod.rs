@@ -21,6 +21,7 @@ mod number_set;
 mod parameter;
 mod secure;
 mod submessage;
+mod submessage_header;
 
 pub use acknack::AckNack;
 pub use cursor::{Cursor, Endianness};
@@ -37,13 +38,12 @@ pub use nack_frag::NackFrag;
 pub use number_set::{FragmentSet, SequenceSet};
 pub use parameter::{Parameter, Parameters, pid};
 pub use secure::SecureKind;
-pub use submessage::{Submessage, SubmessageHeader};
+pub use submessage::Submessage;
+pub use submessage_header::SubmessageHeader;
 
 pub(crate) use info::{write_info_destination, write_info_timestamp};
-pub(crate) use parameter::{
-    begin_parameter, end_parameter, write_number, write_parameter, write_sentinel,
-};
-pub(crate) use submessage::{begin_submessage, end_submessage};
+pub(crate) use parameter::{begin_parameter, end_parameter, write_parameter, write_sentinel};
+pub(crate) use submessage_header::{begin_submessage, end_submessage};
 
 use core::fmt;
 

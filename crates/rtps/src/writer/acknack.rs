@@ -44,7 +44,7 @@ impl Writer {
                 ReaderResetStatus::None => {}
                 ReaderResetStatus::Suspected { probe } => {
                     reader.heartbeat_due |= probe;
-                    self.has_pending |= probe;
+                    self.pending.any |= probe;
                     return;
                 }
                 ReaderResetStatus::Confirmed => {
@@ -69,7 +69,7 @@ impl Writer {
             // only knows our announcement gets a heartbeat below, although the
             // match sent one: that may have come before it knew us.)
             reader.heartbeat_due = true;
-            self.has_pending = true;
+            self.pending.any = true;
         }
         // No reader can have unsent changes.
         let base = acknack.state.base().0.min(end);
@@ -88,7 +88,7 @@ impl Writer {
         reader.irrelevant_declared = false;
         if !acknack.is_final {
             reader.heartbeat_due = true;
-            self.has_pending = true;
+            self.pending.any = true;
         }
         reader.fragments.retain(|(sequence, _)| sequence.0 >= base);
         if reader.has_requests() {
@@ -98,7 +98,7 @@ impl Writer {
             }
             self.timers
                 .set_no_later(TIMER_RETRANSMISSION, reader.retransmit_at);
-            self.has_pending = true;
+            self.pending.any = true;
         }
         if is_first {
             self.update_destinations();
@@ -148,7 +148,7 @@ impl Writer {
             reader.retransmit_at = now.max(reader.last_retransmission.after(suppression));
             self.timers
                 .set_no_later(TIMER_RETRANSMISSION, reader.retransmit_at);
-            self.has_pending = true;
+            self.pending.any = true;
         }
     }
 }

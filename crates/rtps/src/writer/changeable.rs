@@ -25,7 +25,7 @@ impl Writer {
         own.user_data.clone_from(&qos.user_data);
         own.topic_data.clone_from(&qos.topic_data);
         own.group_data.clone_from(&qos.group_data);
-        self.lifespans_differ |= lifespan != qos.lifespan;
+        self.retention.lifespans_differ |= lifespan != qos.lifespan;
         if deadline != qos.deadline {
             self.timers.stop(TIMER_DEADLINE);
             if self.last.0 > 0 {

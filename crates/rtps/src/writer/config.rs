@@ -6,9 +6,9 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use bytes::Bytes;
 
+use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMark;
 use crate::content_filter::ContentFilter;
-use crate::history::ChangeKind;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
 use crate::retry_backoff::RetryBackoff;

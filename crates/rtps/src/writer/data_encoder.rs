@@ -7,7 +7,7 @@
 
 use super::config::Burst;
 use super::proxy::Destination;
-use crate::history::{ChangeKind, WriterChange};
+use crate::change::{ChangeKind, WriterChange};
 use crate::id::{EntityId, Guid};
 use crate::interval::NumberRun;
 use crate::locator::RouteKind;

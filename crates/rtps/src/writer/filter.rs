@@ -21,8 +21,8 @@ use alloc::vec::Vec;
 use super::Writer;
 use super::config::NewChange;
 use super::proxy::ReaderProxy;
+use crate::change::{ChangeKind, WriterChange};
 use crate::content_filter::{ContentFilter, FILTERS_MAX, FilterOutcome, FilterResults};
-use crate::history::{ChangeKind, WriterChange};
 use crate::id::Guid;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
@@ -71,12 +71,12 @@ impl Writer {
 
     pub(super) fn count_filters(&mut self) {
         let filtered = self.readers.iter().filter(|reader| reader.filter.is_some());
-        self.filtered_readers = filtered.count();
+        self.counts.filtered = filtered.count();
     }
 
     /// Applies the readers' filters to a change; `None` without filters.
     pub(super) fn apply_filters(&mut self, change: &NewChange) -> Option<Box<FilterOutcome>> {
-        let is_filterable = self.filtered_readers > 0
+        let is_filterable = self.counts.filtered > 0
             && change.kind == ChangeKind::Alive
             && change.directed_to.is_none()
             && change.coherent_mark.is_none();
@@ -115,7 +115,7 @@ impl Writer {
         sequence: SequenceNumber,
         filter_outcome: Option<&FilterOutcome>,
     ) {
-        if self.filtered_readers == 0 {
+        if self.counts.filtered == 0 {
             return;
         }
         for reader in &mut self.readers {

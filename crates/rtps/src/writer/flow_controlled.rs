@@ -25,13 +25,13 @@ impl Writer {
     pub fn poll_transmit_up_to(&mut self, now: Instant, burst: Burst, out: &mut Outbox) -> bool {
         self.clock = now;
         let mut budget = BurstBudget::new(burst);
-        let new_data_due =
-            core::mem::take(&mut self.new_data_due) && self.cursor.number <= self.released();
-        if self.has_pending && !new_data_due && !self.send_pending(now, out, &mut budget) {
-            self.new_data_due = self.config.flow_controlled;
+        let new_data_due = core::mem::take(&mut self.pending.new_data_due)
+            && self.cursor.number <= self.released();
+        if self.pending.any && !new_data_due && !self.send_pending(now, out, &mut budget) {
+            self.pending.new_data_due = self.config.flow_controlled;
             return true;
         }
-        !self.push_new_changes(now, out, &mut budget) || self.has_pending
+        !self.push_new_changes(now, out, &mut budget) || self.pending.any
     }
 
     /// Puts only liveliness assertions into `out`: those of a flow-controlled
@@ -60,7 +60,7 @@ impl Writer {
     /// Whether a poll would send something. [`Writer::next_timeout`] of a
     /// flow-controlled writer does not report it.
     pub fn has_output(&self) -> bool {
-        self.has_pending || (self.cursor.number <= self.released() && !self.readers.is_empty())
+        self.pending.any || (self.cursor.number <= self.released() && !self.readers.is_empty())
     }
 
     /// The number of written but unsent samples, including a partly sent one.

@@ -6,7 +6,7 @@
 use super::Writer;
 use super::config::ReaderProxyConfig;
 use super::proxy::{Destination, ReaderProxy};
-use super::transmit::SendCursor;
+use super::send_cursor::SendCursor;
 use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
 use crate::interval::NumberRun;
 use crate::locator::Route;
@@ -79,7 +79,7 @@ impl Writer {
         let pushed = self.cursor.number.saturating_sub(1);
         if reliable {
             reader.heartbeat_due = true;
-            self.has_pending = true;
+            self.pending.any = true;
             if start < next_number {
                 self.all_acked = false;
                 self.schedule_heartbeat_to(destination, now.after(self.config.heartbeat.period));
@@ -89,7 +89,7 @@ impl Writer {
                 first: start,
                 last: pushed,
             });
-            self.has_pending = true;
+            self.pending.any = true;
         }
         self.readers.push(reader);
         self.count_filters();
@@ -111,7 +111,7 @@ impl Writer {
     pub fn unmatch_reader(&mut self, guid: Guid) {
         self.readers
             .retain(|reader| reader.guid != guid || fault!("removed-reader-still-awaited"));
-        if self.filtered_readers > 0 {
+        if self.counts.filtered > 0 {
             self.forget_filter_of(guid);
         }
         self.update_destinations();
@@ -189,7 +189,7 @@ impl Writer {
         {
             // Reliable readers request numbers that no GAP declares.
             reader.pending_gap.get_or_insert(run);
-            self.has_pending = true;
+            self.pending.any = true;
         }
     }
 
@@ -203,8 +203,8 @@ impl Writer {
             destination.start = i64::MAX;
             destination.wants_set_ends = false;
         }
-        self.reliable_readers = 0;
-        self.shared_memory_readers = 0;
+        self.counts.reliable = 0;
+        self.counts.shared_memory = 0;
         let mut by_socket = 0_usize;
         for reader in &self.readers {
             let Some(destination) = self.destinations.get_mut(reader.destination) else {
@@ -222,14 +222,14 @@ impl Writer {
                 .tally_by(reader.is_unconfirmed().into());
             destination.start = destination.start.min(reader.start);
             destination.wants_set_ends |= reader.wants_set_ends;
-            self.reliable_readers.tally_by(reader.reliable.into());
+            self.counts.reliable.tally_by(reader.reliable.into());
             let is_shared_memory = destination.route.is_shared_memory();
-            self.shared_memory_readers.tally_by(is_shared_memory.into());
+            self.counts.shared_memory.tally_by(is_shared_memory.into());
             by_socket.tally_by(
                 (reader.reliable && (!is_shared_memory || reader.is_unconfirmed())).into(),
             );
         }
-        self.note_only_shared_memory(self.reliable_readers > 0 && by_socket == 0);
+        self.note_only_shared_memory(self.counts.reliable > 0 && by_socket == 0);
         let readers = &self.readers;
         for (at, destination) in self.destinations.iter_mut().enumerate() {
             let here = || {

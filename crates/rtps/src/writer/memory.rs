@@ -2,7 +2,7 @@
 
 use super::Writer;
 use super::proxy::FRAGMENT_REQUESTS_MAX;
-use crate::history::WriterChange;
+use crate::change::WriterChange;
 
 impl Writer {
     /// Bytes in the history, bookkeeping included. It exceeds
@@ -19,9 +19,9 @@ impl Writer {
         let limits = &self.config.limits;
         let keyless = !self.config.guid.entity.is_keyed();
         let samples_max = if keyless {
-            self.depth.min(self.samples_max)
+            self.retention.samples_without_keys()
         } else {
-            self.samples_max
+            self.retention.samples_max
         };
         let requests = self.readers.iter().map(|reader| reader.fragments.len());
         [
@@ -45,7 +45,7 @@ impl Writer {
     /// When the next heartbeat requests acknowledgements; `None` while nothing is
     /// unacknowledged.
     pub fn next_heartbeat(&self) -> Option<crate::time::Instant> {
-        let is_unacked = self.reliable_readers > 0 && !self.is_acked_by_all();
+        let is_unacked = self.counts.reliable > 0 && !self.is_acked_by_all();
         is_unacked.then(|| self.timers.at(super::TIMER_HEARTBEAT))
     }
 

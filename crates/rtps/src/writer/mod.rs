@@ -14,21 +14,30 @@
 //! late or repeated poll is safe. Payloads are shared, never copied. In steady
 //! state nothing is allocated.
 
+mod ack_requests;
 mod acknack;
 mod batch;
+mod batching;
 mod changeable;
 mod config;
 mod data_encoder;
 mod event;
 mod filter;
 mod flow_controlled;
+mod group_info;
 mod group_sequence_info;
 mod heartbeat_schedule;
+mod heartbeats;
 mod matched;
 mod memory;
+mod offered_statuses;
+mod pending_sends;
 mod proxy;
+mod reader_counts;
 mod reader_reset;
+mod retention;
 mod retransmission;
+mod send_cursor;
 mod shared_memory;
 mod transmit;
 
@@ -44,20 +53,26 @@ pub use config::{
 };
 pub use event::WriterEvent;
 
+use crate::change::WriterChange;
 use crate::content_filter::FilterOutcome;
-use crate::history::{HistoryCache, WriterChange};
+use crate::history::HistoryCache;
 use crate::id::Guid;
 use crate::qos::{self, Durability, EndpointQos, Liveliness};
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::stats::WriterStats;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::timer::Timers;
+use ack_requests::AckRequests;
 use batch::Batch;
 use event::Events;
-use group_sequence_info::{GroupInfoRepeats, GroupSequence};
+use group_info::GroupInfo;
+use offered_statuses::OfferedStatuses;
+use pending_sends::PendingSends;
 use proxy::{Destination, ReaderProxy};
-use transmit::SendCursor;
+use reader_counts::ReaderCounts;
+use retention::Retention;
+use send_cursor::SendCursor;
 
 /// Ends of coherent sets kept beside the samples. Beyond this the oldest is
 /// dropped; the next change then ends its set.
@@ -77,12 +92,6 @@ const TIMER_LIFESPAN: usize = 4;
 const TIMER_BATCH: usize = 5;
 /// Sends the group sequence number of the publisher.
 const TIMER_GROUP_INFO: usize = 6;
-
-/// Delay before a silent writer sends the group sequence number of its publisher.
-/// Each repeat waits four times as long, because no reader acknowledges it.
-const GROUP_INFO_DELAY: Duration = Duration::from_millis(1);
-/// How often the group sequence number is sent.
-const GROUP_INFO_REPEATS: u8 = 6;
 
 /// Why the writer refused a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,66 +152,24 @@ impl core::error::Error for WriteError {}
 #[derive(Debug)]
 pub struct Writer {
     config: WriterConfig,
-    /// Samples kept, of each instance if keyed.
-    depth: usize,
-    samples_max: usize,
+    retention: Retention,
     history: HistoryCache,
     /// The last sequence number assigned.
     last: SequenceNumber,
     /// The last sequence number addressed to every reader.
     last_undirected: i64,
-    /// Missing numbers up to here are lost to readers that did not receive them.
-    /// Missing numbers above are irrelevant.
-    lost_through: i64,
     readers: Vec<ReaderProxy>,
     destinations: Vec<Destination>,
-    reliable_readers: usize,
-    /// Readers with a content filter.
-    filtered_readers: usize,
-    /// Readers reached by a shared-memory connection.
-    shared_memory_readers: usize,
-    /// All reliable readers are reached by shared memory and have sent an ACKNACK.
-    only_shared_memory: bool,
-    /// A connection refused a message since everything was last acknowledged.
-    send_refused: bool,
+    counts: ReaderCounts,
     cursor: SendCursor,
     /// Samples held for LATENCY_BUDGET, if there is one.
     batch: Option<Batch>,
-    heartbeat_count: u32,
-    /// When a heartbeat requests acknowledgement of the newest changes.
-    new_data_heartbeat_at: Instant,
-    /// Samples and bytes sent since the last request for acknowledgements.
-    samples_since_ack_request: u32,
-    bytes_since_ack_request: usize,
-    /// Time of the last write, and whether an idle period preceded it.
-    last_write: Instant,
-    is_first_after_idle: bool,
-    /// Some reader waits for a retransmission, a history replay, a GAP or a
-    /// heartbeat.
-    has_pending: bool,
-    /// The reader to serve next; past the last reader, the heartbeats.
-    next_requester: usize,
-    /// Flow-controlled: after a burst of retransmissions a burst of new changes is
-    /// due.
-    new_data_due: bool,
-    /// A write was refused and no space was freed since.
-    blocked: bool,
-    /// Dispose and unregister changes are kept although every matched reader has
-    /// them.
-    retains_disposed: bool,
-    /// A later change may expire earlier.
-    lifespans_differ: bool,
+    ack_requests: AckRequests,
+    pending: PendingSends,
     all_acked: bool,
-    /// The group sequence number of the publisher and the digest of its writers, if
-    /// PRESENTATION has group scope.
-    group_sequence: Option<GroupSequence>,
-    /// Repeats left for the group sequence number, and the pause before the next
-    /// one.
-    group_info_repeats: GroupInfoRepeats,
+    group_info: GroupInfo,
     timers: Timers<7>,
-    liveliness_lost: bool,
-    deadlines_missed_total: u64,
-    liveliness_lost_total: u64,
+    statuses: OfferedStatuses,
     events: Events,
     stats: WriterStats,
     /// The last `now` passed in.
@@ -215,62 +182,25 @@ impl Writer {
         let clamp = |size: u16| size.clamp(64, FRAGMENT_BYTES_MAX);
         config.fragment_size.same_host = clamp(config.fragment_size.same_host);
         config.fragment_size.network = clamp(config.fragment_size.network);
-        let limits = &config.qos.resource_limits;
-        let limit = |n: Option<u32>| n.map(|n| usize::try_from(n.max(1)).unwrap_or(usize::MAX));
-        let (depth, samples_max) = match config.qos.history {
-            qos::History::KeepLast(depth) => {
-                let depth = limit(Some(depth)).unwrap_or(1);
-                let per_instance = limit(limits.max_samples_per_instance).unwrap_or(depth);
-                let all = limit(limits.max_samples).unwrap_or(usize::MAX);
-                (depth.min(per_instance).min(all), all)
-            }
-            qos::History::KeepAll => {
-                // Without keys there is one instance: the tighter bound holds.
-                let all = limit(limits.max_samples).unwrap_or(config.limits.samples_max.max(1));
-                let per_instance = limit(limits.max_samples_per_instance).unwrap_or(usize::MAX);
-                (per_instance, all)
-            }
-        };
+        let retention = Retention::of(&config);
         let batch = Batch::new(config.qos.latency_budget, 0);
         Self {
             config,
-            depth,
-            samples_max,
+            retention,
             history: HistoryCache::default(),
             last: SequenceNumber::ZERO,
             last_undirected: 0,
-            lost_through: 0,
             readers: Vec::new(),
             destinations: Vec::new(),
-            reliable_readers: 0,
-            filtered_readers: 0,
-            shared_memory_readers: 0,
-            only_shared_memory: false,
-            send_refused: false,
+            counts: ReaderCounts::default(),
             cursor: SendCursor::at(1),
             batch,
-            heartbeat_count: 0,
-            new_data_heartbeat_at: Instant::FAR_FUTURE,
-            samples_since_ack_request: 0,
-            bytes_since_ack_request: 0,
-            last_write: Instant::ZERO,
-            is_first_after_idle: false,
-            has_pending: false,
-            next_requester: 0,
-            new_data_due: false,
-            blocked: false,
-            retains_disposed: false,
-            lifespans_differ: false,
+            ack_requests: AckRequests::NONE,
+            pending: PendingSends::default(),
             all_acked: true,
-            group_sequence: None,
-            group_info_repeats: GroupInfoRepeats {
-                left: 0,
-                delay: GROUP_INFO_DELAY,
-            },
+            group_info: GroupInfo::NONE,
             timers: Timers::new(),
-            liveliness_lost: false,
-            deadlines_missed_total: 0,
-            liveliness_lost_total: 0,
+            statuses: OfferedStatuses::default(),
             events: Events::default(),
             stats: WriterStats::default(),
             clock: Instant::ZERO,
@@ -309,7 +239,7 @@ impl Writer {
 
     /// The number of matched readers reached by a shared-memory connection.
     pub fn shared_memory_readers(&self) -> usize {
-        self.shared_memory_readers
+        self.counts.shared_memory
     }
 
     /// The number of samples in the history.
@@ -362,14 +292,19 @@ impl Writer {
         let first = self.history.first().map(|first| first.sequence);
         // Only here: the write itself never refuses reserved space.
         if let Some(first) = first.filter(|_| fault!("writer-full-early")) {
-            self.check_blocked(now, first, self.history.samples(), self.samples_max)?;
+            self.check_blocked(
+                now,
+                first,
+                self.history.samples(),
+                self.retention.samples_max,
+            )?;
         }
         self.free_space(now, change)
     }
 
     /// Whether some matched reader has a content filter.
     pub fn has_filters(&self) -> bool {
-        self.filtered_readers > 0
+        self.counts.filtered > 0
     }
 
     /// The largest amount of memory its samples may take, bytes.
@@ -490,12 +425,10 @@ impl Writer {
         if expires_at != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_LIFESPAN, expires_at);
         }
-        if self.reliable_readers > 0 {
+        if self.counts.reliable > 0 {
             self.all_acked = false;
             let pause = self.config.heartbeat.idle_min();
-            self.is_first_after_idle =
-                self.last_write == Instant::ZERO || now.since(self.last_write) >= pause;
-            self.last_write = now;
+            self.ack_requests.note_write(now, pause);
             let pause = self.heartbeat_delay();
             match change.directed_to.and_then(|only| self.reader_mut(only)) {
                 Some(reader) => {
@@ -539,11 +472,12 @@ impl Writer {
                 self.history.instance(key).filter(|(oldest, count)| {
                     *count
                         >= self
+                            .retention
                             .depth
                             .saturating_add(self.is_partly_sent(*oldest).into())
                 })
             {
-                self.check_blocked(now, oldest, samples, self.depth)?;
+                self.check_blocked(now, oldest, samples, self.retention.depth)?;
                 let oldest = if self.is_partly_sent(oldest) {
                     self.history.next_of_instance(key, oldest)
                 } else {
@@ -557,8 +491,8 @@ impl Writer {
             }
         }
         let samples_max = match change.key_hash {
-            Some(_) => self.samples_max,
-            None => self.depth.min(self.samples_max),
+            Some(_) => self.retention.samples_max,
+            None => self.retention.samples_without_keys(),
         };
         while let Some(first) = self.history.first()
             && (self.history.samples()
@@ -590,16 +524,16 @@ impl Writer {
         let needed = self.history.find(sequence);
         if !self.is_keep_all()
             || fault!("keep-all-overwrites")
-            || (self.reliable_readers == 0 && !self.is_unsent(sequence))
+            || (self.counts.reliable == 0 && !self.is_unsent(sequence))
             || needed.is_none_or(|change| self.is_fully_acked(change))
         {
             return Ok(());
         }
-        if !self.blocked {
+        if !self.retention.blocked {
             // Request acknowledgements now, but not again with every attempt.
             self.request_acks_by(now);
         }
-        self.blocked = true;
+        self.retention.blocked = true;
         self.stats.writes_refused.tally();
         Err(WriteError::WouldBlock {
             samples,
@@ -618,7 +552,7 @@ impl Writer {
         if !settled {
             self.stats.overwritten.tally();
             if !self.note_unsent(sequence) && !fault!("overwritten-not-announced") {
-                self.lost_through = self.lost_through.max(sequence.0);
+                self.retention.lost_through = self.retention.lost_through.max(sequence.0);
             }
         }
         self.history.remove(sequence);
@@ -627,8 +561,8 @@ impl Writer {
     /// Keeps dispose and unregister changes for readers that may return with stale
     /// state. Discovery requests it after a peer's participant lease expired.
     pub(crate) fn retain_disposed(&mut self, hold: bool) {
-        if self.retains_disposed != hold {
-            self.retains_disposed = hold;
+        if self.retention.retains_disposed != hold {
+            self.retention.retains_disposed = hold;
             self.prune();
         }
     }
@@ -653,7 +587,7 @@ impl Writer {
             {
                 self.history.pop_first();
             }
-        } else if self.history.has_unregistrations() && !self.retains_disposed {
+        } else if self.history.has_unregistrations() && !self.retention.retains_disposed {
             // A late joiner does not need unregistered instances, but it needs
             // disposed ones.
             let left: Vec<_> = self
@@ -672,13 +606,13 @@ impl Writer {
         let freed = match self.history.first() {
             None => true,
             Some(first) => {
-                (self.history.samples() < self.samples_max
+                (self.history.samples() < self.retention.samples_max
                     && self.history.bytes() < self.config.limits.history_bytes_max)
                     || self.is_fully_acked(first)
             }
         };
-        if self.blocked && freed {
-            self.blocked = false;
+        if self.retention.blocked && freed {
+            self.retention.blocked = false;
             self.events.push_or_drop_oldest(WriterEvent::SpaceFreed);
         }
         if !self.all_acked && self.is_acked_by_all() {
@@ -699,7 +633,7 @@ impl Writer {
             for destination in &mut self.destinations {
                 destination.assertion_due = destination.readers > 0;
             }
-            self.has_pending = true;
+            self.pending.any = true;
         }
     }
 
@@ -712,7 +646,7 @@ impl Writer {
 
     fn renew_liveliness(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
-        self.liveliness_lost = false;
+        self.statuses.assert_liveliness();
         let manual = self.config.qos.liveliness != Liveliness::Automatic;
         if manual && !fault!("own-liveliness-loss-not-reported") {
             let due = now.after(self.config.qos.lease_duration);
@@ -739,21 +673,17 @@ impl Writer {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;
         if self.timers.take_due(TIMER_DEADLINE, now) {
-            self.deadlines_missed_total.tally();
-            let total = self.deadlines_missed_total;
-            self.events
-                .push_or_drop_oldest(WriterEvent::DeadlineMissed { total });
+            let event = self.statuses.miss_deadline();
+            self.events.push_or_drop_oldest(event);
             let again = now.after(self.config.qos.deadline);
             if !fault!("writer-deadline-reported-once") {
                 self.timers.set(TIMER_DEADLINE, again);
             }
         }
-        if self.timers.take_due(TIMER_LIVELINESS, now) && !self.liveliness_lost {
-            self.liveliness_lost = true;
-            self.liveliness_lost_total.tally();
-            let total = self.liveliness_lost_total;
-            self.events
-                .push_or_drop_oldest(WriterEvent::LivelinessLost { total });
+        if self.timers.take_due(TIMER_LIVELINESS, now)
+            && let Some(event) = self.statuses.lose_liveliness()
+        {
+            self.events.push_or_drop_oldest(event);
         }
         if self.timers.take_due(TIMER_BATCH, now) && !fault!("batch-never-sent") {
             self.flush();
@@ -768,12 +698,12 @@ impl Writer {
             self.schedule_heartbeats(now);
         }
         if self.timers.take_due(TIMER_RETRANSMISSION, now) {
-            self.has_pending = true;
+            self.pending.any = true;
         }
     }
 
     fn expire(&mut self, now: Instant) {
-        if self.lifespans_differ {
+        if self.retention.lifespans_differ {
             let expired = |change: &&WriterChange| change.expires_at <= now;
             let expired = self.history.iter().filter(expired);
             let expired: Vec<_> = expired.map(|change| change.sequence).collect();

@@ -104,7 +104,7 @@ impl Writer {
                 wanted.insert(sequence);
                 continue;
             }
-            if number <= self.lost_through && number >= reader.start {
+            if number <= self.retention.lost_through && number >= reader.start {
                 // The heartbeat's first number declares it lost.
                 continue;
             }

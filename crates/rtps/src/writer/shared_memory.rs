@@ -11,7 +11,7 @@ use crate::time::{Duration, Instant};
 impl Writer {
     /// Whether all reliable readers acknowledge without a request.
     pub(super) fn expects_unsolicited_acks(&self) -> bool {
-        self.only_shared_memory && !self.send_refused && !self.blocked
+        self.counts.only_shared_memory && !self.counts.send_refused && !self.retention.blocked
     }
 
     /// The delay between a write and the request for acknowledgements.
@@ -28,7 +28,7 @@ impl Writer {
     /// soon.
     pub(super) fn note_only_shared_memory(&mut self, only_shared_memory: bool) {
         let was_only_shared_memory =
-            core::mem::replace(&mut self.only_shared_memory, only_shared_memory);
+            core::mem::replace(&mut self.counts.only_shared_memory, only_shared_memory);
         if was_only_shared_memory && !only_shared_memory {
             self.request_acks_by(self.clock.after(self.config.heartbeat.period));
         }
@@ -37,16 +37,15 @@ impl Writer {
     /// Notes that a connection refused the last message.
     pub fn note_send_refused(&mut self, now: Instant) {
         self.clock = now;
-        self.send_refused = true;
+        self.counts.send_refused = true;
         self.request_acks_by(now.after(self.config.heartbeat.period));
     }
 
     /// Notes that everything is acknowledged, so nothing was lost.
     pub(super) fn note_shared_memory_acked(&mut self) {
-        self.send_refused = false;
-        if self.only_shared_memory {
-            self.samples_since_ack_request = 0;
-            self.bytes_since_ack_request = 0;
+        self.counts.send_refused = false;
+        if self.counts.only_shared_memory {
+            self.ack_requests.restart();
         }
     }
 }

@@ -8,7 +8,8 @@
 use super::Writer;
 use super::data_encoder::{BurstBudget, DataEncoder};
 use super::proxy::{Destination, ReaderProxy};
-use crate::history::WriterChange;
+use super::send_cursor::SendCursor;
+use crate::change::WriterChange;
 use crate::id::EntityId;
 use crate::interval::NumberRun;
 use crate::locator::RouteKind;
@@ -25,54 +26,6 @@ struct ChangeHeartbeats {
     leading: Option<Heartbeat>,
     /// Behind the last fragment.
     piggybacked: Option<Heartbeat>,
-}
-
-/// The position of the transmission of new changes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SendCursor {
-    /// The next number to send.
-    pub number: i64,
-    /// The number of destinations that got it.
-    pub destinations_done: usize,
-    /// The number of destinations at the start, or 0 before.
-    destinations_total: usize,
-    /// The next fragment for that destination, from 0.
-    fragment: u32,
-    /// Whether its heartbeat requests acknowledgements; decided once.
-    pub requests_ack: Option<bool>,
-    /// The last number of the current batch, or 0.
-    pub batch: i64,
-}
-
-impl SendCursor {
-    pub const fn at(number: i64) -> Self {
-        Self {
-            number,
-            destinations_done: 0,
-            destinations_total: 0,
-            fragment: 0,
-            requests_ack: None,
-            batch: 0,
-        }
-    }
-
-    /// The next destination. Each change begins with another one, so that none is
-    /// always the last. Destinations added meanwhile are.
-    fn destination_index(&self) -> usize {
-        let first = usize::try_from(self.number).unwrap_or(0);
-        match first.checked_rem(self.destinations_total) {
-            Some(first) if self.destinations_done < self.destinations_total => {
-                let at = self.destinations_done.saturating_add(first);
-                at.checked_sub(self.destinations_total).unwrap_or(at)
-            }
-            _ => self.destinations_done,
-        }
-    }
-
-    /// Whether part of the change has been sent.
-    pub const fn is_partly_sent(&self) -> bool {
-        self.destinations_done > 0 || self.fragment > 0
-    }
 }
 
 impl Writer {
@@ -136,7 +89,7 @@ impl Writer {
                 return false;
             }
             self.cursor = SendCursor::at(number.saturating_add(1));
-            if self.reliable_readers == 0 || self.filtered_readers > 0 {
+            if self.counts.reliable == 0 || self.counts.filtered > 0 {
                 self.prune();
             }
         }
@@ -150,7 +103,7 @@ impl Writer {
         let next = self.history.from(SequenceNumber(from));
         let number = next.map_or(self.last.0.saturating_add(1), |change| change.sequence.0);
         if number > from {
-            let first = from.max(self.lost_through.saturating_add(1));
+            let first = from.max(self.retention.lost_through.saturating_add(1));
             if first < number {
                 for destination in &mut self.destinations {
                     destination.add_to_gap(first);
@@ -182,37 +135,36 @@ impl Writer {
 
     /// Whether the heartbeat with this change requests acknowledgements.
     pub(super) fn decide_ack_request(&mut self, now: Instant, number: i64) -> bool {
-        if self.reliable_readers == 0 {
+        if self.counts.reliable == 0 {
             return false;
         }
         let bytes = self
             .history
             .find(SequenceNumber(number))
             .map_or(0, |change| change.payload.len());
-        self.samples_since_ack_request = self.samples_since_ack_request.saturating_add(1);
         // With shared memory the first sample is acknowledged without a request.
-        let before = self.bytes_since_ack_request;
-        self.bytes_since_ack_request = before.saturating_add(bytes);
+        let before = self.ack_requests.bytes();
+        self.ack_requests.count(bytes);
         let trusts = self.expects_unsolicited_acks();
         let bytes_since_ack_request = if trusts {
             before
         } else {
-            self.bytes_since_ack_request
+            self.ack_requests.bytes()
         };
-        let half_full = self.is_keep_all() && self.history.samples() >= self.samples_max / 2;
-        let requests_ack = self.samples_since_ack_request >= self.config.heartbeat.ack_request_samples
+        let half_full =
+            self.is_keep_all() && self.history.samples() >= self.retention.samples_max / 2;
+        let requests_ack = self.ack_requests.samples() >= self.config.heartbeat.ack_request_samples
             || bytes_since_ack_request >= self.config.heartbeat.ack_request_bytes
-            || self.blocked
+            || self.retention.blocked
             || half_full
             // The next write may be far away: this saves a separate heartbeat.
-            || (self.is_first_after_idle && !trusts)
+            || (self.ack_requests.is_first_after_idle && !trusts)
             || fault!("acknowledgement-always-requested")
             // It replaces the separate heartbeat that is due soon.
             || self.timers.at(super::TIMER_HEARTBEAT) <= now.after(self.config.heartbeat.piggyback_window());
-        self.is_first_after_idle &= !requests_ack;
+        self.ack_requests.is_first_after_idle &= !requests_ack;
         if requests_ack {
-            self.samples_since_ack_request = 0;
-            self.bytes_since_ack_request = 0;
+            self.ack_requests.restart();
             let pause = if trusts {
                 self.config.heartbeat.shared_memory_period
             } else if bytes >= self.config.heartbeat.ack_request_bytes {
@@ -220,9 +172,9 @@ impl Writer {
             } else {
                 self.config.heartbeat.period
             };
-            self.new_data_heartbeat_at = now.after(pause);
+            self.ack_requests.new_data_at = now.after(pause);
             self.timers
-                .set(super::TIMER_HEARTBEAT, self.new_data_heartbeat_at);
+                .set(super::TIMER_HEARTBEAT, self.ack_requests.new_data_at);
         }
         requests_ack
     }
@@ -325,9 +277,9 @@ impl Writer {
         is_final: bool,
         last: i64,
     ) -> Heartbeat {
-        self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
-        let last = last.max(self.lost_through);
-        let first = self.lost_through.saturating_add(1).max(start);
+        let count = self.ack_requests.next_heartbeat_count();
+        let last = last.max(self.retention.lost_through);
+        let first = self.retention.lost_through.saturating_add(1).max(start);
         let first = first.saturating_add(fault!("heartbeat-begins-too-high").into());
         Heartbeat {
             reader,
@@ -337,7 +289,7 @@ impl Writer {
                 last.saturating_sub(fault!("heartbeat-ends-too-low").into())
                     .max(0),
             ),
-            count: self.heartbeat_count,
+            count,
             is_final,
             liveliness: false,
             group_info: self.group_info_up_to(last),
@@ -354,7 +306,7 @@ impl Writer {
         budget: &mut BurstBudget,
     ) -> bool {
         let readers = self.readers.len();
-        let first = core::mem::take(&mut self.next_requester);
+        let first = core::mem::take(&mut self.pending.next_requester);
         if first >= readers && !self.send_heartbeats(out, budget) {
             return false;
         }
@@ -366,7 +318,7 @@ impl Writer {
                 || !self.retransmit(at, now, out, budget)
                 || !self.replay(at, now, out, budget)
             {
-                self.next_requester = at.saturating_add(had_turn.into());
+                self.pending.next_requester = at.saturating_add(had_turn.into());
                 return false;
             }
         }
@@ -374,7 +326,7 @@ impl Writer {
         if !self.send_heartbeats(out, budget) {
             return false;
         }
-        self.has_pending = false;
+        self.pending.any = false;
         true
     }
 

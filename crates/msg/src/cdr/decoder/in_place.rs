@@ -1,11 +1,12 @@
 //! In-place decoding: values borrowed from the payload instead of copied; see
 //! [`view`](crate::view).
 
+use super::super::Decode;
 use super::super::{DecodeError, Representation};
 use super::Decoder;
-use crate::message::Decode;
+use crate::borrowed::{MaybeBorrowed, Str};
 use crate::plain::{self, FixedLayout, Primitive};
-use crate::view::{Cow, MaybeBorrowed, Str};
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 

@@ -1,0 +1,38 @@
+//! Habits of a matched writer that the standard leaves open: what its stack and its
+//! QoS let the reader conclude.
+
+use super::config::{ReaderConfig, WriterProxyConfig};
+use crate::id::VendorId;
+use crate::qos::Durability;
+
+/// What the reader may expect of one writer.
+#[derive(Debug)]
+pub(super) struct WriterHabits {
+    /// Both sides are transient-local: heartbeats name all available numbers.
+    pub heartbeats_name_all: bool,
+    /// Fast DDS answers an ACKNACK before its first heartbeat only if the base is
+    /// 0, as in its own. Another base delays its next heartbeat, by 3 s by default.
+    pub preemptive_base_zero: bool,
+    /// A heartbeat follows each sample soon: the writer is Pteros.
+    pub heartbeat_follows_sample: bool,
+    /// The writer belongs to another stack, filters for us and sends best-effort
+    /// readers no GAP for filtered samples. Missing numbers then mean nothing.
+    pub filters_silently: bool,
+}
+
+impl WriterHabits {
+    pub fn of(reader: &ReaderConfig, writer: &WriterProxyConfig) -> Self {
+        Self {
+            heartbeats_name_all: reader.qos.durability >= Durability::TransientLocal
+                && writer.qos.durability >= Durability::TransientLocal,
+            preemptive_base_zero: writer.vendor == VendorId::FAST_DDS,
+            heartbeat_follows_sample: writer.vendor == VendorId::PTEROS,
+            filters_silently: false,
+        }
+    }
+
+    /// Notes that the writer applies our filter, since it sent a result.
+    pub fn note_writer_filters(&mut self) {
+        self.filters_silently = !self.heartbeat_follows_sample;
+    }
+}
