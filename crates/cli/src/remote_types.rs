@@ -5,12 +5,12 @@
 use crate::session::Session;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, anyhow, bail};
+use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::DynamicType;
 use pteros::msg::hash::TypeHash;
 use pteros::names::node_path;
 use pteros::{
-    AnnouncedTypeError, CallError, DynamicServiceType, Graph, NodeInfo, RemoteTypeDescription,
-    TypeDescriptionError,
+    AnnouncedTypeError, CallError, Graph, NodeInfo, RemoteTypeDescription, TypeDescriptionError,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -112,8 +112,8 @@ pub fn of_service(
     graph: &Graph,
     service: &str,
     type_name: &str,
-) -> Result<DynamicServiceType> {
+) -> Result<DynamicService> {
     let request = of_topic(session, graph, &format!("rq{service}Request"))?;
     let response = of_topic(session, graph, &format!("rr{service}Reply"))?;
-    Ok(DynamicServiceType::from_parts(type_name, request, response))
+    Ok(DynamicService::from_parts(type_name, request, response))
 }

@@ -35,16 +35,15 @@ impl Counter {
         });
         let node = context.unwrap().create_node("counter").unwrap();
         let options =
-            ActionServerOptions::<Fibonacci>::default().on_goal(|goal| match goal.order {
+            ActionServerOptions::<Fibonacci>::new("fibonacci").on_goal(|goal| match goal.order {
                 ..0 => GoalResponse::Reject,
                 _ => GoalResponse::AcceptAndExecute,
             });
         let mut endless = Vec::new();
-        let server =
-            node.create_action_server("fibonacci", options, move |goal| match goal.goal().order {
-                99 => endless.push(goal),
-                _ => count(&goal),
-            });
+        let server = node.create_action_server(options, move |goal| match goal.goal().order {
+            99 => endless.push(goal),
+            _ => count(&goal),
+        });
         let server = server.unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();

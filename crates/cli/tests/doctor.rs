@@ -72,11 +72,9 @@ fn duplicate_node_names_and_mismatched_endpoints_are_reported() {
     let one = context.create_node("arm").unwrap();
     let _two = context.create_node("arm").unwrap();
     let _publisher = one
-        .create_publisher::<Text>("/words", QosProfile::sensor_data())
+        .create_publisher::<Text>("/words".sensor_data())
         .unwrap();
-    let _subscription = one
-        .create_polled_subscription::<Text>("/words", QosProfile::default())
-        .unwrap();
+    let _subscription = one.create_polled_subscription::<Text>("/words").unwrap();
     let has_both = |text: &str| {
         text.contains("2 nodes have the name /arm")
             && text.contains("topic /words: RELIABILITY")

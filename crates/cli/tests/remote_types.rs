@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pteros::PublisherOptions;
+use pteros::ServiceOptions;
+use pteros::msg::dynamic::DynamicAction;
+use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
-use pteros::{
-    DynamicActionServerOptions, DynamicActionType, DynamicServerGoalHandle, DynamicServiceType,
-    ServiceOptions,
-};
+use pteros::{ActionServerOptions, ServerGoalHandle};
 use support::Domain;
 
 /// A node with custom types, until dropped.
@@ -46,7 +47,7 @@ impl Own {
         let node = context.create_node_with(options).unwrap();
         let small = DynamicType::new(&library.describe("own/msg/Small").unwrap()).unwrap();
         let publisher = node
-            .create_dynamic_publisher("small", &small, QosProfile::default())
+            .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&small, "small"))
             .unwrap();
         let message = DynamicMessage::from_yaml(&small, "{bytes: [1, 2, 3]}").unwrap();
         let timer = node
@@ -54,25 +55,23 @@ impl Own {
                 let _ = publisher.publish(&message);
             })
             .unwrap();
-        let half = DynamicServiceType::new(&library, "own/srv/Half").unwrap();
+        let half = DynamicService::new(&library, "own/srv/Half").unwrap();
         let response = half.response().clone();
         let service = node
-            .create_dynamic_service("half", &half, ServiceOptions::default(), move |_| {
+            .create_service::<DynamicService>(ServiceOptions::of_type(&half, "half"), move |_| {
                 DynamicMessage::from_yaml(&response, "{half: 21}").unwrap()
             })
             .unwrap();
-        let count = DynamicActionType::new(&library, "own/action/Count").unwrap();
+        let count = DynamicAction::new(&library, "own/action/Count").unwrap();
         let types = count.clone();
-        let work = move |goal: DynamicServerGoalHandle| {
+        let work = move |goal: ServerGoalHandle<DynamicAction>| {
             let of = |ty, yaml| DynamicMessage::from_yaml(ty, yaml).unwrap();
             goal.publish_feedback(of(types.feedback(), "{at: 6}"));
             goal.succeed(of(types.result(), "{last: 7}")).unwrap();
         };
         let server = node
-            .create_dynamic_action_server(
-                "count",
-                &count,
-                DynamicActionServerOptions::default(),
+            .create_action_server::<DynamicAction>(
+                ActionServerOptions::of_type(&count, "count"),
                 work,
             )
             .unwrap();

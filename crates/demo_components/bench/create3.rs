@@ -248,19 +248,18 @@ fn parts(node: &Node, row: &Row, kept: &mut Vec<KeptEntity>) -> Result<(), Compo
         kept.push(publish(node, topic, *kind, *rate)?);
     }
     for service in row.services {
-        let service = node.create_service::<SetBool>(service, |_| SetBool_Response {
+        let service = node.create_service::<SetBool>(*service, |_| SetBool_Response {
             success: true,
             ..SetBool_Response::default()
         })?;
         kept.push(Box::new(service));
     }
     for action in row.actions {
-        let options = ActionServerOptions::<Fibonacci>::default();
-        let server =
-            node.create_action_server(action, options, |goal: ServerGoalHandle<Fibonacci>| {
-                // No client calls during the measurement. A goal succeeds at once.
-                let _ = goal.succeed(Default::default());
-            })?;
+        let options = ActionServerOptions::<Fibonacci>::new(*action);
+        let server = node.create_action_server(options, |goal: ServerGoalHandle<Fibonacci>| {
+            // No client calls during the measurement. A goal succeeds at once.
+            let _ = goal.succeed(Default::default());
+        })?;
         kept.push(Box::new(server));
     }
     match row.frames {
@@ -309,7 +308,7 @@ fn frame(node: &Node, parent: &str, child: &str) -> TransformStamped {
 
 fn subscribe(node: &Node, topic: &str, kind: Kind) -> Result<KeptEntity, ComponentError> {
     fn listen<T: Message>(node: &Node, topic: &str) -> Result<KeptEntity, ComponentError> {
-        let part = node.create_subscription::<T>(topic, QosProfile::sensor_data(), |message| {
+        let part = node.create_subscription::<T>(topic.sensor_data(), |message| {
             std::hint::black_box(&*message);
         })?;
         Ok(Box::new(part))
@@ -334,7 +333,7 @@ fn publish(node: &Node, topic: &str, kind: Kind, rate: u32) -> Result<KeptEntity
         rate: u32,
         message: T,
     ) -> Result<KeptEntity, ComponentError> {
-        let publisher = node.create_publisher::<T>(topic, QosProfile::sensor_data())?;
+        let publisher = node.create_publisher::<T>(topic.sensor_data())?;
         let timer = node.create_timer(Duration::from_secs(1) / rate, move || {
             let _ = publisher.publish_owned(message.clone());
         })?;

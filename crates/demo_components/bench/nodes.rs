@@ -186,7 +186,7 @@ type KeptEntity = Box<dyn Any + Send>;
 
 fn subscribe(node: &Node, topic: &str, kind: Kind) -> Result<KeptEntity, ComponentError> {
     fn listen<T: Message>(node: &Node, topic: &str) -> Result<KeptEntity, ComponentError> {
-        let part = node.create_subscription::<T>(topic, 10, |message| {
+        let part = node.create_subscription::<T>(topic.keep_last(10), |message| {
             std::hint::black_box(&*message);
         })?;
         Ok(Box::new(part))
@@ -213,7 +213,7 @@ fn publish(
         rate: u32,
         message: T,
     ) -> Result<KeptEntity, ComponentError> {
-        let publisher = node.create_publisher::<T>(topic, 10)?;
+        let publisher = node.create_publisher::<T>(topic.keep_last(10))?;
         let period = Duration::from_secs(1) / rate;
         let timer = node.create_timer(period, move || {
             let _ = publisher.publish_owned(message.clone());

@@ -20,12 +20,10 @@ impl Component for ImageFilter {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let node = context.create_node_with(options.name("image_filter"))?;
         let threshold = node.declare_parameter("threshold", 128_i64)?;
-        let publisher =
-            node.create_publisher::<Image>("image_filtered", QosProfile::sensor_data())?;
+        let publisher = node.create_publisher::<Image>("image_filtered".sensor_data())?;
         let (mut filtered, name) = (Image::default(), node.logger_name());
         let images = node.create_view_subscription(
-            "image",
-            QosProfile::sensor_data(),
+            "image".sensor_data(),
             move |image: MessageView<'_, Image>| {
                 filtered.header.stamp = image.header.stamp;
                 filtered.header.frame_id = image.header.frame_id.to_string();

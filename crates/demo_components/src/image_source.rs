@@ -25,7 +25,7 @@ impl Component for ImageSource {
         let rate = node.declare_parameter("rate", 30.0)?.value();
         let width = side(&node, "width", 640)?;
         let height = side(&node, "height", 480)?;
-        let publisher = node.create_publisher::<Image>("image", QosProfile::sensor_data())?;
+        let publisher = node.create_publisher::<Image>("image".sensor_data())?;
         let mut image = Image {
             width,
             height,

@@ -10,6 +10,7 @@ use pteros::interfaces::statistics_msgs::msg::{
     MetricsMessage, StatisticDataPoint, StatisticDataType,
 };
 use pteros::prelude::*;
+use pteros::{SerializedMessage, SerializedType};
 
 use crate::period::period;
 use crate::throttle::type_descriptor;
@@ -24,7 +25,7 @@ use crate::throttle::type_descriptor;
 /// second, 1 by default.
 pub struct LatencyProbe {
     node: Node,
-    _parts: (Subscription<bytes::Bytes>, Timer),
+    _parts: (Subscription<SerializedMessage>, Timer),
 }
 
 impl Component for LatencyProbe {
@@ -34,17 +35,20 @@ impl Component for LatencyProbe {
             .declare_required_parameter::<String>("type", type_descriptor())?
             .value();
         let rate = node.declare_parameter("rate", 1.0)?.value();
-        let publisher = node.create_publisher::<MetricsMessage>("/statistics", 10)?;
+        let publisher = node.create_publisher::<MetricsMessage>("/statistics".keep_last(10))?;
         let window = Arc::new(Mutex::new(Window::default()));
         let filled = window.clone();
-        let measure = move |message: Sample<bytes::Bytes>| {
+        let measure = move |message: Sample<SerializedMessage>| {
             let info = message.info();
             if let (Some(age), Ok(mut window)) = (info.latency(), filled.lock()) {
                 window.add(age, info.received_timestamp);
             }
         };
-        let options = SubscriptionOptions::new(QosProfile::sensor_data()).callback(measure);
-        let input = node.create_raw_subscription("input", &type_name, None, options)?;
+        let options = SubscriptionOptions::of_type(
+            &SerializedType::new(&type_name, None),
+            "input".sensor_data(),
+        );
+        let input = node.create_subscription(options, measure)?;
         let (name, source) = (node.logger_name(), node.fully_qualified_name());
         let timer = node.create_timer(period(rate)?, move || {
             let last = window.lock().map(|mut window| std::mem::take(&mut *window));

@@ -14,10 +14,9 @@ impl Component for Listener {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let node = context.create_node_with(options.name("listener"))?;
         let log = node.logger();
-        let subscription =
-            node.create_subscription::<Text>("chatter", QosProfile::default(), move |text| {
-                pteros::info!(log, "I heard: [{}]", text.data);
-            })?;
+        let subscription = node.create_subscription::<Text>("chatter", move |text| {
+            pteros::info!(log, "I heard: [{}]", text.data);
+        })?;
         Ok(Self {
             node,
             _subscription: subscription,

@@ -2,11 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
+use pteros::PublisherOptions;
 use pteros::SubscriptionOptions;
 use pteros::component::{Component, ComponentError};
+use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicType;
 use pteros::parameter::ParameterDescriptor;
 use pteros::prelude::*;
+use pteros::{SerializedMessage, SerializedType};
 
 /// Publishes on `output` the messages of `input`, unchanged and without decoding.
 ///
@@ -18,7 +21,7 @@ use pteros::prelude::*;
 ///   subscription does not match best-effort publishers.
 pub struct Throttle {
     node: Node,
-    _input: Subscription<bytes::Bytes>,
+    _input: Subscription<SerializedMessage>,
 }
 
 impl Component for Throttle {
@@ -40,18 +43,22 @@ impl Component for Throttle {
         let mut library = pteros::interfaces::library().clone();
         library.load_ament_prefix_path()?;
         let ty = DynamicType::new(&library.describe(&type_name)?)?;
-        let output = node.create_dynamic_publisher("output", &ty, QosProfile::default())?;
+        let output =
+            node.create_publisher::<DynamicMessage>(PublisherOptions::of_type(&ty, "output"))?;
         let (mut last, name) = (None, node.logger_name());
-        let pass = move |message: Sample<bytes::Bytes>| {
+        let pass = move |message: Sample<SerializedMessage>| {
             if !is_due(&mut last, message.info().received_timestamp, least) {
                 return;
             }
-            if let Err(error) = output.publish_serialized(message.into_inner()) {
+            if let Err(error) = output.publish_serialized(message.into_inner().0) {
                 tracing::warn!("[{name}] {error}");
             }
         };
-        let options = SubscriptionOptions::new(qos).callback(pass);
-        let input = node.create_raw_subscription("input", ty.name(), Some(ty.hash()), options)?;
+        let options = SubscriptionOptions::of_type(
+            &SerializedType::new(ty.name(), Some(ty.hash())),
+            "input".qos(qos),
+        );
+        let input = node.create_subscription(options, pass)?;
         Ok(Self {
             node,
             _input: input,

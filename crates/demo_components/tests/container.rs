@@ -3,6 +3,7 @@
 
 mod support;
 
+use pteros::NamedQosExt;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::log::Severity;
@@ -60,7 +61,7 @@ fn a_component_without_intra_process_communication_shares_no_values() {
         let loaded = container.call_load(&wanted);
         assert!(loaded.success, "{loaded:?}");
         let node = container.context.create_node("ears").unwrap();
-        let ear = || node.create_polled_subscription::<Text>("chatter", 10);
+        let ear = || node.create_polled_subscription::<Text>("chatter".keep_last(10));
         let (left, right) = (ear().unwrap(), ear().unwrap());
         let first = left.take_timeout(support::TIMEOUT).unwrap();
         // The other message may arrive later.

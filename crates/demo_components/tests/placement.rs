@@ -32,7 +32,7 @@ fn listen<T: Message + Clone>(
     std::sync::mpsc::Receiver<(T, DeliveryPath)>,
 ) {
     let (sender, messages) = channel();
-    let subscription = node.create_subscription::<T>(topic, QosProfile::sensor_data(), move |m| {
+    let subscription = node.create_subscription::<T>(topic.sensor_data(), move |m| {
         let path = m.info().delivery_path;
         let _ = sender.send((m.into_inner(), path));
     });
@@ -149,7 +149,9 @@ fn a_panic_in_a_callback_ends_only_its_component() {
     fast.parameters = vec![parameter("rate", 200.0)];
     assert!(container.call_load(&fast).success);
     let node = container.context.create_node("witness").unwrap();
-    let publisher = node.create_publisher::<Empty>("panic", 1).unwrap();
+    let publisher = node
+        .create_publisher::<Empty>("panic".keep_last(1))
+        .unwrap();
     let (_heard, texts) = listen::<pteros::interfaces::std_msgs::msg::String>(&node, "chatter");
     publisher.publish_owned(Empty::default()).unwrap();
     let mut count = 0;

@@ -59,14 +59,15 @@ fn talk() {
     let (talker, listener) = (talker.expect("a node"), listener.expect("a node"));
     let qos = QosProfile::default().keep_last(1000);
     let topic = format!("captured_{}", std::process::id());
-    let publisher = talker.create_publisher::<UInt8MultiArray>(&topic, qos.clone());
+    let publisher = talker.create_publisher::<UInt8MultiArray>(topic.as_str().qos(qos.clone()));
     let publisher = publisher.expect("a publisher");
     let mut received = 0;
     let (count, counted) = std::sync::mpsc::channel();
-    let _subscription = listener.create_subscription::<UInt8MultiArray>(&topic, qos, move |_| {
-        received += 1;
-        let _ = count.send(received);
-    });
+    let _subscription =
+        listener.create_subscription::<UInt8MultiArray>(topic.as_str().qos(qos), move |_| {
+            received += 1;
+            let _ = count.send(received);
+        });
     assert!(
         publisher.wait_for_matched(1, TIMEOUT),
         "the endpoints match"

@@ -27,8 +27,9 @@ impl Component for ScaleTestNode {
         let index = node.declare_parameter("index", 0_i64)?.value();
         let of = node.declare_parameter("of", 1_i64)?.value().max(1);
         let name = |index: i64| format!("{topic}/node{}", index.rem_euclid(of));
-        let publisher = node.create_publisher::<Bytes>(&name(index), 10)?;
-        let subscription = node.create_subscription::<Bytes>(&name(index + 1), 10, drop)?;
+        let publisher = node.create_publisher::<Bytes>(name(index).keep_last(10))?;
+        let subscription =
+            node.create_subscription::<Bytes>(name(index + 1).keep_last(10), drop)?;
         if index + 1 == of {
             println!("ready");
         }

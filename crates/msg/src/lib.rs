@@ -12,6 +12,7 @@
 //! - [`hash`]: RIHS01 type hash
 //! - [`generate`]: Rust code generator
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
+//! - [`type_support`]: what an endpoint needs of a type, generated or dynamic
 //! - [`typeobject`]: TypeObject, for type compatibility with other DDS vendors'
 //!   tools
 //! - [`filter`]: content filter, DDS's SQL subset
@@ -67,6 +68,7 @@ pub mod message;
 #[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
 pub mod plain;
 pub mod schema;
+pub mod type_support;
 pub mod typeobject;
 pub mod view;
 mod wstring;
@@ -77,4 +79,5 @@ pub use cdr::{Representation, from_payload, to_payload};
 pub use describe::Extensibility;
 pub use key::{KeyHash, KeyReader};
 pub use message::{Action, BoundError, Decode, Encode, Message, Service, WString};
+pub use type_support::{ActionTypeSupport, MessageTypeSupport, ServiceTypeSupport};
 pub use view::Viewable;

@@ -43,12 +43,12 @@ pub enum CallbackGroupType {
 /// let context = Context::new()?;
 /// let node = context.create_node("eyes")?;
 /// let slow = node.create_callback_group(CallbackGroupType::MutuallyExclusive);
-/// let images = SubscriptionOptions::new(1)
+/// let images = SubscriptionOptions::new("image".keep_last(1))
 ///     .callback_group(&slow)
 ///     .callback(|image: Sample<Image>| println!("{} bytes", image.data.len()));
-/// let _images = node.create_subscription_with("image", images)?;
+/// let _images = node.create_polled_subscription(images)?;
 /// // Not kept waiting by images:
-/// let _scans = node.create_subscription("scan", 1, |_: Sample<LaserScan>| ())?;
+/// let _scans = node.create_subscription("scan".keep_last(1), |_: Sample<LaserScan>| ())?;
 /// let executor = MultiThreadedExecutor::new(&context, 2);
 /// executor.add_node(&node)?;
 /// executor.spin()?;

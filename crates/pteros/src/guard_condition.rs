@@ -17,20 +17,6 @@ use crate::executor::ExecutorQueue;
 use crate::node::{Node, NodeCore, NodeEntity};
 use crate::wait_set;
 
-/// Options for [`Node::create_guard_condition_with`].
-#[derive(Clone, Debug, Default)]
-pub struct GuardConditionOptions {
-    callback_group: Option<CallbackGroup>,
-}
-
-impl GuardConditionOptions {
-    /// Runs the callback in a callback group of the node.
-    pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
-        self.callback_group = Some(group.clone());
-        self
-    }
-}
-
 /// ROS 2's guard condition: a callback that its node's executor runs when it is
 /// triggered. Thread-safe; clones share it, and it ends when the last one is
 /// dropped.
@@ -43,7 +29,7 @@ impl GuardConditionOptions {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("camera")?;
-/// let guard = node.create_guard_condition(|| println!("a frame is there"));
+/// let guard = node.create_guard_condition(None, || println!("a frame is there"));
 /// let frame_is_there = guard.trigger_handle();
 /// std::thread::spawn(move || frame_is_there.trigger());
 /// node.spin();
@@ -141,25 +127,17 @@ pub(crate) struct GuardConditionCore {
 
 impl Node {
     /// Creates a guard condition. The node's executor runs the callback when it is
-    /// triggered.
+    /// triggered, in this callback group or the node's own.
     pub fn create_guard_condition(
         &self,
-        callback: impl FnMut() + Send + 'static,
-    ) -> GuardCondition {
-        self.create_guard_condition_with(GuardConditionOptions::default(), callback)
-    }
-
-    /// Creates a guard condition with options.
-    pub fn create_guard_condition_with(
-        &self,
-        options: GuardConditionOptions,
+        group: Option<&CallbackGroup>,
         callback: impl FnMut() + Send + 'static,
     ) -> GuardCondition {
         let core = Arc::new(GuardConditionCore {
             node: self.core().clone(),
             signal: Arc::default(),
             callback: Mutex::new(Box::new(callback)),
-            callback_group: group_for(self.core(), options.callback_group.as_ref()),
+            callback_group: group_for(self.core(), group),
             runs: AtomicU64::new(0),
         });
         let weak: Weak<GuardConditionCore> = Arc::downgrade(&core);

@@ -5,13 +5,10 @@
 
 use std::fmt;
 
-use pteros_msg::dynamic::DynamicMessage;
-use pteros_msg::key::{key_hash, key_payload};
-use pteros_msg::message::Message;
+use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::PublishError;
 use pteros_runtime::instance::{InstanceEnd, InstanceIdentity, InstanceInfo, InstanceState};
 
-use crate::dynamic::DynamicPublisher;
 use crate::publisher::{Publisher, PublisherCore};
 use crate::sample::{Sample, SampleInfo};
 
@@ -78,7 +75,7 @@ impl<T: fmt::Debug> fmt::Debug for EndedInstance<T> {
 }
 
 /// For types with a key. Only the key fields of the given message are read.
-impl<T: Message> Publisher<T> {
+impl<T: MessageTypeSupport> Publisher<T> {
     /// Registers an instance without publishing anything. Never blocks.
     ///
     /// It counts among the publisher's instances from now on. Publishing registers
@@ -87,7 +84,7 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// [`PublishError::NoKey`], [`PublishError::TooManyInstances`].
     pub fn register(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.register(self.key_identity(message))
+        self.raw.register(self.key_identity(message)?)
     }
 
     /// Disposes of an instance. Blocks as [`Publisher::publish`] does.
@@ -100,7 +97,7 @@ impl<T: Message> Publisher<T> {
     /// [`PublishError::NoKey`], and those of [`Publisher::publish`].
     pub fn dispose(&self, message: &T) -> Result<(), PublishError> {
         self.raw
-            .end_instance(InstanceEnd::Dispose, self.key_identity(message))
+            .end_instance(InstanceEnd::Dispose, self.key_identity(message)?)
     }
 
     /// Unregisters an instance: this publisher no longer writes it.
@@ -116,51 +113,14 @@ impl<T: Message> Publisher<T> {
     /// [`Publisher::publish`].
     pub fn unregister(&self, message: &T) -> Result<(), PublishError> {
         self.raw
-            .end_instance(InstanceEnd::Unregister, self.key_identity(message))
-    }
-
-    fn key_identity(&self, message: &T) -> InstanceIdentity {
-        let key = key_payload(message, self.raw.representation);
-        InstanceIdentity {
-            hash: key_hash(message),
-            key: key.into(),
-        }
-    }
-}
-
-/// As for [`Publisher`]: only the key fields of the given message are read.
-impl DynamicPublisher {
-    /// As [`Publisher::register`].
-    ///
-    /// # Errors
-    /// As there; a message of another type is [`PublishError::Invalid`].
-    pub fn register(&self, message: &DynamicMessage) -> Result<(), PublishError> {
-        self.raw.register(self.key_identity(message)?)
-    }
-
-    /// As [`Publisher::dispose`].
-    ///
-    /// # Errors
-    /// As there; a message of another type is [`PublishError::Invalid`].
-    pub fn dispose(&self, message: &DynamicMessage) -> Result<(), PublishError> {
-        self.raw
-            .end_instance(InstanceEnd::Dispose, self.key_identity(message)?)
-    }
-
-    /// As [`Publisher::unregister`].
-    ///
-    /// # Errors
-    /// As there; a message of another type is [`PublishError::Invalid`].
-    pub fn unregister(&self, message: &DynamicMessage) -> Result<(), PublishError> {
-        self.raw
             .end_instance(InstanceEnd::Unregister, self.key_identity(message)?)
     }
 
-    fn key_identity(&self, message: &DynamicMessage) -> Result<InstanceIdentity, PublishError> {
+    fn key_identity(&self, message: &T) -> Result<InstanceIdentity, PublishError> {
         self.check_type(message)?;
-        let key = message.key_payload(self.raw.representation);
+        let key = message.instance_key(self.raw.representation);
         Ok(InstanceIdentity {
-            hash: message.key_hash(),
+            hash: message.instance_key_hash(),
             key: key.into(),
         })
     }

@@ -9,7 +9,7 @@
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let context = Context::new()?;
 //!     let node = context.create_node("talker")?;
-//!     let publisher = node.create_publisher::<Text>("chatter", QosProfile::default())?;
+//!     let publisher = node.create_publisher::<Text>("chatter".keep_last(10))?;
 //!     let mut count = 0;
 //!     let _timer = node.create_timer(std::time::Duration::from_secs(1), move || {
 //!         count += 1;
@@ -39,7 +39,6 @@ mod callback_group;
 pub mod clock;
 pub mod component;
 mod context;
-mod dynamic;
 mod error;
 mod event;
 pub mod executor;
@@ -50,6 +49,7 @@ mod lifecycle;
 mod loan;
 pub mod log;
 mod logger;
+mod named_qos;
 mod node;
 pub mod parameter;
 mod payload;
@@ -97,14 +97,11 @@ pub use pteros_runtime::{PeerDelivery, SharedMemoryOptions};
 pub use pteros_runtime::{config, names, platform, qos, store};
 
 pub use action::{
-    ActionClient, ActionError, ActionServer, ActionServerOptions, ClientGoalHandle,
-    DynamicActionClient, DynamicActionServer, DynamicActionServerOptions, DynamicActionType,
-    DynamicClientGoalHandle, DynamicServerGoalHandle, GoalError, GoalResponse, GoalStatus,
-    ServerGoalHandle, WrappedResult,
+    ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions,
+    ClientGoalHandle, GoalError, GoalResponse, GoalStatus, ServerGoalHandle, WrappedResult,
 };
 pub use callback_group::{CallbackGroup, CallbackGroupType};
 pub use context::{Context, ContextOptions};
-pub use dynamic::DynamicPublisher;
 pub use error::{ContextError, CreateError, NodeError};
 pub use executor::{
     Chain, ChainError, ChainExecutor, ChainGraph, ChainReport, ChainReports, DataSemantics,
@@ -116,7 +113,7 @@ pub use graph::{
     AnnouncedTypeError, EndpointInfo, EndpointKind, Graph, MatchOutcome, MatchReport, NodeInfo,
     ParticipantInfo, TopicInfo,
 };
-pub use guard_condition::{GuardCondition, GuardConditionOptions, TriggerHandle};
+pub use guard_condition::{GuardCondition, TriggerHandle};
 pub use instance::{EndedInstance, ReceivedChange};
 pub use lifecycle::{
     CallbackReturn, CallbackReturnSender, DeferredReturn, LifecycleCallbacks, LifecycleNode,
@@ -128,6 +125,7 @@ pub use loan::LoanedMessage;
 pub use logger::Logger;
 #[doc(hidden)]
 pub use logger::SourceLocation as LoggerSourceLocation;
+pub use named_qos::{NamedQos, NamedQosExt};
 pub use node::{Node, NodeOptions};
 pub use pteros_runtime::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};
 pub use publisher::{Publisher, PublisherOptions};
@@ -135,14 +133,17 @@ pub use publisher_group::{CoherentSet, PublisherGroup};
 pub use qos::QosProfile;
 pub use sample::{Sample, SampleInfo};
 pub use service::{
-    CallError, Client, DynamicClient, DynamicService, DynamicServiceType, PendingRequest,
-    ResponseFuture, Service, ServiceIntrospectionState, ServiceOptions, ServiceTypeError,
+    CallError, Client, ClientOptions, DeferredCallback, PendingRequest, ResponseFuture, Service,
+    ServiceIntrospectionState, ServiceOptions,
 };
 pub use set_qos::SetQosError;
-pub use subscription::{Subscription, SubscriptionOptions};
+pub use subscription::{
+    SerializedMessage, SerializedType, Subscription, SubscriptionCallback, SubscriptionMessage,
+    SubscriptionOptions,
+};
 pub use subscription_group::{GroupAccess, GroupChange, SubscriptionGroup};
-pub use task::{NextMessage, Sleep, SpawnError, TaskHandle};
-pub use timer::{Timer, TimerOptions};
+pub use task::{CallbackOutput, NextMessage, Sleep, SpawnError, TaskHandle};
+pub use timer::{Timer, TimerCallback, TimerOptions};
 pub use type_description::{RemoteTypeDescription, TypeDescriptionError};
 pub use view::{InPlaceMessage, MessageView};
 pub use wait_set::{WaitKey, WaitSet, WaitSetError, Waitable};
@@ -155,8 +156,8 @@ struct Readme;
 /// The types that most programs need.
 pub mod prelude {
     pub use crate::{
-        Client, Context, ContextOptions, Node, NodeOptions, Publisher, QosProfile, Sample, Service,
-        SingleThreadedExecutor, Subscription, Timer,
+        Client, Context, ContextOptions, NamedQosExt, Node, NodeOptions, Publisher, QosProfile,
+        Sample, Service, SingleThreadedExecutor, Subscription, Timer,
     };
     pub use pteros_msg::message::Message;
 }

@@ -70,7 +70,7 @@ impl<T: Message> Publisher<T> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let node = Context::new()?.create_node("tracker")?;
-    /// let publisher = node.create_publisher::<Pose>("pose", 10)?;
+    /// let publisher = node.create_publisher::<Pose>("pose".keep_last(10))?;
     /// let mut pose = publisher.borrow_loaned_message()?;
     /// pose.position.x = 1.5;
     /// publisher.publish_loaned(pose)?;
@@ -155,7 +155,7 @@ impl<T: Message> Publisher<T> {
     /// # impl Camera { fn read(&mut self, pixels: &mut [u8]) { pixels.fill(7) } }
     /// # let mut camera = Camera;
     /// let node = Context::new()?.create_node("camera")?;
-    /// let publisher = node.create_publisher::<Image>("image", 2)?;
+    /// let publisher = node.create_publisher::<Image>("image".keep_last(2))?;
     /// let mut image = Image {
     ///     width: 640,
     ///     height: 480,

@@ -8,45 +8,27 @@ mod message_type_info;
 mod options;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
-use pteros_msg::dynamic::{DynamicMessage, DynamicType};
-use pteros_msg::hash::TypeHash;
-use pteros_msg::message::{Message, dds_type_name};
 use pteros_runtime::Core;
 use pteros_runtime::graph::NodeKey;
-use pteros_runtime::instance::TopicKey;
-use pteros_runtime::names::{NameKind, dds_topic, node_path, validate_dds_topic};
-use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::names::{NameKind, node_path, validate_dds_topic};
 use pteros_runtime::rtps::discovery::data::EndpointData;
-use pteros_runtime::store::default_name;
 use pteros_runtime::thread::ThreadSettings;
 
 use crate::args::{Arguments, node_identity, resolve_name};
-use crate::callback_group::{CallbackGroupCore, CallbackGroupType, group_for};
+use crate::callback_group::{CallbackGroupCore, CallbackGroupType};
 use crate::clock::NodeTime;
 use crate::context::Context;
-use crate::dynamic::{DynamicPublisher, dynamic_decoder, dynamic_key_decoder, raw_decoder};
 use crate::error::{CreateError, NodeError};
-use crate::event::EventTask;
 use crate::executor::{ExecutorQueue, SingleThreadedExecutor};
 use crate::logger::LoggerServices;
 use crate::parameter::{ParameterFile, ParameterServices, ParameterStore};
-use crate::payload_memory::PayloadMemory;
-use crate::publisher::{Publisher, PublisherCore, PublisherOptions};
-use crate::qos::{DurabilityPolicy, QosProfile};
-use crate::sample::Sample;
-use crate::set_qos::CurrentQos;
-use crate::subscription::{
-    Subscription, SubscriptionCore, SubscriptionDecoders, SubscriptionOptions, async_callback,
-    typed_decoder, typed_key_decoder,
-};
-use crate::task::{AsyncSlots, MessageWaiters, SpawnedTasks};
-use crate::timer::{Timer, TimerCore, TimerOptions, TimerSettings};
+use crate::qos::QosProfile;
+use crate::task::SpawnedTasks;
 use crate::type_description::TypeDescriptionService;
 use crate::unique_name::{NameConflict, ensure_unique_name};
 
@@ -232,7 +214,11 @@ impl NodeCore {
 
     /// The topic's full name after remapping. Unchanged if the profile avoids ROS
     /// namespace conventions.
-    fn resolve_topic(&self, topic: &str, qos: &QosProfile) -> Result<String, CreateError> {
+    pub(crate) fn resolve_topic(
+        &self,
+        topic: &str,
+        qos: &QosProfile,
+    ) -> Result<String, CreateError> {
         if qos.avoid_ros_namespace_conventions {
             validate_dds_topic(topic)?;
             return Ok(topic.into());
@@ -245,65 +231,6 @@ impl NodeCore {
         let argument_sources = self.argument_sources();
         let full = resolve_name(&argument_sources, kind, name, &self.name, &self.namespace)?;
         Ok(full)
-    }
-}
-
-impl NodeCore {
-    pub(crate) fn create_publisher_core(
-        self: &Arc<Self>,
-        topic: &str,
-        ty: MessageTypeInfo<'_>,
-        mut options: PublisherOptions,
-    ) -> Result<Arc<PublisherCore>, CreateError> {
-        let topic = self.resolve_topic(topic, &options.qos)?;
-        if let Some(overrides) = &options.qos_overrides {
-            let store = &self.parameters;
-            overrides.apply(store, &topic, "publisher", &mut options.qos)?;
-        }
-        ty.register_in(&self.context().inner.known_types);
-        let mut spec = endpoint_spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
-        spec.group = options.group;
-        spec.serialize_only = self.as_bytes;
-        let runtime = self.core();
-        let own_name = || {
-            let domain_id = runtime.options().domain_id;
-            default_name(domain_id, &self.fully_qualified_name(), &topic)
-        };
-        spec.store = match options.qos.durability {
-            DurabilityPolicy::Transient | DurabilityPolicy::Persistent => {
-                Some(options.store.unwrap_or_else(own_name))
-            }
-            _ => None,
-        };
-        let created = match &options.flow_control {
-            Some(pace) => runtime.create_flow_controlled_writer(spec, pace),
-            None => runtime.create_writer(spec),
-        };
-        let endpoint = created.map_err(|source| CreateError::Endpoint {
-            topic: topic.clone(),
-            source,
-        })?;
-        self.attach_endpoint(&endpoint.data);
-        let callback_group = group_for(self, options.callback_group.as_ref());
-        let description = format!(
-            "publisher \"{topic}\" of node \"{}\"",
-            self.fully_qualified_name()
-        );
-        let raw = Arc::new(PublisherCore {
-            node: self.clone(),
-            endpoint: endpoint.clone(),
-            topic,
-            representation: options.qos.representation.unwrap_or_default(),
-            qos: CurrentQos::new(options.qos),
-            on_event: options.on_event.map(|callback| {
-                EventTask::new(&endpoint.events, callback, &callback_group, description)
-            }),
-            callback_group,
-            memory: PayloadMemory::default(),
-        });
-        let part: Weak<PublisherCore> = Arc::downgrade(&raw);
-        self.add_entity(part);
-        Ok(raw)
     }
 }
 
@@ -453,343 +380,6 @@ impl Node {
     /// The context that created it.
     pub fn context(&self) -> &Context {
         &self.core.context
-    }
-
-    // --- publishers ---
-
-    /// Creates a publisher on `topic`, which is expanded and remapped.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_publisher<T: Message>(
-        &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
-    ) -> Result<Publisher<T>, CreateError> {
-        self.create_publisher_with(topic, PublisherOptions::new(qos))
-    }
-
-    /// Creates a publisher with options.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_publisher_with<T: Message>(
-        &self,
-        topic: &str,
-        options: PublisherOptions,
-    ) -> Result<Publisher<T>, CreateError> {
-        let raw = self.create_untyped_publisher(topic, MessageTypeInfo::of::<T>(), options)?;
-        Ok(Publisher::new(raw))
-    }
-
-    /// Creates a publisher whose type is known at run time only.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_dynamic_publisher(
-        &self,
-        topic: &str,
-        ty: &DynamicType,
-        qos: impl Into<QosProfile>,
-    ) -> Result<DynamicPublisher, CreateError> {
-        self.create_dynamic_publisher_with(topic, ty, PublisherOptions::new(qos))
-    }
-
-    /// Creates a publisher with options whose type is known at run time only.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_dynamic_publisher_with(
-        &self,
-        topic: &str,
-        ty: &DynamicType,
-        options: PublisherOptions,
-    ) -> Result<DynamicPublisher, CreateError> {
-        let raw = self.create_untyped_publisher(topic, MessageTypeInfo::of_dynamic(ty), options)?;
-        Ok(DynamicPublisher {
-            raw,
-            ty: ty.clone(),
-        })
-    }
-
-    fn create_untyped_publisher(
-        &self,
-        topic: &str,
-        ty: MessageTypeInfo<'_>,
-        options: PublisherOptions,
-    ) -> Result<Arc<PublisherCore>, CreateError> {
-        self.core.create_publisher_core(topic, ty, options)
-    }
-
-    // --- subscriptions ---
-
-    /// Creates a subscription whose callback runs in the node's executor.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_subscription<T: Message>(
-        &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
-        callback: impl FnMut(Sample<T>) + Send + 'static,
-    ) -> Result<Subscription<T>, CreateError> {
-        self.create_subscription_with(topic, SubscriptionOptions::new(qos).callback(callback))
-    }
-
-    /// Creates a subscription without callback, read with [`Subscription::take`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_polled_subscription<T: Message>(
-        &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
-    ) -> Result<Subscription<T>, CreateError> {
-        self.create_subscription_with(topic, SubscriptionOptions::new(qos))
-    }
-
-    /// Creates a subscription with options.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_subscription_with<T: Message>(
-        &self,
-        topic: &str,
-        options: SubscriptionOptions<T>,
-    ) -> Result<Subscription<T>, CreateError> {
-        self.create_typed_subscription::<T, T>(
-            topic,
-            SubscriptionDecoders {
-                message: typed_decoder(),
-                key: typed_key_decoder(),
-            },
-            options,
-        )
-    }
-
-    /// Creates a subscription to messages of type `M` that yields values of type
-    /// `T`.
-    pub(crate) fn create_typed_subscription<M: Message, T: Send + 'static>(
-        &self,
-        topic: &str,
-        decoders: SubscriptionDecoders<T>,
-        options: SubscriptionOptions<T>,
-    ) -> Result<Subscription<T>, CreateError> {
-        let form = DeliveryForm::Type(std::any::TypeId::of::<M>());
-        self.create_subscription_core(topic, MessageTypeInfo::of::<M>(), form, decoders, options)
-    }
-
-    /// Creates a subscription whose type is known at run time only.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_dynamic_subscription(
-        &self,
-        topic: &str,
-        ty: &DynamicType,
-        options: SubscriptionOptions<DynamicMessage>,
-    ) -> Result<Subscription<DynamicMessage>, CreateError> {
-        let decoders = SubscriptionDecoders {
-            message: dynamic_decoder(ty),
-            key: dynamic_key_decoder(ty),
-        };
-        let type_info = MessageTypeInfo::of_dynamic(ty);
-        let form = DeliveryForm::Type(std::any::TypeId::of::<DynamicMessage>());
-        self.create_subscription_core(topic, type_info, form, decoders, options)
-    }
-
-    /// Creates a subscription to serialized messages, which it never decodes.
-    ///
-    /// The type needs only a name: the ROS name, or the DDS name, which has no
-    /// slashes. Types with a `@dds_name` match by that name alone
-    /// ([`DynamicType::dds_type_name`]).
-    ///
-    /// If the topic has a key, the end of an instance carries the serialized key,
-    /// provided the options have a [`key_reader`](SubscriptionOptions::key_reader).
-    /// Without one, the publishers discovered so far decide whether the topic has a
-    /// key. Publishers of other DDS implementations that appear later and have a
-    /// key do not match such a subscription; a warning names them.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_raw_subscription(
-        &self,
-        topic: &str,
-        type_name: &str,
-        hash: Option<TypeHash>,
-        options: SubscriptionOptions<Bytes>,
-    ) -> Result<Subscription<Bytes>, CreateError> {
-        let keying = match &options.key_reader {
-            Some(reader) => TopicKey::WithKey(reader.clone()),
-            None => TopicKey::NoKey,
-        };
-        let type_info = MessageTypeInfo {
-            name: type_name,
-            dds_name: if type_name.contains('/') {
-                dds_type_name(type_name)
-            } else {
-                type_name.into()
-            },
-            hash,
-            keying,
-            message_type: options.message_type.clone(),
-            definitions: || None,
-        };
-        let decoders = SubscriptionDecoders {
-            message: raw_decoder(),
-            key: Box::new(|key: &Bytes| Ok(key.clone())),
-        };
-        self.create_subscription_core(topic, type_info, DeliveryForm::Bytes, decoders, options)
-    }
-
-    fn create_subscription_core<T: Send + 'static>(
-        &self,
-        topic: &str,
-        mut ty: MessageTypeInfo<'_>,
-        form: DeliveryForm,
-        decoders: SubscriptionDecoders<T>,
-        mut options: SubscriptionOptions<T>,
-    ) -> Result<Subscription<T>, CreateError> {
-        let topic = self.core.resolve_topic(topic, &options.qos)?;
-        if let Some(overrides) = &options.qos_overrides {
-            let store = &self.core.parameters;
-            overrides.apply(store, &topic, "subscription", &mut options.qos)?;
-        }
-        if options.on_async.is_some() && options.group.is_some() {
-            return Err(CreateError::AsyncInGroup { topic });
-        }
-        let runtime = self.core.core();
-        let dds = dds_topic(&topic, options.qos.avoid_ros_namespace_conventions);
-        let known = runtime.graph().endpoints_on(&dds);
-        let publishers: Vec<_> = known.iter().filter(|e| e.data.is_writer()).collect();
-        let has_key = publishers.iter().any(|e| e.data.guid.entity.is_keyed());
-        if has_key && matches!(ty.keying, TopicKey::NoKey) {
-            // Other DDS implementations match endpoints only if both have a key.
-            ty.keying = TopicKey::Unreadable;
-        }
-        let qos = options
-            .qos
-            .resolved_for_publishers(publishers.iter().map(|publisher| &*publisher.data.qos));
-        ty.register_in(&self.context().inner.known_types);
-        let mut spec = endpoint_spec(&topic, ty, &qos, |qos| qos.to_reader())?;
-        spec.content_filter = options.content_filter;
-        spec.serialize_only = self.core.as_bytes;
-        spec.subscription_group = options.group.as_ref().map(|group| group.group.clone());
-        let endpoint = runtime
-            .create_reader(spec, form, options.ignore_local_publications)
-            .map_err(|source| CreateError::Endpoint {
-                topic: topic.clone(),
-                source,
-            })?;
-        self.core.attach_endpoint(&endpoint.announced());
-        let callback_group = group_for(&self.core, options.callback_group.as_ref());
-        let description = format!(
-            "subscription \"{topic}\" of node \"{}\"",
-            self.core.fully_qualified_name()
-        );
-        let on_event = options.on_event.map(|callback| {
-            EventTask::new(&endpoint.events, callback, &callback_group, description)
-        });
-        let async_slots = options.on_async.is_some().then(|| {
-            let description = format!(
-                "async subscription \"{topic}\" of node \"{}\"",
-                self.core.fully_qualified_name()
-            );
-            let (group, most) = (options.callback_group.as_ref(), options.pending_max);
-            AsyncSlots::new(&self.core, group, description, most)
-        });
-        let callback = match (options.on_async, &async_slots) {
-            (Some(callback), Some(async_slots)) => {
-                Some(async_callback(callback, async_slots, &endpoint))
-            }
-            _ => options.callback,
-        };
-        let core = Arc::new(SubscriptionCore {
-            node: self.core.clone(),
-            endpoint: endpoint.clone(),
-            topic,
-            qos: CurrentQos::new(qos),
-            decode: decoders.message,
-            decode_key: decoders.key,
-            callback: callback.map(Mutex::new),
-            async_slots,
-            on_event,
-            callback_group,
-            wait_queue: runtime.ready_queue(),
-            wait_lock: Mutex::new(()),
-            waiters: Mutex::new(MessageWaiters::default()),
-            undecodable: AtomicU64::new(0),
-            group: options.group,
-        });
-        if let Some(group) = &core.group {
-            let member: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
-            group.add_member(endpoint.data.guid, member);
-        }
-        let weak: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
-        endpoint.slot.set_task(weak.clone());
-        if core.callback.is_none() {
-            endpoint
-                .slot
-                .attach(Some(core.wait_queue.clone()), || false);
-        }
-        self.core.add_entity(weak);
-        Ok(Subscription::new(core))
-    }
-
-    // --- timers ---
-
-    /// Creates a timer that calls `callback` every `period`, first after one
-    /// period.
-    ///
-    /// # Errors
-    /// [`CreateError::ZeroPeriod`].
-    pub fn create_timer(
-        &self,
-        period: Duration,
-        callback: impl FnMut() + Send + 'static,
-    ) -> Result<Timer, CreateError> {
-        self.create_timer_with(TimerOptions::new(period), callback)
-    }
-
-    /// Creates a timer that calls `callback` once, after `delay`.
-    ///
-    /// # Errors
-    /// [`CreateError::ZeroPeriod`].
-    pub fn create_one_shot_timer(
-        &self,
-        delay: Duration,
-        callback: impl FnMut() + Send + 'static,
-    ) -> Result<Timer, CreateError> {
-        self.create_timer_with(TimerOptions::new(delay).one_shot(), callback)
-    }
-
-    /// Creates a timer with options.
-    ///
-    /// # Errors
-    /// [`CreateError::ZeroPeriod`].
-    pub fn create_timer_with(
-        &self,
-        options: TimerOptions,
-        callback: impl FnMut() + Send + 'static,
-    ) -> Result<Timer, CreateError> {
-        let TimerOptions {
-            period,
-            repeats,
-            on_ros_time,
-            callback_group,
-        } = options;
-        if period.is_zero() {
-            return Err(CreateError::ZeroPeriod);
-        }
-        let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        let group = group_for(&self.core, callback_group.as_ref());
-        let settings = TimerSettings {
-            period_nanos,
-            repeats,
-            on_ros_time,
-        };
-        let callback = Box::new(callback);
-        Ok(TimerCore::start(&self.core, settings, &group, callback))
     }
 
     // --- spinning ---

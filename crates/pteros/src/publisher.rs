@@ -9,13 +9,13 @@
 use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use pteros_msg::cdr::{DecodeError, Representation};
-use pteros_msg::key::{KeyHash, KeyReader, key_hash, key_payload};
-use pteros_msg::message::Message;
+use pteros_msg::key::{KeyHash, KeyReader};
+use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::PublishError;
 use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::flow_controller::AsyncPublishMode;
@@ -24,22 +24,29 @@ use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::rtps::time::Timestamp;
 use pteros_runtime::sample::SharedValue;
 use pteros_runtime::shm_transport::Chunk;
+use pteros_runtime::store::default_name;
 use pteros_runtime::writer::{OutboundMessage, WriterCounts, WriterEndpoint};
 
-use crate::callback_group::{CallbackGroup, CallbackGroupCore};
+use crate::callback_group::{CallbackGroup, CallbackGroupCore, group_for};
+use crate::error::CreateError;
 use crate::event::{EventCallback, EventTask};
 use crate::executor::ExecutorQueue;
-use crate::node::{NodeCore, NodeEntity};
+use crate::named_qos::{NamedQos, options_from_names};
+use crate::node::{MessageTypeInfo, Node, NodeCore, NodeEntity, endpoint_spec};
 use crate::parameter::QosOverridingOptions;
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
-use crate::qos::QosProfile;
+use crate::qos::{DurabilityPolicy, QosProfile};
 use crate::sample::wall_stamp;
 use crate::set_qos::CurrentQos;
 
-/// Options for [`Node::create_publisher_with`](crate::Node::create_publisher_with).
-#[derive(Default)]
-pub struct PublisherOptions {
+/// Options of [`Node::create_publisher`](crate::Node::create_publisher).
+///
+/// A name, with or without QoS words ([`NamedQosExt`](crate::NamedQosExt)),
+/// converts into them.
+pub struct PublisherOptions<T: MessageTypeSupport> {
+    pub(crate) topic: String,
+    pub(crate) support: T::Support,
     /// The QoS profile.
     pub qos: QosProfile,
     pub(crate) store: Option<String>,
@@ -51,11 +58,26 @@ pub struct PublisherOptions {
     pub(crate) qos_overrides: Option<QosOverridingOptions>,
 }
 
-impl PublisherOptions {
-    /// Options with a QoS profile.
-    pub fn new(qos: impl Into<QosProfile>) -> Self {
+options_from_names!(PublisherOptions<T: MessageTypeSupport>);
+
+impl<T: MessageTypeSupport> PublisherOptions<T> {
+    /// Options for a topic, which the node expands and remaps.
+    pub fn new(topic: impl Into<NamedQos>) -> Self
+    where
+        T::Support: Default,
+    {
+        Self::of_type(&T::Support::default(), topic)
+    }
+
+    /// Options for a topic whose type is known at run time only: a
+    /// [`DynamicType`](crate::msg::dynamic::DynamicType) for
+    /// `Publisher<DynamicMessage>`.
+    pub fn of_type(support: &T::Support, topic: impl Into<NamedQos>) -> Self {
+        let NamedQos { name, qos } = topic.into();
         Self {
-            qos: qos.into(),
+            topic: name,
+            support: support.clone(),
+            qos: qos.unwrap_or_default(),
             store: None,
             on_event: None,
             flow_control: None,
@@ -103,10 +125,11 @@ impl PublisherOptions {
     ///     ..ContextOptions::from_process()?
     /// })?;
     /// let node = context.create_node("cameras")?;
-    /// let front = PublisherOptions::new(2).asynchronous(AsyncPublishMode::new("cameras").priority(1));
-    /// let front = node.create_publisher_with::<Image>("front", front)?;
-    /// let rear = PublisherOptions::new(2).asynchronous(&cameras);
-    /// let rear = node.create_publisher_with::<Image>("rear", rear)?;
+    /// let mode = AsyncPublishMode::new("cameras").priority(1);
+    /// let front = PublisherOptions::new("front".keep_last(2)).asynchronous(mode);
+    /// let front = node.create_publisher::<Image>(front)?;
+    /// let rear = PublisherOptions::new("rear".keep_last(2)).asynchronous(&cameras);
+    /// let rear = node.create_publisher::<Image>(rear)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -167,7 +190,7 @@ impl PublisherOptions {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("teleop")?;
-/// let publisher = node.create_publisher::<Twist>("cmd_vel", 10)?;
+/// let publisher = node.create_publisher::<Twist>("cmd_vel".keep_last(10))?;
 /// publisher.wait_for_matched(1, std::time::Duration::from_secs(5));
 /// let mut command = Twist::default();
 /// command.linear.x = 0.5;
@@ -175,24 +198,27 @@ impl PublisherOptions {
 /// # Ok(())
 /// # }
 /// ```
-pub struct Publisher<T> {
+pub struct Publisher<T: MessageTypeSupport> {
     pub(crate) raw: Arc<PublisherCore>,
+    support: T::Support,
     message: PhantomData<fn(T)>,
 }
 
-impl<T> Clone for Publisher<T> {
+impl<T: MessageTypeSupport> Clone for Publisher<T> {
     fn clone(&self) -> Self {
         Self {
             raw: self.raw.clone(),
+            support: self.support.clone(),
             message: PhantomData,
         }
     }
 }
 
-impl<T: Message> Publisher<T> {
-    pub(crate) fn new(raw: Arc<PublisherCore>) -> Self {
+impl<T: MessageTypeSupport> Publisher<T> {
+    pub(crate) fn new(raw: Arc<PublisherCore>, support: T::Support) -> Self {
         Self {
             raw,
+            support,
             message: PhantomData,
         }
     }
@@ -251,12 +277,34 @@ impl<T: Message> Publisher<T> {
         })
     }
 
+    /// Publishes a serialized message: CDR with its encapsulation header.
+    ///
+    /// Only its key is read. The caller must ensure that it is of the announced
+    /// type.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish_serialized(&self, payload: Bytes) -> Result<(), PublishError> {
+        self.raw.send(&mut SerializedPayload(payload))
+    }
+
+    /// Checks the type alone; a generated message is always of it.
+    #[inline]
+    pub(crate) fn check_type(&self, message: &T) -> Result<(), PublishError> {
+        if message.is_of(&self.support) {
+            return Ok(());
+        }
+        self.check(message)
+    }
+
+    /// Checks type and bounds; a generated type has only bounds.
+    #[inline]
     fn check(&self, message: &T) -> Result<(), PublishError> {
         message
-            .check_bounds()
-            .map_err(|error| PublishError::Invalid {
+            .validate(&self.support)
+            .map_err(|reason| PublishError::Invalid {
                 topic: self.raw.topic.clone(),
-                reason: error.to_string(),
+                reason,
             })
     }
 
@@ -333,7 +381,7 @@ impl<T: Message> Publisher<T> {
     }
 }
 
-impl<T> fmt::Debug for Publisher<T> {
+impl<T: MessageTypeSupport> fmt::Debug for Publisher<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Publisher")
             .field("topic", &self.raw.topic)
@@ -462,7 +510,7 @@ impl<'m, T> BorrowedMessage<'m, T> {
     }
 }
 
-impl<T: Message> OutboundMessage for BorrowedMessage<'_, T> {
+impl<T: MessageTypeSupport> OutboundMessage for BorrowedMessage<'_, T> {
     fn message_type(&self) -> TypeId {
         TypeId::of::<T>()
     }
@@ -487,11 +535,14 @@ impl<T: Message> OutboundMessage for BorrowedMessage<'_, T> {
     }
 
     fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
-        Ok(key_hash(self.message))
+        Ok(self.message.instance_key_hash())
     }
 
     fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
-        Ok(key_payload(self.message, self.payload.representation()).into())
+        Ok(self
+            .message
+            .instance_key(self.payload.representation())
+            .into())
     }
 }
 
@@ -500,7 +551,7 @@ pub(crate) struct SharedMessage<'m, T> {
     pub(crate) payload: Payload<'m>,
 }
 
-impl<T: Message> OutboundMessage for SharedMessage<'_, T> {
+impl<T: MessageTypeSupport> OutboundMessage for SharedMessage<'_, T> {
     fn message_type(&self) -> TypeId {
         TypeId::of::<T>()
     }
@@ -522,10 +573,115 @@ impl<T: Message> OutboundMessage for SharedMessage<'_, T> {
     }
 
     fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
-        Ok(key_hash(&*self.message))
+        Ok(self.message.instance_key_hash())
     }
 
     fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
-        Ok(key_payload(&*self.message, self.payload.representation()).into())
+        Ok(self
+            .message
+            .instance_key(self.payload.representation())
+            .into())
+    }
+}
+
+/// A message that is already serialized.
+pub(crate) struct SerializedPayload(pub(crate) Bytes);
+
+impl OutboundMessage for SerializedPayload {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn offer_buffer(&mut self, mut memory: Chunk) {
+        if memory.len() == self.0.len() {
+            memory.copy_from_slice(&self.0);
+            self.0 = memory.freeze();
+        }
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Node {
+    /// Creates a publisher.
+    ///
+    /// The options are a topic, which is expanded and remapped, with QoS words
+    /// (`"chatter".keep_last(10).reliable()`) or as [`PublisherOptions`].
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_publisher<T: MessageTypeSupport>(
+        &self,
+        options: impl Into<PublisherOptions<T>>,
+    ) -> Result<Publisher<T>, CreateError> {
+        self.core().create_publisher(options.into())
+    }
+}
+
+impl NodeCore {
+    pub(crate) fn create_publisher<T: MessageTypeSupport>(
+        self: &Arc<Self>,
+        mut options: PublisherOptions<T>,
+    ) -> Result<Publisher<T>, CreateError> {
+        let topic = self.resolve_topic(&options.topic, &options.qos)?;
+        let ty = MessageTypeInfo::of::<T>(&options.support);
+        if let Some(overrides) = &options.qos_overrides {
+            let store = &self.parameters;
+            overrides.apply(store, &topic, "publisher", &mut options.qos)?;
+        }
+        ty.register_in(&self.context().inner.known_types);
+        let mut spec = endpoint_spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
+        spec.group = options.group;
+        spec.serialize_only = self.as_bytes;
+        let runtime = self.core();
+        let own_name = || {
+            let domain_id = runtime.options().domain_id;
+            default_name(domain_id, &self.fully_qualified_name(), &topic)
+        };
+        spec.store = match options.qos.durability {
+            DurabilityPolicy::Transient | DurabilityPolicy::Persistent => {
+                Some(options.store.unwrap_or_else(own_name))
+            }
+            _ => None,
+        };
+        let created = match &options.flow_control {
+            Some(pace) => runtime.create_flow_controlled_writer(spec, pace),
+            None => runtime.create_writer(spec),
+        };
+        let endpoint = created.map_err(|source| CreateError::Endpoint {
+            topic: topic.clone(),
+            source,
+        })?;
+        self.attach_endpoint(&endpoint.data);
+        let callback_group = group_for(self, options.callback_group.as_ref());
+        let description = format!(
+            "publisher \"{topic}\" of node \"{}\"",
+            self.fully_qualified_name()
+        );
+        let raw = Arc::new(PublisherCore {
+            node: self.clone(),
+            endpoint: endpoint.clone(),
+            topic,
+            representation: options.qos.representation.unwrap_or_default(),
+            qos: CurrentQos::new(options.qos),
+            on_event: options.on_event.map(|callback| {
+                EventTask::new(&endpoint.events, callback, &callback_group, description)
+            }),
+            callback_group,
+            memory: PayloadMemory::default(),
+        });
+        let part: Weak<PublisherCore> = Arc::downgrade(&raw);
+        self.add_entity(part);
+        Ok(Publisher::new(raw, options.support))
     }
 }

@@ -5,12 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use pteros_msg::dynamic::DynamicType;
-use pteros_msg::message::Message;
+use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::{GroupError, QosChangeError};
 use pteros_runtime::publisher_group as runtime;
 
-use crate::dynamic::DynamicPublisher;
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::publisher::{Publisher, PublisherCore, PublisherOptions};
@@ -49,8 +47,8 @@ use crate::set_qos::GroupPolicies;
 ///     coherent: true,
 ///     ordered: false,
 /// })?;
-/// let position = group.create_publisher::<Point>("position", 10)?;
-/// let velocity = group.create_publisher::<Vector3>("velocity", 10)?;
+/// let position = group.create_publisher::<Point>("position".keep_last(10))?;
+/// let velocity = group.create_publisher::<Vector3>("velocity".keep_last(10))?;
 /// let changes = group.begin_coherent_changes()?;
 /// position.publish_owned(Point::default())?;
 /// velocity.publish_owned(Vector3::default())?;
@@ -116,53 +114,17 @@ impl PublisherGroup {
     ///
     /// # Errors
     /// See [`CreateError`]; [`GroupError::SetOpen`] while a set is open.
-    pub fn create_publisher<T: Message>(
+    pub fn create_publisher<T: MessageTypeSupport>(
         &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
+        options: impl Into<PublisherOptions<T>>,
     ) -> Result<Publisher<T>, CreateError> {
-        self.create_publisher_with(topic, PublisherOptions::new(qos))
-    }
-
-    /// Creates a publisher of the group with options.
-    ///
-    /// # Errors
-    /// As [`PublisherGroup::create_publisher`].
-    pub fn create_publisher_with<T: Message>(
-        &self,
-        topic: &str,
-        options: PublisherOptions,
-    ) -> Result<Publisher<T>, CreateError> {
-        let options = self.group_options(options);
-        let publisher: Publisher<T> = self.core.node.create_publisher_with(topic, options)?;
-        self.add_member(&publisher.raw);
-        Ok(publisher)
-    }
-
-    /// Creates a publisher of the group whose type is known at run time only.
-    ///
-    /// # Errors
-    /// As [`PublisherGroup::create_publisher`].
-    pub fn create_dynamic_publisher(
-        &self,
-        topic: &str,
-        ty: &DynamicType,
-        qos: impl Into<QosProfile>,
-    ) -> Result<DynamicPublisher, CreateError> {
-        let options = self.group_options(PublisherOptions::new(qos));
-        let publisher = self
-            .core
-            .node
-            .create_dynamic_publisher_with(topic, ty, options)?;
-        self.add_member(&publisher.raw);
-        Ok(publisher)
-    }
-
-    fn group_options(&self, mut options: PublisherOptions) -> PublisherOptions {
+        let mut options = options.into();
         options.qos.presentation = self.presentation();
         self.core.policies.lock().apply(&mut options.qos);
         options.group = Some(self.core.group.clone());
-        options
+        let publisher = self.core.node.create_publisher(options)?;
+        self.add_member(&publisher.raw);
+        Ok(publisher)
     }
 
     fn add_member(&self, raw: &Arc<PublisherCore>) {

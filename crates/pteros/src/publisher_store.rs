@@ -4,15 +4,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pteros_msg::message::Message;
+use pteros_msg::type_support::MessageTypeSupport;
 
-use crate::dynamic::DynamicPublisher;
 use crate::publisher::Publisher;
 use crate::store::StoreCounts;
 
 /// For durability transient and persistent, see
 /// [`DurabilityPolicy::Transient`](crate::qos::DurabilityPolicy::Transient).
-impl<T: Message> Publisher<T> {
+impl<T: MessageTypeSupport> Publisher<T> {
     /// Waits until everything published so far is in the store; true if it is.
     ///
     /// With a persistent publisher, that means on the disk. Blocks, at most
@@ -30,18 +29,5 @@ impl<T: Message> Publisher<T> {
     /// Counters of the store: samples held and samples refused.
     pub fn store_counts(&self) -> Option<StoreCounts> {
         self.raw.endpoint.store_counts()
-    }
-}
-
-/// As for [`Publisher`].
-impl DynamicPublisher {
-    /// See [`Publisher::wait_until_stored`].
-    pub fn wait_until_stored(&self, timeout: Duration) -> bool {
-        self.raw.endpoint.wait_until_stored(timeout)
-    }
-
-    /// See [`Publisher::store_path`].
-    pub fn store_path(&self) -> Option<PathBuf> {
-        self.raw.endpoint.store_path()
     }
 }

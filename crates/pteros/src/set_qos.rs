@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::QosChangeError;
 
-use crate::dynamic::DynamicPublisher;
 use crate::publisher::{Publisher, PublisherCore};
 use crate::publisher_group::PublisherGroup;
 use crate::qos::QosProfile;
@@ -86,7 +86,7 @@ impl<T> SubscriptionCore<T> {
     }
 }
 
-impl<T> Publisher<T> {
+impl<T: MessageTypeSupport> Publisher<T> {
     /// The current QoS profile.
     pub fn qos(&self) -> Arc<QosProfile> {
         self.raw.qos.load()
@@ -113,7 +113,7 @@ impl<T> Publisher<T> {
     /// # use pteros::prelude::*;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let node = Context::new()?.create_node("arm")?;
-    /// let publisher = node.create_publisher::<Text>("state", 10)?;
+    /// let publisher = node.create_publisher::<Text>("state".keep_last(10))?;
     /// let spare = QosProfile::clone(&publisher.qos()).partition(["spare"]);
     /// publisher.set_qos(&spare)?;
     /// # Ok(())
@@ -123,21 +123,6 @@ impl<T> Publisher<T> {
     /// # Errors
     /// [`SetQosError`] names every policy that cannot change, or the contradiction
     /// within the profile. Nothing has changed then.
-    pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
-        self.raw.change_qos(|now| now.clone_from(qos))
-    }
-}
-
-impl DynamicPublisher {
-    /// The current QoS profile.
-    pub fn qos(&self) -> Arc<QosProfile> {
-        self.raw.qos.load()
-    }
-
-    /// As [`Publisher::set_qos`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
         self.raw.change_qos(|now| now.clone_from(qos))
     }

@@ -6,223 +6,112 @@
 //! callback group and QoS overrides. It owns no queue of its own: samples wait in
 //! the runtime's reader history cache.
 
-use std::any::Any;
+mod create;
+mod message;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
-use pteros_msg::cdr::{DecodeError, from_payload};
-use pteros_msg::dynamic::DynamicType;
-use pteros_msg::key::{KeyReader, from_key_payload};
-use pteros_msg::message::Message;
-use pteros_runtime::content_filter::{FilterSpec as ContentFilter, MessageType};
+use pteros_msg::cdr::DecodeError;
+use pteros_runtime::content_filter::FilterSpec as ContentFilter;
 use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::reader::{ReaderCounts, ReaderEndpoint};
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pteros_runtime::rtps::id::Guid;
-use pteros_runtime::sample::{QueuedSample, SampleBody, SharedValue};
+use pteros_runtime::sample::QueuedSample;
 
-use crate::callback_group::{self, CallbackGroup};
+use crate::callback_group;
 use crate::error::CreateError;
-use crate::event::{EventCallback, EventTask};
+use crate::event::EventTask;
 use crate::executor::ExecutorQueue;
 use crate::instance::{EndedInstance, ReceivedChange};
 use crate::node::{NodeCore, NodeEntity};
-use crate::parameter::QosOverridingOptions;
-use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{CurrentQos, GroupPolicies, SetQosError};
 use crate::subscription_group::{GroupMember, SubscriptionGroupCore};
-use crate::task::{AsyncSlots, MessageWaiters, UserFuture};
+use crate::task::{AsyncSlots, CallbackOutput, MessageWaiters, UserFuture};
 use crate::wait_set;
 
-/// Callback for each message and each end of an instance. A view callback may fail
-/// to decode the message.
-pub(crate) type SubscriptionCallback<T> =
-    Box<dyn FnMut(ReceivedChange<T>) -> Result<(), UndecodableSample> + Send>;
-
-/// Callback for each message that returns a future to run.
-pub(crate) type AsyncCallback<T> = Box<dyn FnMut(Sample<T>) -> UserFuture + Send>;
+pub use create::SubscriptionOptions;
+pub(crate) use message::{
+    BodyDecoder, Decoded, KeyDecoder, SubscriptionDecoders, downcast, typed_decoder,
+};
+pub use message::{SerializedMessage, SerializedType, SubscriptionMessage, SubscriptionSupport};
 
 /// A sample that could not be decoded, and why.
 pub(crate) type UndecodableSample = Box<(SampleInfo, DecodeError)>;
 
-/// Decodes a received sample body into a message.
-pub(crate) type BodyDecoder<T> =
-    Box<dyn Fn(SampleBody) -> Result<Decoded<T>, DecodeError> + Send + Sync>;
+/// Callback for each message. A view callback may fail to decode the message.
+pub(crate) type SampleCallback<T> =
+    Box<dyn FnMut(Sample<T>) -> Result<(), UndecodableSample> + Send>;
 
-/// Decodes a serialized key into a message in which only the key is set.
-pub(crate) type KeyDecoder<T> = Box<dyn Fn(&Bytes) -> Result<T, DecodeError> + Send + Sync>;
+/// Callback for each message that returns a future to run.
+pub(crate) type AsyncCallback<T> = Box<dyn FnMut(Sample<T>) -> Option<UserFuture> + Send>;
 
-/// The decoders of a subscription's samples.
-pub(crate) struct SubscriptionDecoders<T> {
-    pub(crate) message: BodyDecoder<T>,
-    pub(crate) key: KeyDecoder<T>,
+/// Callback for each end of an instance.
+pub(crate) type InstanceEndCallback<T> = Box<dyn FnMut(EndedInstance<T>) + Send>;
+
+/// The callback of a subscription, by kind.
+pub(crate) enum AnyCallback<T> {
+    Plain(SampleCallback<T>),
+    Async(AsyncCallback<T>),
 }
 
-/// A decoded message: shared with its publisher, or owned.
-pub(crate) enum Decoded<T> {
-    Shared(Arc<T>),
-    Owned(T),
+/// A subscription's callbacks for messages and for ends of instances.
+pub(crate) struct SubscriptionCallbacks<T> {
+    on_sample: SampleCallback<T>,
+    on_instance_end: Option<InstanceEndCallback<T>>,
 }
 
-/// Options for
-/// [`Node::create_subscription_with`](crate::Node::create_subscription_with).
-pub struct SubscriptionOptions<T> {
-    /// The QoS profile.
-    pub qos: QosProfile,
-    /// Whether publishers of the same context are ignored. False by default.
-    pub ignore_local_publications: bool,
-    /// Content filter; without one, all messages are received.
-    ///
-    /// See [`SubscriptionOptions::content_filter`].
-    pub content_filter: Option<ContentFilter>,
-    /// For a raw subscription: the message type behind the bytes.
-    pub(crate) message_type: MessageType,
-    pub(crate) callback: Option<SubscriptionCallback<T>>,
-    pub(crate) on_async: Option<AsyncCallback<T>>,
-    pub(crate) pending_max: Option<usize>,
-    pub(crate) on_event: Option<EventCallback>,
-    pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
-    pub(crate) group: Option<Arc<SubscriptionGroupCore>>,
-    pub(crate) callback_group: Option<CallbackGroup>,
-    pub(crate) qos_overrides: Option<QosOverridingOptions>,
-}
-
-impl<T> SubscriptionOptions<T> {
-    /// Options with a QoS profile and no callback: messages are taken with
-    /// [`Subscription::take`].
-    pub fn new(qos: impl Into<QosProfile>) -> Self {
-        Self {
-            qos: qos.into(),
-            ignore_local_publications: false,
-            content_filter: None,
-            message_type: MessageType::Unknown,
-            callback: None,
-            on_async: None,
-            pending_max: None,
-            on_event: None,
-            key_reader: None,
-            group: None,
-            callback_group: None,
-            qos_overrides: None,
+impl<T> SubscriptionCallbacks<T> {
+    fn call(&mut self, change: ReceivedChange<T>) -> Result<(), UndecodableSample> {
+        match (change, &mut self.on_instance_end) {
+            (ReceivedChange::Sample(sample), _) => (self.on_sample)(sample),
+            (ReceivedChange::End(end), Some(callback)) => {
+                callback(end);
+                Ok(())
+            }
+            (ReceivedChange::End(_), None) => Ok(()),
         }
     }
+}
 
-    /// Lets parameters change these policies,
-    /// `qos_overrides./topic.subscription.depth`.
-    ///
-    /// None unless set.
-    pub fn qos_overrides(mut self, overrides: QosOverridingOptions) -> Self {
-        self.qos_overrides = Some(overrides);
-        self
-    }
+/// A subscription's callback: a closure that takes a [`Sample`] and returns nothing, or
+/// a boxed future for the node's executor to run (`Box::pin(async move { … })`).
+///
+/// In a mutually exclusive group, the next message is taken when the previous future
+/// has completed. Until then messages wait in the queue as the QoS allows. In a
+/// reentrant group up to [`SubscriptionOptions::pending_max`] futures are pending at
+/// once. The group is occupied while a future is polled, not while it waits, so other
+/// callbacks of the group run between two polls.
+pub trait SubscriptionCallback<T>:
+    FnMut(Sample<T>) -> <Self as SubscriptionCallback<T>>::Returned + Send + 'static
+{
+    /// Nothing, or a future.
+    type Returned: CallbackOutput;
+}
 
-    /// Calls `callback` from the node's executor for each message, never two at a
-    /// time.
-    pub fn callback(self, mut callback: impl FnMut(Sample<T>) + Send + 'static) -> Self {
-        self.on_change(move |change| {
-            if let ReceivedChange::Sample(sample) = change {
-                callback(sample);
-            }
-        })
-    }
+impl<T, F, R> SubscriptionCallback<T> for F
+where
+    F: FnMut(Sample<T>) -> R + Send + 'static,
+    R: CallbackOutput,
+{
+    type Returned = R;
+}
 
-    /// Calls `callback` for each message and each end of an instance, in order.
-    ///
-    /// Only types with a key have instances. Replaces
-    /// [`SubscriptionOptions::callback`].
-    ///
-    /// Replaces [`SubscriptionOptions::callback`].
-    ///
-    /// If several ends of one instance are queued, only the last is delivered.
-    pub fn on_change(
-        mut self,
-        mut callback: impl FnMut(ReceivedChange<T>) + Send + 'static,
-    ) -> Self {
-        self.callback = Some(Box::new(move |change| {
-            callback(change);
+fn erase<T, C: SubscriptionCallback<T>>(mut callback: C) -> AnyCallback<T> {
+    if C::Returned::IS_FUTURE {
+        AnyCallback::Async(Box::new(move |sample| callback(sample).into_future()))
+    } else {
+        AnyCallback::Plain(Box::new(move |sample| {
+            callback(sample);
             Ok(())
-        }));
-        self
-    }
-
-    /// Runs the callbacks in this callback group of the node.
-    pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
-        self.callback_group = Some(group.clone());
-        self
-    }
-
-    /// Distinguishes instances by the keys that `reader` extracts.
-    ///
-    /// Only for subscriptions whose type alone does not define the key:
-    /// [`create_raw_subscription`](crate::Node::create_raw_subscription). Without
-    /// it such a subscription receives samples, but no ends of instances.
-    pub fn key_reader(mut self, reader: Arc<dyn KeyReader>) -> Self {
-        self.key_reader = Some(reader);
-        self
-    }
-
-    /// Sets the message type of a raw subscription.
-    ///
-    /// See [`create_raw_subscription`](crate::Node::create_raw_subscription).
-    ///
-    /// A content filter needs it. Other subscriptions know their type.
-    pub fn message_type(mut self, ty: &DynamicType) -> Self {
-        self.message_type = MessageType::Dynamic(ty.clone());
-        self
-    }
-
-    /// Calls `callback` from the node's executor for subscription events.
-    ///
-    /// Events are matches, incompatible QoS or type, missed deadlines, changed
-    /// liveliness and lost samples.
-    ///
-    /// Without a callback, events wait for [`Subscription::take_event`].
-    pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
-        self.on_event = Some(Box::new(callback));
-        self
-    }
-
-    /// Content filter: receives only messages for which `expression` holds.
-    ///
-    /// Like rclcpp's `ContentFilterOptions`.
-    ///
-    /// The language is that of DDS 1.4 Annex B over the message's fields.
-    /// `parameters` are the values of `%0`, `%1` and so on.
-    ///
-    /// Publishers that support content filters, those of Fast DDS and Pteros, do
-    /// not send the other messages at all. Messages of other publishers are
-    /// evaluated when they arrive. Intra-process messages are serialized for the
-    /// evaluation. A rejected message does not count as lost and does not meet a
-    /// deadline. An error in the expression is reported with its position when the
-    /// subscription is created.
-    ///
-    /// ```
-    /// use pteros::interfaces::sensor_msgs::msg::BatteryState;
-    /// use pteros::SubscriptionOptions;
-    ///
-    /// let low = SubscriptionOptions::<BatteryState>::new(10)
-    ///     .content_filter("percentage < %0 AND location LIKE 'left%'", ["0.2"]);
-    /// ```
-    pub fn content_filter(
-        mut self,
-        expression: impl Into<String>,
-        parameters: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Self {
-        self.content_filter = Some(content_filter(expression, parameters));
-        self
-    }
-
-    /// Ignores messages of publishers of the same context.
-    pub fn ignore_local_publications(mut self) -> Self {
-        self.ignore_local_publications = true;
-        self
+        }))
     }
 }
 
@@ -243,11 +132,11 @@ impl<T> SubscriptionOptions<T> {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("mapper")?;
 /// // With a callback, run by the thread that spins the node:
-/// let _scans = node.create_subscription("scan", QosProfile::sensor_data(), |scan: Sample<LaserScan>| {
+/// let _scans = node.create_subscription::<LaserScan>("scan".sensor_data(), |scan| {
 ///     println!("{} ranges by {:?}", scan.ranges.len(), scan.info().delivery_path);
 /// })?;
 /// // Or taken, without any executor:
-/// let poses = node.create_polled_subscription::<LaserScan>("scan", 1)?;
+/// let poses = node.create_polled_subscription::<LaserScan>("scan".keep_last(1))?;
 /// if let Some(scan) = poses.take_timeout(Duration::from_secs(1)) {
 ///     println!("{} ranges", scan.ranges.len());
 /// }
@@ -408,7 +297,7 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) qos: CurrentQos,
     pub(crate) decode: BodyDecoder<T>,
     pub(crate) decode_key: KeyDecoder<T>,
-    pub(crate) callback: Option<Mutex<SubscriptionCallback<T>>>,
+    pub(crate) callback: Option<Mutex<SubscriptionCallbacks<T>>>,
     /// The running futures of an async callback.
     pub(crate) async_slots: Option<Arc<AsyncSlots>>,
     pub(crate) on_event: Option<Arc<EventTask>>,
@@ -578,7 +467,7 @@ impl<T: 'static> Task for SubscriptionCore<T> {
             if let Some(calling) = &calling {
                 calling.note_user_code_start();
             }
-            self.report_undecodable(callback(change));
+            self.report_undecodable(callback.call(change));
         }
         drop(calling);
         drop(callback);
@@ -623,7 +512,7 @@ impl<T: Send + 'static> GroupMember for SubscriptionCore<T> {
             if let Some((calling, _)) = &calling {
                 calling.note_user_code_start();
             }
-            self.report_undecodable(callback(change));
+            self.report_undecodable(callback.call(change));
         }
     }
 }
@@ -680,50 +569,4 @@ impl<T> Drop for SubscriptionCore<T> {
         core.detach_endpoint(self.node.key, self.endpoint.data.guid);
         core.remove_reader(&self.endpoint);
     }
-}
-
-/// The callback that starts the futures of an async callback.
-pub(crate) fn async_callback<T: Send + 'static>(
-    mut callback: AsyncCallback<T>,
-    async_slots: &Arc<AsyncSlots>,
-    endpoint: &Arc<ReaderEndpoint>,
-) -> SubscriptionCallback<T> {
-    let endpoint = endpoint.clone();
-    async_slots.on_free_slot(move || {
-        if endpoint.has_samples() {
-            endpoint.slot.mark_ready();
-        }
-    });
-    let async_slots = async_slots.clone();
-    Box::new(move |change| {
-        if let ReceivedChange::Sample(sample) = change {
-            async_slots.start(callback(sample));
-        }
-        Ok(())
-    })
-}
-
-/// Key decoder of a Rust message type.
-pub(crate) fn typed_key_decoder<T: Message>() -> KeyDecoder<T> {
-    Box::new(|key| from_key_payload(key))
-}
-
-/// Decoder of a Rust message type.
-pub(crate) fn typed_decoder<T: Message>() -> BodyDecoder<T> {
-    Box::new(|body| match body {
-        SampleBody::Shared(value) => match downcast::<T>(value) {
-            Ok(value) => Ok(Decoded::Shared(value)),
-            // Routes are created by type, so this is a bug here, not in user code.
-            Err(_) => unreachable!("a shared sample of another type reached a typed subscription"),
-        },
-        SampleBody::Serialized(bytes) => from_payload(&bytes).map(Decoded::Owned),
-    })
-}
-
-/// Downcasts a shared value to its message type.
-pub(crate) fn downcast<T: Send + Sync + 'static>(
-    value: Arc<dyn SharedValue>,
-) -> Result<Arc<T>, Arc<dyn Any + Send + Sync>> {
-    let value: Arc<dyn Any + Send + Sync> = value;
-    value.downcast()
 }

@@ -6,26 +6,19 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
-use pteros_msg::dynamic::{DynamicMessage, DynamicType};
-use pteros_msg::hash::TypeHash;
-use pteros_msg::message::Message;
-use pteros_msg::view::Viewable;
 use pteros_runtime::error::QosChangeError;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::sample::QueuedSample;
 use pteros_runtime::subscription_group as runtime;
 
-use crate::error::CreateError;
 use crate::instance::ReceivedChange;
 use crate::node::Node;
 use crate::qos::{Presentation, QosError, QosProfile};
 use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{GroupPolicies, SetQosError};
-use crate::subscription::{Subscription, SubscriptionOptions};
-use crate::view::InPlaceMessage;
+use crate::subscription::Subscription;
 
 /// Subscriptions of one node that share a presentation. Cheap to clone,
 /// thread-safe.
@@ -80,8 +73,8 @@ use crate::view::InPlaceMessage;
 ///     coherent: true,
 ///     ordered: true,
 /// })?;
-/// let position = group.create_polled_subscription::<Point>("position", 10)?;
-/// let velocity = group.create_polled_subscription::<Vector3>("velocity", 10)?;
+/// let position = group.create_polled_subscription::<Point>("position".keep_last(10))?;
+/// let velocity = group.create_polled_subscription::<Vector3>("velocity".keep_last(10))?;
 /// let access = group.begin_access();
 /// while let Some(next) = group.take() {
 ///     if let Some(point) = next.sample_of(&position) {
@@ -96,7 +89,7 @@ use crate::view::InPlaceMessage;
 /// ```
 #[derive(Clone)]
 pub struct SubscriptionGroup {
-    core: Arc<SubscriptionGroupCore>,
+    pub(crate) core: Arc<SubscriptionGroupCore>,
 }
 
 /// Guard of an open group access, see [`SubscriptionGroup::begin_access`].
@@ -115,7 +108,7 @@ pub struct GroupChange {
 }
 
 pub(crate) struct SubscriptionGroupCore {
-    node: Node,
+    pub(crate) node: Node,
     pub(crate) group: Arc<runtime::SubscriptionGroup>,
     members: Mutex<BTreeMap<Guid, Weak<dyn GroupMember>>>,
     policies: Mutex<GroupPolicies>,
@@ -167,101 +160,10 @@ impl Node {
 }
 
 impl SubscriptionGroup {
-    /// Creates a subscription of the group whose callback runs in the node's
-    /// executor, within an access.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_subscription<T: Message>(
-        &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
-        callback: impl FnMut(Sample<T>) + Send + 'static,
-    ) -> Result<Subscription<T>, CreateError> {
-        self.create_subscription_with(topic, SubscriptionOptions::new(qos).callback(callback))
-    }
-
-    /// Creates a subscription of the group without callback.
-    ///
-    /// Read it on its own or with [`SubscriptionGroup::take`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_polled_subscription<T: Message>(
-        &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
-    ) -> Result<Subscription<T>, CreateError> {
-        self.create_subscription_with(topic, SubscriptionOptions::new(qos))
-    }
-
-    /// Creates a subscription of the group with options.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_subscription_with<T: Message>(
-        &self,
-        topic: &str,
-        options: SubscriptionOptions<T>,
-    ) -> Result<Subscription<T>, CreateError> {
-        let options = self.group_options(options);
-        self.core.node.create_subscription_with(topic, options)
-    }
-
-    /// Creates a subscription of the group that reads messages in place.
-    ///
-    /// See [`Node::create_view_subscription_with`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_view_subscription_with<T: Viewable>(
-        &self,
-        topic: &str,
-        options: SubscriptionOptions<InPlaceMessage<T>>,
-    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
-        let options = self.group_options(options);
-        self.core.node.create_view_subscription_with(topic, options)
-    }
-
-    /// Creates a subscription of the group whose type is known at run time only.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_dynamic_subscription(
-        &self,
-        topic: &str,
-        ty: &DynamicType,
-        options: SubscriptionOptions<DynamicMessage>,
-    ) -> Result<Subscription<DynamicMessage>, CreateError> {
-        let options = self.group_options(options);
-        self.core
-            .node
-            .create_dynamic_subscription(topic, ty, options)
-    }
-
-    /// Creates a subscription of the group to serialized messages; see
-    /// [`Node::create_raw_subscription`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_raw_subscription(
-        &self,
-        topic: &str,
-        type_name: &str,
-        hash: Option<TypeHash>,
-        options: SubscriptionOptions<Bytes>,
-    ) -> Result<Subscription<Bytes>, CreateError> {
-        let options = self.group_options(options);
-        self.core
-            .node
-            .create_raw_subscription(topic, type_name, hash, options)
-    }
-
-    fn group_options<T>(&self, mut options: SubscriptionOptions<T>) -> SubscriptionOptions<T> {
-        options.qos.presentation = self.presentation();
-        self.core.policies.lock().apply(&mut options.qos);
-        options.group = Some(self.core.clone());
-        options
+    /// Applies the group's presentation and policies to a member's profile.
+    pub(crate) fn apply_to(&self, qos: &mut QosProfile) {
+        qos.presentation = self.presentation();
+        self.core.policies.lock().apply(qos);
     }
 
     pub(crate) fn set_policies(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {

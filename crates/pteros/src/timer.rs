@@ -17,19 +17,29 @@ use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
 
-use crate::callback_group::{CallbackGroup, CallbackGroupCore};
+use crate::callback_group::{CallbackGroup, CallbackGroupCore, group_for};
 use crate::clock::NodeTime;
+use crate::error::CreateError;
 use crate::executor::ExecutorQueue;
-use crate::node::{NodeCore, NodeEntity};
+use crate::node::{Node, NodeCore, NodeEntity};
+use crate::task::{AsyncSlots, CallbackOutput};
 use crate::wait_set;
 
-/// Options for [`Node::create_timer_with`](crate::Node::create_timer_with).
+/// Options of [`Node::create_timer`](crate::Node::create_timer).
+///
+/// A [`Duration`] converts into them: a period.
 #[derive(Clone, Debug)]
 pub struct TimerOptions {
     pub(crate) period: Duration,
     pub(crate) repeats: bool,
     pub(crate) on_ros_time: bool,
     pub(crate) callback_group: Option<CallbackGroup>,
+}
+
+impl From<Duration> for TimerOptions {
+    fn from(period: Duration) -> Self {
+        Self::new(period)
+    }
 }
 
 impl TimerOptions {
@@ -430,5 +440,72 @@ impl TimerHeap {
         }
         self.update_next(&heap);
         found
+    }
+}
+
+/// A timer's callback: a closure that returns nothing, or a boxed future for the
+/// node's executor to run (`Box::pin(async move { … })`).
+pub trait TimerCallback: FnMut() -> <Self as TimerCallback>::Returned + Send + 'static {
+    /// Nothing, or a future.
+    type Returned: CallbackOutput;
+}
+
+impl<F, R> TimerCallback for F
+where
+    F: FnMut() -> R + Send + 'static,
+    R: CallbackOutput,
+{
+    type Returned = R;
+}
+
+impl Node {
+    /// Creates a timer that calls `callback` every period, first after one period.
+    ///
+    /// The options are the period, or [`TimerOptions`], for example
+    /// `TimerOptions::new(delay).one_shot()`.
+    ///
+    /// If the callback returns a boxed future, the executor runs that. A tick is
+    /// skipped while the previous future is pending; in a reentrant group, while
+    /// sixteen are.
+    ///
+    /// # Errors
+    /// [`CreateError::ZeroPeriod`].
+    pub fn create_timer<C: TimerCallback>(
+        &self,
+        options: impl Into<TimerOptions>,
+        callback: C,
+    ) -> Result<Timer, CreateError> {
+        let TimerOptions {
+            period,
+            repeats,
+            on_ros_time,
+            callback_group,
+        } = options.into();
+        if period.is_zero() {
+            return Err(CreateError::ZeroPeriod);
+        }
+        let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let group = group_for(self.core(), callback_group.as_ref());
+        let settings = TimerSettings {
+            period_nanos,
+            repeats,
+            on_ros_time,
+        };
+        let mut callback = callback;
+        let callback: Box<dyn FnMut() + Send> = if C::Returned::IS_FUTURE {
+            let node = self.core().fully_qualified_name();
+            let description = format!("async timer of node \"{node}\"");
+            let slots = AsyncSlots::new(self.core(), callback_group.as_ref(), description, None);
+            Box::new(move || {
+                if slots.has_free_slot()
+                    && let Some(future) = callback().into_future()
+                {
+                    slots.start(future);
+                }
+            })
+        } else {
+            Box::new(move || drop(callback()))
+        };
+        Ok(TimerCore::start(self.core(), settings, &group, callback))
     }
 }

@@ -3,6 +3,7 @@
 //! [`MessageView`] borrows a received payload where it lies: in the publisher's
 //! value (intra-process), in a shared-memory chunk or in the received datagram.
 
+use std::any::TypeId;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,17 +12,17 @@ use bytes::Bytes;
 use pteros_msg::cdr::{DecodeError, from_payload};
 use pteros_msg::key::from_key_payload;
 use pteros_msg::view::{Viewable, view_payload};
+use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::SampleBody;
 
 use crate::error::CreateError;
-use crate::instance::ReceivedChange;
-use crate::node::Node;
-use crate::qos::QosProfile;
+use crate::node::{MessageTypeInfo, Node};
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{
-    BodyDecoder, Decoded, KeyDecoder, Subscription, SubscriptionDecoders, SubscriptionOptions,
-    downcast,
+    AnyCallback, BodyDecoder, Decoded, Subscription, SubscriptionDecoders, SubscriptionMessage,
+    SubscriptionOptions, SubscriptionSupport, downcast,
 };
+use crate::subscription_group::SubscriptionGroup;
 
 /// A received message that was not copied.
 ///
@@ -133,7 +134,7 @@ impl Node {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let node = Context::new()?.create_node("viewer")?;
-    /// let _images = node.create_view_subscription("camera", 10, |image: MessageView<'_, Image>| {
+    /// let _images = node.create_view_subscription("camera", |image: MessageView<'_, Image>| {
     ///     if image.encoding == "mono8" {
     ///         let sum: u64 = image.data.iter().map(|&pixel| u64::from(pixel)).sum();
     ///         let pixels = u64::from(image.width) * u64::from(image.height);
@@ -149,55 +150,60 @@ impl Node {
     /// See [`CreateError`].
     pub fn create_view_subscription<T: Viewable>(
         &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
+        options: impl Into<SubscriptionOptions<InPlaceMessage<T>>>,
         callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
     ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
-        let options = SubscriptionOptions::new(qos).view_callback(callback);
-        self.create_view_subscription_with(topic, options)
-    }
-
-    /// Creates a subscription that reads messages in place, with options.
-    ///
-    /// Give it a [`SubscriptionOptions::view_callback`], or none to poll it with
-    /// [`Subscription::take`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_view_subscription_with<T: Viewable>(
-        &self,
-        topic: &str,
-        options: SubscriptionOptions<InPlaceMessage<T>>,
-    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
-        let key: KeyDecoder<InPlaceMessage<T>> = Box::new(|key| {
-            from_key_payload(key).map(|key| InPlaceMessage(InPlaceBody::Shared(Arc::new(key))))
-        });
-        let decoders = SubscriptionDecoders {
-            message: decoder(),
-            key,
-        };
-        self.create_typed_subscription::<T, _>(topic, decoders, options)
+        let options = with_view_callback(options.into(), callback);
+        self.core().create_subscription(options)
     }
 }
 
-impl<T: Viewable> SubscriptionOptions<InPlaceMessage<T>> {
-    /// Calls `callback` from the node's executor with a view of each message, never
-    /// two at a time.
-    pub fn view_callback(
-        mut self,
-        mut callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
-    ) -> Self {
-        self.callback = Some(Box::new(move |change| {
-            let ReceivedChange::Sample(sample) = change else {
-                return Ok(());
-            };
-            match MessageView::of(&sample) {
-                Ok(view) => callback(view),
-                Err(error) => return Err(Box::new((*sample.info(), error))),
-            }
-            Ok(())
-        }));
-        self
+impl SubscriptionGroup {
+    /// Creates a subscription of the group that reads messages in place.
+    ///
+    /// See [`Node::create_view_subscription`].
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_view_subscription<T: Viewable>(
+        &self,
+        options: impl Into<SubscriptionOptions<InPlaceMessage<T>>>,
+        callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
+    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
+        self.create(with_view_callback(options.into(), callback))
+    }
+}
+
+/// Calls `callback` with a view of each message.
+fn with_view_callback<T: Viewable>(
+    mut options: SubscriptionOptions<InPlaceMessage<T>>,
+    mut callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
+) -> SubscriptionOptions<InPlaceMessage<T>> {
+    options.callback = Some(AnyCallback::Plain(Box::new(move |sample| {
+        match MessageView::of(&sample) {
+            Ok(view) => callback(view),
+            Err(error) => return Err(Box::new((*sample.info(), error))),
+        }
+        Ok(())
+    })));
+    options
+}
+
+impl<T: Viewable> SubscriptionMessage for InPlaceMessage<T> {
+    type Support = ();
+
+    fn subscription_support(_: &()) -> SubscriptionSupport<'_, Self> {
+        SubscriptionSupport {
+            type_info: MessageTypeInfo::of::<T>(&()),
+            form: DeliveryForm::Type(TypeId::of::<T>()),
+            decoders: SubscriptionDecoders {
+                message: decoder(),
+                key: Box::new(|key| {
+                    let key = from_key_payload(key)?;
+                    Ok(InPlaceMessage(InPlaceBody::Shared(Arc::new(key))))
+                }),
+            },
+        }
     }
 }
 

@@ -135,8 +135,8 @@ pub enum WaitSetError {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
 /// let node = context.create_node("fusion")?;
-/// let scans = node.create_polled_subscription::<LaserScan>("scan", 10)?;
-/// let motion = node.create_polled_subscription::<Imu>("imu", 10)?;
+/// let scans = node.create_polled_subscription::<LaserScan>("scan".keep_last(10))?;
+/// let motion = node.create_polled_subscription::<Imu>("imu".keep_last(10))?;
 /// let mut set = WaitSet::new(&context);
 /// let (scan, imu) = (set.add(&scans)?, set.add(&motion)?);
 /// while !context.is_shut_down() {

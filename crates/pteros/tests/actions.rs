@@ -23,6 +23,10 @@ const SLICE: Duration = Duration::from_millis(20);
 
 type Options = ActionServerOptions<Fibonacci>;
 
+fn options() -> Options {
+    Options::new("fibonacci")
+}
+
 /// Spins nodes on a thread until dropped.
 struct SpinThread {
     stop: Arc<AtomicBool>,
@@ -73,7 +77,7 @@ impl ActionFixture {
         let asking = there.create_node("asking").unwrap();
         let (send, goals) = mpsc::channel();
         let server = serving
-            .create_action_server("fibonacci", options, move |goal| send.send(goal).unwrap())
+            .create_action_server(options, move |goal| send.send(goal).unwrap())
             .unwrap();
         Self {
             client: asking.create_action_client("fibonacci").unwrap(),
@@ -118,7 +122,7 @@ fn sequence(numbers: &[i32]) -> Fibonacci_Result {
 
 #[test]
 fn a_goal_is_accepted_gives_feedback_and_ends_with_a_result() {
-    for_each_transport(70, Options::default, |fixture| {
+    for_each_transport(70, options, |fixture| {
         let received = Arc::new(Mutex::new(Vec::new()));
         let sink = received.clone();
         let on_feedback = move |feedback: &Fibonacci_Feedback| {
@@ -157,7 +161,7 @@ fn a_goal_is_accepted_gives_feedback_and_ends_with_a_result() {
 
 #[test]
 fn a_goal_is_cancelled_only_if_requested_and_allowed() {
-    let options = || Options::default().on_cancel(|goal| goal.status() == GoalStatus::Executing);
+    let options = || self::options().on_cancel(|goal| goal.status() == GoalStatus::Executing);
     for_each_transport(72, options, |fixture| {
         let sent = fixture.client.send_goal(order(1), TIMEOUT).unwrap();
         let goal = fixture.goal();
@@ -192,9 +196,7 @@ fn a_goal_executed_in_the_executor_sees_the_cancel_request() {
         assert!(spinning.spin_until(|| goal.is_canceling(), TIMEOUT));
         goal.canceled(sequence(&[1])).unwrap();
     };
-    let _server = serving
-        .create_action_server("fibonacci", Options::default(), work)
-        .unwrap();
+    let _server = serving.create_action_server("fibonacci", work).unwrap();
     let asking = context.create_node("asking").unwrap();
     let client = asking
         .create_action_client::<Fibonacci>("fibonacci")
@@ -208,7 +210,7 @@ fn a_goal_executed_in_the_executor_sees_the_cancel_request() {
 #[test]
 fn the_server_reports_rejected_goals_and_cancel_requests() {
     let options = || {
-        Options::default()
+        options()
             .on_goal(|goal| match goal.order {
                 0 => GoalResponse::Reject,
                 _ => GoalResponse::AcceptAndDefer,
@@ -245,7 +247,7 @@ fn the_server_reports_rejected_goals_and_cancel_requests() {
 
 #[test]
 fn a_result_expires_and_is_then_reported_as_unknown() {
-    let options = || Options::default().result_timeout(Duration::from_millis(50));
+    let options = || self::options().result_timeout(Duration::from_millis(50));
     for_each_transport(76, options, |fixture| {
         let sent = fixture.client.send_goal(order(1), TIMEOUT).unwrap();
         fixture.goal().succeed(sequence(&[1])).unwrap();
@@ -266,7 +268,7 @@ fn a_result_expires_and_is_then_reported_as_unknown() {
 
 #[test]
 fn abandoned_goals_are_cancelled_if_enabled() {
-    let fixture = ActionFixture::new(78, true, Options::default().cancel_abandoned(true));
+    let fixture = ActionFixture::new(78, true, options().cancel_abandoned(true));
     let passing = Context::with_options(ContextOptions::local(78)).unwrap();
     let node = passing.create_node("passing").unwrap();
     let client = node.create_action_client::<Fibonacci>("fibonacci").unwrap();
@@ -284,7 +286,7 @@ fn abandoned_goals_are_cancelled_if_enabled() {
 fn a_new_goal_preempts_the_previous_one_if_enabled() {
     for_each_transport(
         96,
-        || Options::default().preempt(true),
+        || options().preempt(true),
         |fixture| {
             let send = |n| {
                 let sent = fixture.client.send_goal(order(n), TIMEOUT).unwrap();
@@ -315,7 +317,7 @@ fn a_new_goal_preempts_the_previous_one_if_enabled() {
 
 #[test]
 fn result_then_calls_back_at_the_end_of_a_goal() {
-    for_each_transport(94, Options::default, |fixture| {
+    for_each_transport(94, options, |fixture| {
         let sent = fixture.client.send_goal(order(1), TIMEOUT).unwrap();
         let (sender, receiver) = mpsc::channel();
         sent.result_then(move |outcome| sender.send(outcome).unwrap())

@@ -82,24 +82,22 @@ fn random_operation(nodes: &[Node], pool: &Endpoints, random: &mut Random) {
     let moment = Duration::from_micros(random.below(2_000));
     match random.below(12) {
         0 => {
-            let options = PublisherOptions::new(some_qos(random)).on_event(|_| {});
-            let made = node.create_publisher_with(topic, options);
+            let options = PublisherOptions::new(topic.qos(some_qos(random))).on_event(|_| {});
+            let made = node.create_publisher(options);
             add(&pool.publishers, made.unwrap());
         }
         1 => {
             let answer = any(&pool.publishers, random);
-            let options = SubscriptionOptions::new(some_qos(random))
-                .on_event(|_| {})
-                .callback(move |sample: Sample<Text>| {
-                    if let Some(answer) = answer.as_ref().filter(|_| sample.data.is_empty()) {
-                        let _ = answer.publish_owned(Text { data: "a".into() });
-                    }
-                });
-            let made = node.create_subscription_with(topic, options);
+            let options = SubscriptionOptions::new(topic.qos(some_qos(random))).on_event(|_| {});
+            let made = node.create_subscription(options, move |sample: Sample<Text>| {
+                if let Some(answer) = answer.as_ref().filter(|_| sample.data.is_empty()) {
+                    let _ = answer.publish_owned(Text { data: "a".into() });
+                }
+            });
             add(&pool.subscriptions, made.unwrap());
         }
         2 => {
-            let made = node.create_polled_subscription(topic, some_qos(random));
+            let made = node.create_polled_subscription(topic.qos(some_qos(random)));
             add(&pool.subscriptions, made.unwrap());
         }
         3 => drop(node.context().graph().match_reports("/a")),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pteros::TimerOptions;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
@@ -59,7 +60,7 @@ impl ChainFixture {
     }
 
     fn publisher(&self, topic: &str) -> Publisher<UInt64> {
-        self.node.create_publisher(topic, 10).unwrap()
+        self.node.create_publisher(topic.keep_last(10)).unwrap()
     }
 
     /// Records the message and republishes it.
@@ -71,7 +72,9 @@ impl ChainFixture {
             to.iter()
                 .for_each(|publisher| publish(publisher, sample.data));
         };
-        self.node.create_subscription(topic, 10, callback).unwrap()
+        self.node
+            .create_subscription(topic.keep_last(10), callback)
+            .unwrap()
     }
 
     fn log(&self) -> Vec<(&'static str, u64)> {
@@ -195,7 +198,10 @@ fn a_chain_report_includes_waiting_time() {
     reports.reset();
     assert_eq!(reports.all()[0].count, 0);
     // For a chain that starts with a timer: from its due time.
-    let timer = fixture.node.create_one_shot_timer(SOON, || ()).unwrap();
+    let timer = fixture
+        .node
+        .create_timer(TimerOptions::new(SOON).one_shot(), || ())
+        .unwrap();
     executor
         .add_chain(&Chain::new("t", 1).then(&timer))
         .unwrap();
@@ -215,7 +221,7 @@ fn dropped_messages_do_not_complete_chain_instances() {
     let log = fixture.log.clone();
     let newest = fixture
         .node
-        .create_subscription("b", 1, move |sample: Sample<UInt64>| {
+        .create_subscription("b".keep_last(1), move |sample: Sample<UInt64>| {
             log.lock().unwrap().push(("b", sample.data));
         })
         .unwrap();
@@ -327,7 +333,8 @@ fn an_urgent_chain_waits_for_one_callback_of_a_busy_executor() {
                 log.lock().unwrap().push(("busy", 0));
             };
             let node = &fixture.node;
-            node.create_subscription("busy", 10, callback).unwrap()
+            node.create_subscription("busy".keep_last(10), callback)
+                .unwrap()
         })
         .collect();
     let urgent = fixture.callback("urgent", &[]);

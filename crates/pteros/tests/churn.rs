@@ -46,8 +46,10 @@ fn cycle(domain: u32, number: usize) {
         let node = contexts[number / NODES_EACH].create_node(&format!("node{number}"));
         let node = node.unwrap();
         let to = topic(number + NODES_EACH);
-        let publisher = node.create_publisher::<Bytes>(&to, 10).unwrap();
-        let subscription = node.create_polled_subscription::<Bytes>(&topic(number), 10);
+        let publisher = node
+            .create_publisher::<Bytes>(to.as_str().keep_last(10))
+            .unwrap();
+        let subscription = node.create_polled_subscription::<Bytes>(topic(number).keep_last(10));
         ends.push((node, publisher, subscription.unwrap()));
     }
     let message = Bytes {

@@ -41,7 +41,7 @@ fn child() {
     let node = context.create_node(&part).unwrap();
     let mut events = Vec::new();
     if part == "talker" {
-        let publisher = node.create_publisher::<Text>("tick", qos()).unwrap();
+        let publisher = node.create_publisher::<Text>("tick".qos(qos())).unwrap();
         let mut number = 0;
         let timer_publisher = publisher.clone();
         let _timer = node
@@ -60,7 +60,7 @@ fn child() {
         let mut last = 0;
         let mut skipped = 0;
         let subscription = node
-            .create_polled_subscription::<Text>("tick", qos())
+            .create_polled_subscription::<Text>("tick".qos(qos()))
             .unwrap();
         while !context.is_shut_down() {
             let Some(text) = subscription.take_timeout(PERIOD) else {

@@ -57,7 +57,7 @@ fn ros_time_follows_clock_while_use_sim_time_is_true() {
     for (theirs, ours) in context_pairs(51) {
         let source = theirs.create_node("source").unwrap();
         let publisher = source
-            .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
+            .create_publisher::<ClockMessage>("/clock".qos(QosProfile::clock().reliable()))
             .unwrap();
         let (real, node) = (
             ours.create_node("real").unwrap(),
@@ -83,7 +83,7 @@ fn simulated_time_advances_while_a_callback_runs() {
     for (theirs, ours) in context_pairs(53) {
         let source = theirs.create_node("source").unwrap();
         let publisher = source
-            .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
+            .create_publisher::<ClockMessage>("/clock".qos(QosProfile::clock().reliable()))
             .unwrap();
         let node = simulated(&ours, "busy");
         assert!(publisher.wait_for_matched(1, TIMEOUT));
@@ -92,13 +92,16 @@ fn simulated_time_advances_while_a_callback_runs() {
         let seen = Arc::new(Mutex::new(Time::default()));
         let (note, stop) = (seen.clone(), ours.clone());
         let _timer = node
-            .create_one_shot_timer(Duration::from_millis(1), move || {
-                tick(&publisher, 7_000);
-                // The callback occupies the only spinning thread.
-                clock.sleep_until(millis(7_000));
-                *note.lock().unwrap() = clock.now();
-                stop.shutdown();
-            })
+            .create_timer(
+                TimerOptions::new(Duration::from_millis(1)).one_shot(),
+                move || {
+                    tick(&publisher, 7_000);
+                    // The callback occupies the only spinning thread.
+                    clock.sleep_until(millis(7_000));
+                    *note.lock().unwrap() = clock.now();
+                    stop.shutdown();
+                },
+            )
             .unwrap();
         node.spin();
         assert_eq!(*seen.lock().unwrap(), millis(7_000));
@@ -110,7 +113,7 @@ fn timers_follow_simulated_time_and_restart_when_it_goes_back() {
     for (theirs, ours) in context_pairs(55) {
         let source = theirs.create_node("source").unwrap();
         let publisher = source
-            .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
+            .create_publisher::<ClockMessage>("/clock".qos(QosProfile::clock().reliable()))
             .unwrap();
         let node = simulated(&ours, "timed");
         assert!(publisher.wait_for_matched(1, TIMEOUT));
@@ -118,7 +121,7 @@ fn timers_follow_simulated_time_and_restart_when_it_goes_back() {
         let ticks = count.clone();
         let options = TimerOptions::new(Duration::from_millis(100)).on_ros_time();
         let _timer = node
-            .create_timer_with(options, move || {
+            .create_timer(options, move || {
                 ticks.fetch_add(1, Ordering::Relaxed);
             })
             .unwrap();
@@ -151,7 +154,7 @@ fn time_jumps_are_reported_by_threshold() {
     let context = Context::with_options(ContextOptions::local(57)).unwrap();
     let source = context.create_node("source").unwrap();
     let publisher = source
-        .create_publisher::<ClockMessage>("/clock", QosProfile::clock())
+        .create_publisher::<ClockMessage>("/clock".qos(QosProfile::clock()))
         .unwrap();
     let node = simulated(&context, "jumpy");
     let jumps = Arc::new(Mutex::new(Vec::new()));

@@ -20,8 +20,10 @@ fn resident() -> usize {
 fn create_and_drop_context() {
     let context = Context::with_options(ContextOptions::local(195)).unwrap();
     let node = context.create_node("short").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 1).unwrap();
-    let subscription = node.create_polled_subscription::<Text>("t", 1).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(1)).unwrap();
+    let subscription = node
+        .create_polled_subscription::<Text>("t".keep_last(1))
+        .unwrap();
     publisher.publish(&Text::default()).unwrap();
     assert!(subscription.take().is_some());
 }

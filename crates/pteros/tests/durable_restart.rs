@@ -53,10 +53,10 @@ fn publishing_process() {
         .create_node("counter")
         .unwrap();
     let publisher = node
-        .create_publisher::<Int64>("count", profile(&durability))
+        .create_publisher::<Int64>("count".qos(profile(&durability)))
         .unwrap();
     let late = node
-        .create_polled_subscription::<Int64>("count", profile(&durability))
+        .create_polled_subscription::<Int64>("count".qos(profile(&durability)))
         .unwrap();
     let mut next = 1;
     while let Some(sample) = late.take() {
@@ -143,7 +143,7 @@ fn killed_and_started_again(durability: &str, domain: u32) {
         ..profile(durability)
     };
     let subscribe = || {
-        let subscription = node.create_polled_subscription::<Int64>("count", &all);
+        let subscription = node.create_polled_subscription::<Int64>("count".qos(&all));
         subscription.unwrap()
     };
     let living = subscribe();

@@ -8,14 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use pteros::ActionClientOptions;
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
 };
+use pteros::msg::dynamic::DynamicAction;
 use pteros::msg::dynamic::{DynamicMessage, Value};
 use pteros::prelude::*;
 use pteros::{
-    ActionError, ActionServerOptions, CallError, DynamicActionServerOptions, DynamicActionType,
-    DynamicServerGoalHandle, GoalError, GoalResponse, GoalStatus,
+    ActionError, ActionServerOptions, CallError, GoalError, GoalResponse, GoalStatus,
+    ServerGoalHandle,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -40,9 +42,9 @@ impl Drop for SpinThread {
     }
 }
 
-fn fibonacci() -> DynamicActionType {
+fn fibonacci() -> DynamicAction {
     let library = pteros::interfaces::library();
-    DynamicActionType::new(library, "example_interfaces/action/Fibonacci").unwrap()
+    DynamicAction::new(library, "example_interfaces/action/Fibonacci").unwrap()
 }
 
 fn of(ty: &pteros::msg::dynamic::DynamicType, yaml: &str) -> DynamicMessage {
@@ -71,7 +73,7 @@ fn typed_and_dynamic_clients_get_feedback_and_results_of_a_dynamic_server() {
     let (serving, asking, _spun) = nodes(77);
     let ty = fibonacci();
     let types = ty.clone();
-    let work = move |goal: DynamicServerGoalHandle| {
+    let work = move |goal: ServerGoalHandle<DynamicAction>| {
         assert_eq!(goal.goal().field("order"), Some(&Value::I32(3)));
         goal.publish_feedback(of(types.feedback(), "{sequence: [0, 1]}"));
         goal.succeed(of(types.result(), "{sequence: [0, 1, 1]}"))
@@ -82,9 +84,9 @@ fn typed_and_dynamic_clients_get_feedback_and_results_of_a_dynamic_server() {
             "{again:?}"
         );
     };
-    let options = DynamicActionServerOptions::default().preempt(true);
+    let options = ActionServerOptions::of_type(&ty, "fibonacci").preempt(true);
     let server = serving
-        .create_dynamic_action_server("fibonacci", &ty, options, work)
+        .create_action_server::<DynamicAction>(options, work)
         .unwrap();
     assert_eq!(server.action_name(), "/fibonacci");
     let received = Arc::new(Mutex::new(Vec::new()));
@@ -107,7 +109,7 @@ fn typed_and_dynamic_clients_get_feedback_and_results_of_a_dynamic_server() {
     );
 
     let client = asking
-        .create_dynamic_action_client("fibonacci", &ty)
+        .create_action_client::<DynamicAction>(ActionClientOptions::of_type(&ty, "fibonacci"))
         .unwrap();
     let sink = received.clone();
     let on_feedback = move |feedback: &DynamicMessage| {
@@ -115,7 +117,7 @@ fn typed_and_dynamic_clients_get_feedback_and_results_of_a_dynamic_server() {
     };
     let goal = of(ty.goal(), "{order: 3}");
     let goal = client
-        .send_goal_with_feedback(&goal, on_feedback, TIMEOUT)
+        .send_goal_with_feedback(goal, on_feedback, TIMEOUT)
         .unwrap();
     let end = goal.result(TIMEOUT).unwrap();
     assert_eq!(
@@ -140,22 +142,26 @@ fn goals_are_rejected_cancelled_and_aborted_when_they_are_dropped() {
     let (serving, asking, _spun) = nodes(78);
     let ty = fibonacci();
     let (send, goals) = mpsc::channel();
-    let options = DynamicActionServerOptions::default().on_goal(|goal| match goal.field("order") {
-        Some(Value::I32(0)) => GoalResponse::Reject,
-        _ => GoalResponse::AcceptAndExecute,
+    let options = ActionServerOptions::of_type(&ty, "count").on_goal(|goal: &DynamicMessage| {
+        match goal.field("order") {
+            Some(Value::I32(0)) => GoalResponse::Reject,
+            _ => GoalResponse::AcceptAndExecute,
+        }
     });
     let _server = serving
-        .create_dynamic_action_server("count", &ty, options, move |goal| send.send(goal).unwrap())
+        .create_action_server::<DynamicAction>(options, move |goal| send.send(goal).unwrap())
         .unwrap();
-    let client = asking.create_dynamic_action_client("count", &ty).unwrap();
-    let rejected = client.send_goal(&of(ty.goal(), "{order: 0}"), TIMEOUT);
+    let client = asking
+        .create_action_client::<DynamicAction>(ActionClientOptions::of_type(&ty, "count"))
+        .unwrap();
+    let rejected = client.send_goal(of(ty.goal(), "{order: 0}"), TIMEOUT);
     assert!(
         matches!(rejected, Err(ActionError::Rejected { .. })),
         "{rejected:?}"
     );
 
     let goal = client
-        .send_goal(&of(ty.goal(), "{order: 1}"), TIMEOUT)
+        .send_goal(of(ty.goal(), "{order: 1}"), TIMEOUT)
         .unwrap();
     let work = goals.recv_timeout(TIMEOUT).unwrap();
     goal.cancel(TIMEOUT).unwrap();
@@ -168,13 +174,13 @@ fn goals_are_rejected_cancelled_and_aborted_when_they_are_dropped() {
     );
 
     let goal = client
-        .send_goal(&of(ty.goal(), "{order: 2}"), TIMEOUT)
+        .send_goal(of(ty.goal(), "{order: 2}"), TIMEOUT)
         .unwrap();
     drop(goals.recv_timeout(TIMEOUT).unwrap());
     assert_eq!(goal.result(TIMEOUT).unwrap().status, GoalStatus::Aborted);
     assert_eq!(client.cancel_all(TIMEOUT).unwrap(), [] as [[u8; 16]; 0]);
 
-    let other = client.send_goal(&of(ty.result(), "{}"), TIMEOUT);
+    let other = client.send_goal(of(ty.result(), "{}"), TIMEOUT);
     let invalid = matches!(other, Err(ActionError::Call(CallError::Publish { .. })));
     assert!(invalid, "{other:?}");
 }
@@ -184,16 +190,16 @@ fn a_dynamic_client_sends_goals_to_a_typed_server() {
     let (serving, asking, _spun) = nodes(79);
     let ty = fibonacci();
     let _server = serving
-        .create_action_server::<Fibonacci>("fibonacci", ActionServerOptions::default(), |goal| {
+        .create_action_server::<Fibonacci>("fibonacci", |goal| {
             let sequence = vec![goal.goal().order];
             goal.succeed(Fibonacci_Result { sequence }).unwrap();
         })
         .unwrap();
     let client = asking
-        .create_dynamic_action_client("fibonacci", &ty)
+        .create_action_client::<DynamicAction>(ActionClientOptions::of_type(&ty, "fibonacci"))
         .unwrap();
     let goal = client
-        .send_goal(&of(ty.goal(), "{order: 5}"), TIMEOUT)
+        .send_goal(of(ty.goal(), "{order: 5}"), TIMEOUT)
         .unwrap();
     let end = goal.result(TIMEOUT).unwrap();
     assert_eq!(
@@ -207,13 +213,15 @@ fn abandoned_dynamic_goals_are_cancelled_if_enabled() {
     let (serving, asking, _spun) = nodes(92);
     let ty = fibonacci();
     let (send, goals) = mpsc::channel();
-    let options = DynamicActionServerOptions::default().cancel_abandoned(true);
+    let options = ActionServerOptions::of_type(&ty, "count").cancel_abandoned(true);
     let _server = serving
-        .create_dynamic_action_server("count", &ty, options, move |goal| send.send(goal).unwrap())
+        .create_action_server::<DynamicAction>(options, move |goal| send.send(goal).unwrap())
         .unwrap();
     let send_goal = |node: &Node| {
-        let client = node.create_dynamic_action_client("count", &ty).unwrap();
-        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), TIMEOUT);
+        let client = node
+            .create_action_client::<DynamicAction>(ActionClientOptions::of_type(&ty, "count"))
+            .unwrap();
+        let goal = client.send_goal(of(ty.goal(), "{order: 1}"), TIMEOUT);
         (goal.unwrap(), goals.recv_timeout(TIMEOUT).unwrap())
     };
     let passing = Context::with_options(ContextOptions::local(92)).unwrap();
@@ -230,13 +238,15 @@ fn result_then_calls_back_at_the_end_of_a_dynamic_goal() {
     let (serving, asking, _spun) = nodes(93);
     let ty = fibonacci();
     let (send, goals) = mpsc::channel();
-    let options = DynamicActionServerOptions::default().preempt(true);
+    let options = ActionServerOptions::of_type(&ty, "count").preempt(true);
     let server = serving
-        .create_dynamic_action_server("count", &ty, options, move |goal| send.send(goal).unwrap())
+        .create_action_server::<DynamicAction>(options, move |goal| send.send(goal).unwrap())
         .unwrap();
-    let client = asking.create_dynamic_action_client("count", &ty).unwrap();
+    let client = asking
+        .create_action_client::<DynamicAction>(ActionClientOptions::of_type(&ty, "count"))
+        .unwrap();
     let ask = || {
-        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), TIMEOUT);
+        let goal = client.send_goal(of(ty.goal(), "{order: 1}"), TIMEOUT);
         let (sender, receiver) = mpsc::channel();
         let ended = move |end| sender.send(end).unwrap();
         goal.unwrap().result_then(ended).unwrap();

@@ -40,11 +40,11 @@ fn subscribe(
     group: Option<&CallbackGroup>,
     callback: impl FnMut(Sample<UInt64>) + Send + 'static,
 ) -> Subscription<UInt64> {
-    let mut options = SubscriptionOptions::new(100).callback(callback);
+    let mut options = SubscriptionOptions::new(topic.keep_last(100));
     if let Some(group) = group {
         options = options.callback_group(group);
     }
-    node.create_subscription_with(topic, options).unwrap()
+    node.create_subscription(options, callback).unwrap()
 }
 
 fn publish(publisher: &Publisher<UInt64>, data: u64) {
@@ -107,8 +107,8 @@ fn groups_run_in_parallel_but_one_exclusive_group_does_not() {
             })
         })
         .collect();
-    let publisher = node.create_publisher("meet", 100).unwrap();
-    let alone = node.create_publisher("alone", 100).unwrap();
+    let publisher = node.create_publisher("meet".keep_last(100)).unwrap();
+    let alone = node.create_publisher("alone".keep_last(100)).unwrap();
     let executor = MultiThreadedExecutor::new(&context, 4);
     executor.add_node(&node).unwrap();
     with_spinning(&executor, || {
@@ -148,11 +148,11 @@ fn a_reentrant_group_runs_its_callbacks_in_parallel() {
     let timer_meet = meet.clone();
     let timer = TimerOptions::new(SOON).one_shot().callback_group(&group);
     let _timer = node
-        .create_timer_with(timer, move || {
+        .create_timer(timer, move || {
             timer_meet.wait();
         })
         .unwrap();
-    let publisher = node.create_publisher("t", 10).unwrap();
+    let publisher = node.create_publisher("t".keep_last(10)).unwrap();
     let executor = MultiThreadedExecutor::new(&context, 3);
     executor.add_node(&node).unwrap();
     publish(&publisher, 1);
@@ -172,7 +172,7 @@ fn a_group_that_is_always_ready_alternates_with_the_others() {
         context.create_node("busy").unwrap(),
         context.create_node("calm").unwrap(),
     );
-    let again = busy.create_publisher("busy", 100).unwrap();
+    let again = busy.create_publisher("busy".keep_last(100)).unwrap();
     let feed = again.clone();
     let _busy: Vec<_> = (0..2)
         .map(|_| {
@@ -186,7 +186,7 @@ fn a_group_that_is_always_ready_alternates_with_the_others() {
     let _calm = subscribe(&calm, "calm", None, move |sample| {
         done.send(sample.data).unwrap();
     });
-    let publisher = calm.create_publisher("calm", 100).unwrap();
+    let publisher = calm.create_publisher("calm".keep_last(100)).unwrap();
     for threads in [1, 2] {
         let executor = MultiThreadedExecutor::new(&context, threads);
         executor.add_node(&busy).unwrap();
@@ -215,7 +215,9 @@ fn a_callback_that_waited_for_its_group_is_not_starved() {
     let _busy: Vec<_> = (0..4)
         .map(|n| {
             let topic = format!("busy{n}");
-            let again = busy.create_publisher(&topic, 100).unwrap();
+            let again = busy
+                .create_publisher(topic.as_str().keep_last(100))
+                .unwrap();
             let (feed, runs) = (again.clone(), runs.clone());
             let fed = subscribe(&busy, &topic, Some(&reentrant), move |sample| {
                 runs.fetch_add(1, Ordering::Relaxed);
@@ -240,7 +242,7 @@ fn a_callback_that_waited_for_its_group_is_not_starved() {
             })
         })
         .collect();
-    let publisher = calm.create_publisher("calm", 100).unwrap();
+    let publisher = calm.create_publisher("calm".keep_last(100)).unwrap();
     let executor = MultiThreadedExecutor::new(&context, 2);
     executor.add_node(&busy).unwrap();
     executor.add_node(&calm).unwrap();
@@ -265,18 +267,20 @@ fn a_timer_cancelled_while_it_waits_for_its_group_does_not_tick() {
         entered.send(()).unwrap();
         let _ = released.lock().unwrap().recv_timeout(TIMEOUT);
     });
-    let publisher = node.create_publisher("hold", 1).unwrap();
+    let publisher = node.create_publisher("hold".keep_last(1)).unwrap();
     let free = node.create_callback_group(CallbackGroupType::Reentrant);
     let executor = MultiThreadedExecutor::new(&context, 2);
     executor.add_node(&node).unwrap();
     with_spinning(&executor, || {
         publish(&publisher, 1);
         inside.recv_timeout(TIMEOUT).unwrap();
-        let timer = node.create_one_shot_timer(SOON, || ()).unwrap();
+        let timer = node
+            .create_timer(TimerOptions::new(SOON).one_shot(), || ())
+            .unwrap();
         // When a later timer has ticked, this one waits at the gate.
         let (tick, ticked) = mpsc::channel();
         let later = TimerOptions::new(2 * SOON).one_shot().callback_group(&free);
-        let _later = node.create_timer_with(later, move || tick.send(()).unwrap());
+        let _later = node.create_timer(later, move || tick.send(()).unwrap());
         ticked.recv_timeout(TIMEOUT).unwrap();
         timer.cancel();
         release.send(()).unwrap();
@@ -398,7 +402,9 @@ fn a_timer_that_is_always_due_alternates_with_other_callbacks() {
         count.fetch_add(1, Ordering::Relaxed);
     });
     let _timer = node.create_timer(Duration::from_nanos(1), || {}).unwrap();
-    let publisher = node.create_publisher::<UInt64>("samples", 100).unwrap();
+    let publisher = node
+        .create_publisher::<UInt64>("samples".keep_last(100))
+        .unwrap();
     let publish_some = || (0..5).for_each(|data| publish(&publisher, data));
     publish_some();
     // Each call creates its own executor.
@@ -419,7 +425,7 @@ fn a_timer_that_is_always_due_alternates_with_other_callbacks() {
 fn spin_all_repeats_until_nothing_is_ready() {
     let context = context();
     let node = context.create_node("n").unwrap();
-    let publisher: Publisher<UInt64> = node.create_publisher("t", 10).unwrap();
+    let publisher: Publisher<UInt64> = node.create_publisher("t".keep_last(10)).unwrap();
     let again = publisher.clone();
     let _echo = subscribe(&node, "t", None, move |sample| {
         if sample.data > 0 {
@@ -440,7 +446,7 @@ fn the_panic_policy_decides_what_a_panic_ends() {
         context.create_node("bad").unwrap(),
         context.create_node("good").unwrap(),
     );
-    let publisher: Publisher<UInt64> = good.create_publisher("t", 10).unwrap();
+    let publisher: Publisher<UInt64> = good.create_publisher("t".keep_last(10)).unwrap();
     let calls = Arc::new(Mutex::new(Vec::new()));
     let note = |node: &Node, who: &'static str, panics: bool| {
         let calls = calls.clone();
@@ -478,12 +484,16 @@ fn the_panic_policy_decides_what_a_panic_ends() {
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"as it must"));
 }
 
+fn panic_on_some_thread() {
+    panic!("on some thread");
+}
+
 #[test]
 fn a_panic_on_any_thread_ends_the_spin_of_all_threads() {
     let context = context();
     let node = context.create_node("n").unwrap();
     let _timer = node
-        .create_one_shot_timer(SOON, || panic!("on some thread"))
+        .create_timer(TimerOptions::new(SOON).one_shot(), panic_on_some_thread)
         .unwrap();
     let executor = MultiThreadedExecutor::new(&context, 3);
     executor.add_node(&node).unwrap();
@@ -519,7 +529,7 @@ impl PanicFixture {
             })
         };
         Self {
-            publisher: good.create_publisher("t", 10).unwrap(),
+            publisher: good.create_publisher("t".keep_last(10)).unwrap(),
             _all: [note(&bad, 0), note(&bad, 1), note(&good, 2)],
             counts,
             context,
@@ -589,7 +599,7 @@ fn isolated_nodes_do_not_wait_for_each_other() {
     let (release, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
     let _slow = slow
-        .create_one_shot_timer(SOON, move || {
+        .create_timer(TimerOptions::new(SOON).one_shot(), move || {
             held.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
         })
         .unwrap();
@@ -597,7 +607,7 @@ fn isolated_nodes_do_not_wait_for_each_other() {
     let _quick = subscribe(&quick, "t", None, move |sample| {
         done.send(sample.data).unwrap();
     });
-    let publisher = quick.create_publisher("t", 10).unwrap();
+    let publisher = quick.create_publisher("t".keep_last(10)).unwrap();
     let executor = IsolatedExecutor::new(&context);
     let settings = ThreadSettings::default;
     executor.add_node(&slow, settings()).unwrap();
@@ -653,12 +663,12 @@ fn a_thread_without_its_settings_ends_every_spin() {
 fn a_node_moves_from_a_multi_threaded_to_a_single_threaded_executor() {
     let context = context();
     let node = context.create_node("n").unwrap();
-    let publisher: Publisher<Empty> = node.create_publisher("t", 100).unwrap();
+    let publisher: Publisher<Empty> = node.create_publisher("t".keep_last(100)).unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     let all: Vec<_> = (0..4)
         .map(|_| {
             let count = count.clone();
-            node.create_subscription("t", 100, move |_: Sample<Empty>| {
+            node.create_subscription("t".keep_last(100), move |_: Sample<Empty>| {
                 count.fetch_add(1, Ordering::Relaxed);
             })
             .unwrap()
@@ -693,7 +703,7 @@ fn spinning_an_executor_from_its_own_callback_is_an_error() {
         };
         refuse.send(spun.unwrap_err().to_string()).unwrap();
     });
-    let publisher = node.create_publisher("t", 10).unwrap();
+    let publisher = node.create_publisher("t".keep_last(10)).unwrap();
     let hint = "give it more threads, or create another executor";
     crowd.add_node(&node).unwrap();
     with_spinning(&crowd, || {

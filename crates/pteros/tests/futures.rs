@@ -19,8 +19,8 @@ use pteros::interfaces::example_interfaces::srv::{
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
 use pteros::{
-    CallbackGroupType, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, ServiceOptions,
-    SpawnError, SubscriptionOptions, ThreadSettings, TimerOptions,
+    CallbackGroupType, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, SpawnError,
+    SubscriptionOptions, ThreadSettings,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -118,22 +118,22 @@ fn an_exclusive_async_callback_takes_one_message_at_a_time() {
         let (sender, receiver) = mpsc::channel();
         let (gate, begun) = (permits.clone(), sender.clone());
         let _slow = node
-            .create_subscription_async("t", 10, move |sample: Sample<UInt64>| {
+            .create_subscription("t".keep_last(10), move |sample: Sample<UInt64>| {
                 let (gate, sender) = (gate.clone(), begun.clone());
-                async move {
+                Box::pin(async move {
                     sender.send(("begins", sample.data)).unwrap();
                     gate.pass().await;
                     sender.send(("ends", sample.data)).unwrap();
-                }
+                })
             })
             .unwrap();
         let _other = node
-            .create_subscription("other", 10, move |sample: Sample<UInt64>| {
+            .create_subscription("other".keep_last(10), move |sample: Sample<UInt64>| {
                 sender.send(("other", sample.data)).unwrap();
             })
             .unwrap();
-        let publisher = node.create_publisher("t", 10).unwrap();
-        let other = node.create_publisher("other", 10).unwrap();
+        let publisher = node.create_publisher("t".keep_last(10)).unwrap();
+        let other = node.create_publisher("other".keep_last(10)).unwrap();
         let next = || receiver.recv_timeout(TIMEOUT).unwrap();
         for n in 0..3 {
             publish(&publisher, n);
@@ -161,20 +161,21 @@ fn a_reentrant_group_limits_pending_futures() {
         let inside = Arc::new(AtomicUsize::new(0));
         let (sender, receiver) = mpsc::channel();
         let (gate, counted) = (permits.clone(), inside.clone());
-        let options = SubscriptionOptions::new(10)
+        let options = SubscriptionOptions::new("t".keep_last(10))
             .callback_group(&group)
-            .pending_max(3)
-            .callback_async(move |_: Sample<UInt64>| {
+            .pending_max(3);
+        let _slow = node
+            .create_subscription(options, move |_: Sample<UInt64>| {
                 let (gate, inside, sender) = (gate.clone(), counted.clone(), sender.clone());
-                async move {
+                Box::pin(async move {
                     let count = inside.fetch_add(1, Ordering::SeqCst) + 1;
                     sender.send(count).unwrap();
                     gate.pass().await;
                     inside.fetch_sub(1, Ordering::SeqCst);
-                }
-            });
-        let _slow = node.create_subscription_with("t", options).unwrap();
-        let publisher = node.create_publisher("t", 10).unwrap();
+                })
+            })
+            .unwrap();
+        let publisher = node.create_publisher("t".keep_last(10)).unwrap();
         (0..8).for_each(|n| publish(&publisher, n));
         let mut most = 0;
         for n in 0..8 {
@@ -200,35 +201,30 @@ fn an_async_callback_awaits_a_service_of_its_own_executor() {
     with_each_executor(|_, node| {
         let clock = node.clone();
         let _service = node
-            .create_service_async::<AddTwoInts, _>(
-                "add",
-                ServiceOptions::default(),
-                move |request| {
-                    let clock = clock.clone();
-                    async move {
-                        clock.sleep(SOON).await;
-                        AddTwoInts_Response {
-                            sum: request.a + request.b,
-                        }
-                    }
-                },
-            )
+            .create_deferred_service::<AddTwoInts>("add", move |call| {
+                let clock = clock.clone();
+                Box::pin(async move {
+                    clock.sleep(SOON).await;
+                    let sum = call.request().a + call.request().b;
+                    call.respond(AddTwoInts_Response { sum }).unwrap();
+                })
+            })
             .unwrap();
         let client = node.create_client::<AddTwoInts>("add").unwrap();
         assert!(client.wait_for_service(TIMEOUT));
         let (sender, receiver) = mpsc::channel();
         let _doubler = node
-            .create_subscription_async("number", 10, move |number: Sample<UInt64>| {
+            .create_subscription("number".keep_last(10), move |number: Sample<UInt64>| {
                 let (client, sender) = (client.clone(), sender.clone());
-                async move {
+                Box::pin(async move {
                     let half = number.data as i64;
                     let request = AddTwoInts_Request { a: half, b: half };
                     let answer = client.call_async(&request).unwrap().await.unwrap();
                     sender.send(answer.sum).unwrap();
-                }
+                })
             })
             .unwrap();
-        let publisher = node.create_publisher("number", 10).unwrap();
+        let publisher = node.create_publisher("number".keep_last(10)).unwrap();
         for n in 1..=5 {
             publish(&publisher, n);
             assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(2 * n as i64));
@@ -258,9 +254,9 @@ fn sleep_timeout_and_async_timers_work() {
         let (sender, receiver) = mpsc::channel();
         let gate = permits.clone();
         let timer = node
-            .create_timer_async(TimerOptions::new(SOON), move || {
+            .create_timer(SOON, move || {
                 sender.send(()).unwrap();
-                gate.pass()
+                Box::pin(gate.pass())
             })
             .unwrap();
         for _ in 0..3 {
@@ -280,7 +276,9 @@ fn sleep_timeout_and_async_timers_work() {
 #[test]
 fn a_task_awaits_the_next_message() {
     with_each_executor(|_, node| {
-        let numbers = node.create_polled_subscription::<UInt64>("t", 10).unwrap();
+        let numbers = node
+            .create_polled_subscription::<UInt64>("t".keep_last(10))
+            .unwrap();
         let (sender, receiver) = mpsc::channel();
         let polled = numbers.clone();
         let task = node.spawn(async move {
@@ -292,7 +290,7 @@ fn a_task_awaits_the_next_message() {
             sum
         });
         let mut task = task.unwrap();
-        let publisher = node.create_publisher("t", 10).unwrap();
+        let publisher = node.create_publisher("t".keep_last(10)).unwrap();
         for n in 1..=10 {
             publish(&publisher, n);
             assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(n * (n + 1) / 2));
@@ -396,18 +394,18 @@ fn the_panic_policy_applies_to_futures() {
     let calls = Arc::new(AtomicUsize::new(0));
     let subscribe = |node: &Node, panics: bool| {
         let (calls, clock) = (calls.clone(), node.clone());
-        node.create_subscription_async("t", 10, move |_: Sample<UInt64>| {
+        node.create_subscription("t".keep_last(10), move |_: Sample<UInt64>| {
             calls.fetch_add(1, Ordering::Relaxed);
             let sleep = clock.sleep(SOON);
-            async move {
+            Box::pin(async move {
                 sleep.await;
                 assert!(!panics, "as it must");
-            }
+            })
         })
     };
     let _both = (subscribe(&bad, true), subscribe(&good, false));
     let handle = bad.spawn(async { panic!("as it must") }).unwrap();
-    let publisher: Publisher<UInt64> = good.create_publisher("t", 10).unwrap();
+    let publisher: Publisher<UInt64> = good.create_publisher("t".keep_last(10)).unwrap();
     (0..4).for_each(|n| publish(&publisher, n));
     let all = || calls.load(Ordering::Relaxed) >= 5;
     executor.spin_until(all, TIMEOUT);

@@ -12,8 +12,7 @@ use std::time::Duration;
 use pteros::config::DiscoveryRange;
 use pteros::prelude::*;
 use pteros::{
-    CallbackGroupType, GuardConditionOptions, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy,
-    ThreadSettings,
+    CallbackGroupType, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, ThreadSettings,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -40,7 +39,7 @@ fn triggers_before_the_callback_begins_coalesce() {
     let context = context();
     let node = context.create_node("n").unwrap();
     let (count, callback) = counter();
-    let guard = node.create_guard_condition(callback);
+    let guard = node.create_guard_condition(None, callback);
     let handle = guard.trigger_handle();
     // Not spun yet: the trigger stays pending.
     for _ in 0..5 {
@@ -68,7 +67,7 @@ fn a_trigger_from_its_own_callback_runs_it_once_more() {
     let node = context.create_node("n").unwrap();
     let own = Arc::new(Mutex::new(None::<pteros::TriggerHandle>));
     let (mut left, handle) = (3, own.clone());
-    let guard = node.create_guard_condition(move || {
+    let guard = node.create_guard_condition(None, move || {
         left -= 1;
         if left > 0 {
             let handle = handle.lock().unwrap();
@@ -91,8 +90,7 @@ fn a_trigger_from_another_thread_wakes_the_executor() {
     let node = context.create_node("n").unwrap();
     let group = node.create_callback_group(CallbackGroupType::Reentrant);
     let (done, ran) = mpsc::channel();
-    let options = GuardConditionOptions::default().callback_group(&group);
-    let guard = node.create_guard_condition_with(options, move || done.send(()).unwrap());
+    let guard = node.create_guard_condition(Some(&group), move || done.send(()).unwrap());
     let rounds = || {
         for _ in 0..20 {
             guard.trigger();
@@ -129,9 +127,9 @@ fn a_trigger_from_another_thread_wakes_the_executor() {
 fn a_panicked_or_dropped_guard_condition_does_not_run() {
     let context = context();
     let node = context.create_node("n").unwrap();
-    let bad = node.create_guard_condition(|| panic!("as it must"));
+    let bad = node.create_guard_condition(None, || panic!("as it must"));
     let (count, callback) = counter();
-    let gone = node.create_guard_condition(callback);
+    let gone = node.create_guard_condition(None, callback);
     let executor = SingleThreadedExecutor::with_panic_policy(&context, PanicPolicy::Callback);
     executor.add_node(&node).unwrap();
     for _ in 0..2 {

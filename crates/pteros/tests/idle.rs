@@ -36,8 +36,8 @@ fn child() {
         let node = context.create_node(&format!("{own}{n}")).unwrap();
         executor.add_node(&node).unwrap();
         let theirs = format!("{other}{n}");
-        let subscription = node.create_subscription::<Text>(&theirs, qos, |_| {});
-        let publisher = node.create_publisher::<Text>(&format!("{own}{n}"), qos);
+        let subscription = node.create_subscription::<Text>(theirs.as_str().qos(qos), |_| {});
+        let publisher = node.create_publisher::<Text>(format!("{own}{n}").qos(qos));
         ends.push((node, subscription.unwrap(), publisher.unwrap()));
     }
     let matched = || {
@@ -216,8 +216,8 @@ fn rounds_received_awake(
     executor.add_node(&node).unwrap();
     let far = far.create_node("far").unwrap();
     let best_effort = QosProfile::default().best_effort();
-    let _subscription = node.create_subscription::<Text>("t", &best_effort, |_| {});
-    let publisher = far.create_publisher::<Text>("t", &best_effort).unwrap();
+    let _subscription = node.create_subscription::<Text>("t".qos(&best_effort), |_| {});
+    let publisher = far.create_publisher::<Text>("t".qos(&best_effort)).unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     let (ask, asked) = std::sync::mpsc::channel::<()>();
     let teller = std::thread::spawn(move || {

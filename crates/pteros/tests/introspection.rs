@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
+use pteros::ClientOptions;
 use pteros::ServiceIntrospectionState::{Contents, Metadata, Off};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoInts_Event, AddTwoInts_Request, AddTwoInts_Response,
 };
 use pteros::msg::dynamic::DynamicMessage;
+use pteros::msg::dynamic::DynamicService;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::prelude::*;
-use pteros::{CreateError, DynamicServiceType, ServiceOptions};
+use pteros::{CreateError, ServiceOptions};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -33,7 +35,7 @@ fn adder(domain: u32) -> Adder {
         .unwrap();
     let hearer = context.create_node("hearer").unwrap();
     let events = hearer
-        .create_polled_subscription("/robot/add/_service_event", QosProfile::default())
+        .create_polled_subscription("/robot/add/_service_event")
         .unwrap();
     Adder {
         context,
@@ -138,10 +140,10 @@ fn dynamic_clients_and_services_publish_the_same_events() {
     let context = Context::with_options(ContextOptions::local(75)).unwrap();
     let node = context.create_node("adder").unwrap();
     let name = "example_interfaces/srv/AddTwoInts";
-    let ty = DynamicServiceType::new(pteros::interfaces::library(), name).unwrap();
+    let ty = DynamicService::new(pteros::interfaces::library(), name).unwrap();
     let response = ty.response().clone();
     let service = node
-        .create_dynamic_service("add", &ty, ServiceOptions::default(), move |asked| {
+        .create_service::<DynamicService>(ServiceOptions::of_type(&ty, "add"), move |asked| {
             let mut answer = DynamicMessage::new(&response);
             let sum = asked.get("a").unwrap().into_owned();
             answer.set("sum", sum).unwrap();
@@ -149,13 +151,10 @@ fn dynamic_clients_and_services_publish_the_same_events() {
         })
         .unwrap();
     let client = node
-        .create_dynamic_client("add", &ty, ServiceOptions::default())
+        .create_client::<DynamicService>(ClientOptions::of_type(&ty, "add"))
         .unwrap();
     let events = node
-        .create_polled_subscription::<AddTwoInts_Event>(
-            "/add/_service_event",
-            QosProfile::default(),
-        )
+        .create_polled_subscription::<AddTwoInts_Event>("/add/_service_event")
         .unwrap();
     service
         .configure_introspection(QosProfile::default(), Contents)
@@ -195,11 +194,11 @@ fn a_library_without_the_types_of_events_is_named() {
         "---\nbool ok\n",
         "Ask.srv",
     );
-    let ty = DynamicServiceType::new(&library, "own/srv/Ask").unwrap();
+    let ty = DynamicService::new(&library, "own/srv/Ask").unwrap();
     let context = Context::with_options(ContextOptions::local(76)).unwrap();
     let node = context.create_node("asker").unwrap();
     let client = node
-        .create_dynamic_client("ask", &ty, ServiceOptions::default())
+        .create_client::<DynamicService>(ClientOptions::of_type(&ty, "ask"))
         .unwrap();
     let refused = client.configure_introspection(QosProfile::default(), Metadata);
     assert!(

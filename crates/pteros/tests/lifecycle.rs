@@ -94,7 +94,9 @@ impl LifecycleFixture {
         };
         let watcher = context.create_node("watcher").unwrap();
         let topic = "/arm/transition_event";
-        let subscription = watcher.create_polled_subscription(topic, 100).unwrap();
+        let subscription = watcher
+            .create_polled_subscription(topic.keep_last(100))
+            .unwrap();
         let node = LifecycleNode::new(&context, NodeOptions::new("arm"), callbacks).unwrap();
         Self {
             node,
@@ -352,7 +354,9 @@ impl PublishingCallbacks {
 
 impl LifecycleCallbacks for PublishingCallbacks {
     fn on_configure(&mut self, node: &LifecycleNode, _: S) -> CallbackReturn {
-        let publisher = node.create_publisher::<UInt64>("said", 100).unwrap();
+        let publisher = node
+            .create_publisher::<UInt64>("said".keep_last(100))
+            .unwrap();
         self.publisher = Some(publisher.clone());
         self.publish(1);
         let ticks = publisher.clone();
@@ -383,7 +387,7 @@ impl LifecycleCallbacks for PublishingCallbacks {
 fn publishing_node(context: &Context) -> (LifecycleNode, Subscription<UInt64>, Arc<AtomicBool>) {
     let subscription = context.create_node("ear").unwrap();
     let subscription = subscription
-        .create_polled_subscription("said", 100)
+        .create_polled_subscription("said".keep_last(100))
         .unwrap();
     let fails = Arc::new(AtomicBool::new(false));
     let callbacks = PublishingCallbacks {
@@ -442,7 +446,9 @@ fn publishers_and_timers_work_while_the_node_is_active() {
 fn messages_dropped_by_an_inactive_publisher_are_counted() {
     let context = context();
     let node = LifecycleNode::new(&context, NodeOptions::new("mouth"), ()).unwrap();
-    let publisher = node.create_publisher::<UInt64>("said", 10).unwrap();
+    let publisher = node
+        .create_publisher::<UInt64>("said".keep_last(10))
+        .unwrap();
     for data in 0..3 {
         publisher.publish_owned(UInt64 { data }).unwrap();
     }

@@ -168,7 +168,7 @@ struct WorkingCallbacks {
 impl LifecycleCallbacks for WorkingCallbacks {
     fn on_configure(&mut self, node: &LifecycleNode, _: S) -> CallbackReturn {
         let qos = QosProfile::default().liveliness(LivelinessPolicy::ManualByTopic, LEASE);
-        let beat = node.create_publisher::<Empty>("beat", &qos).unwrap();
+        let beat = node.create_publisher::<Empty>("beat".qos(&qos)).unwrap();
         let stuck = self.stuck.clone();
         let timer = node.create_timer(LEASE / 10, move || {
             if !stuck.load(Ordering::Relaxed) {

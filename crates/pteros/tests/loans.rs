@@ -28,9 +28,8 @@ fn context(domain: u32) -> Context {
 }
 
 fn views(node: &Node, qos: &QosProfile) -> Subscription<InPlaceMessage<Image>> {
-    let options = SubscriptionOptions::new(qos);
-    node.create_view_subscription_with("image", options)
-        .unwrap()
+    let options = SubscriptionOptions::new("image".qos(qos));
+    node.create_polled_subscription(options).unwrap()
 }
 
 /// Two contexts connected by 4 MiB of shared memory, with chunks of 1 MiB at most.
@@ -47,7 +46,7 @@ fn pair(
         a.create_node("talker").unwrap(),
         b.create_node("listener").unwrap(),
     );
-    let publisher = talker.create_publisher("image", qos).unwrap();
+    let publisher = talker.create_publisher("image".qos(qos)).unwrap();
     let views = views(&listener, qos);
     assert!(publisher.wait_for_matched(1, TIMEOUT) && views.wait_for_matched(1, TIMEOUT));
     let linked = || a.delivery_path_to(b.guid()).path == DeliveryPath::SharedMemory;
@@ -155,7 +154,7 @@ fn child() {
                 .all(|view| view.info().delivery_path == DeliveryPath::SharedMemory)
         );
     } else {
-        let publisher = node.create_publisher::<Image>("image", &qos).unwrap();
+        let publisher = node.create_publisher::<Image>("image".qos(&qos)).unwrap();
         assert!(publisher.wait_for_matched(1, TIMEOUT));
         let mut first = borrow(&publisher, BYTES).unwrap();
         first.fill(1);
@@ -188,7 +187,7 @@ fn the_chunks_of_a_killed_reader_come_back() {
     let context = context(213);
     let node = context.create_node("parent").unwrap();
     let qos = QosProfile::default();
-    let publisher = node.create_publisher::<Image>("image", &qos).unwrap();
+    let publisher = node.create_publisher::<Image>("image".qos(&qos)).unwrap();
     let mut child = start("holds views", 213);
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     // Before it is connected, a message travels by UDP.

@@ -200,7 +200,9 @@ fn a_full_disk_blocks_nothing_and_is_reported_once() {
     let hearer = context.create_node("hearer").unwrap();
     let qos = QosProfile::rosout().keep_last(100);
     let rosout = hearer
-        .create_polled_subscription::<pteros::interfaces::rcl_interfaces::msg::Log>("/rosout", qos)
+        .create_polled_subscription::<pteros::interfaces::rcl_interfaces::msg::Log>(
+            "/rosout".qos(qos),
+        )
         .unwrap();
     for number in 0..3 {
         pteros::info!(node.logger(), "lost {number}");

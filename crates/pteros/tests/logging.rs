@@ -23,7 +23,7 @@ fn context(domain: u32, words: &str) -> Context {
 fn subscribe_rosout(context: &Context) -> Subscription<Log> {
     let node = context.create_node("hearer").unwrap();
     let qos = QosProfile::rosout().keep_last(10_000);
-    node.create_polled_subscription::<Log>("/rosout", qos)
+    node.create_polled_subscription::<Log>("/rosout".qos(qos))
         .unwrap()
 }
 

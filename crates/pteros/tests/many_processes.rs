@@ -56,10 +56,10 @@ fn child() {
     let node = context.create_node(&format!("node{place}")).unwrap();
     let topic = |place: usize| format!("to{}", place % of);
     let publisher = node
-        .create_publisher::<Text>(&topic(place + 1), 10)
+        .create_publisher::<Text>(topic(place + 1).keep_last(10))
         .unwrap();
     let subscription = node
-        .create_polled_subscription::<Text>(&topic(place), 10)
+        .create_polled_subscription::<Text>(topic(place).keep_last(10))
         .unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     let data = format!("from {place}");

@@ -343,8 +343,7 @@ fn changes_are_published_on_parameter_events() {
     let listener = context.create_node("listener").unwrap();
     let events = listener
         .create_polled_subscription::<msg::ParameterEvent>(
-            "/parameter_events",
-            QosProfile::parameter_events(),
+            "/parameter_events".qos(QosProfile::parameter_events()),
         )
         .unwrap();
     let node = context.create_node("wheels").unwrap();
@@ -422,11 +421,9 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
     ])
     .create_node("talker")
     .unwrap();
-    let options =
-        PublisherOptions::new(10).qos_overrides(QosOverridingOptions::with_default_policies());
-    let publisher = node
-        .create_publisher_with::<Text>("chatter", options)
-        .unwrap();
+    let options = PublisherOptions::new("chatter".keep_last(10))
+        .qos_overrides(QosOverridingOptions::with_default_policies());
+    let publisher = node.create_publisher::<Text>(options).unwrap();
     let qos = publisher.qos();
     assert_eq!(qos.history, HistoryPolicy::KeepLast(3));
     assert_eq!(qos.reliability, ReliabilityPolicy::BestEffort);
@@ -436,16 +433,14 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
     assert!(node.describe_parameter(depth).unwrap().read_only);
     let slow =
         QosOverridingOptions::new([QosPolicyKind::Depth, QosPolicyKind::Deadline]).id("slow");
-    let options = SubscriptionOptions::<Text>::new(10).qos_overrides(slow);
-    let subscription = node.create_subscription_with("chatter", options).unwrap();
+    let options = SubscriptionOptions::<Text>::new("chatter".keep_last(10)).qos_overrides(slow);
+    let subscription = node.create_polled_subscription(options).unwrap();
     assert_eq!(subscription.qos().history, HistoryPolicy::KeepLast(7));
     let deadline = node.parameter("qos_overrides./chatter.subscription_slow.deadline");
     assert_eq!(deadline.unwrap(), 0.into());
     let bad = QosOverridingOptions::with_default_policies().id("bad");
-    let options = SubscriptionOptions::<Text>::new(10).qos_overrides(bad);
-    let error = node
-        .create_subscription_with("chatter", options)
-        .unwrap_err();
+    let options = SubscriptionOptions::<Text>::new("chatter".keep_last(10)).qos_overrides(bad);
+    let error = node.create_polled_subscription(options).unwrap_err();
     let error = error.to_string();
     assert!(
         error.contains("subscription_bad.reliability' = \"perhaps\", from -p"),
@@ -453,18 +448,16 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
     );
     assert!(error.contains("use reliable, best_effort"), "{error}");
     let plain = QosOverridingOptions::new([QosPolicyKind::AvoidRosNamespaceConventions]);
-    let options = PublisherOptions::new(10).qos_overrides(plain);
-    let _plain = node
-        .create_publisher_with::<Text>("plain", options)
-        .unwrap();
+    let options = PublisherOptions::new("plain".keep_last(10)).qos_overrides(plain);
+    let _plain = node.create_publisher::<Text>(options).unwrap();
     let names = node.context().graph().dds_topics();
     assert!(
         names.iter().any(|topic| topic.name == "/plain"),
         "{names:?}"
     );
     let never = QosOverridingOptions::default().validation_callback(|_| Err("never".into()));
-    let options = SubscriptionOptions::<Text>::new(10).qos_overrides(never);
-    assert!(node.create_subscription_with("chatter", options).is_err());
+    let options = SubscriptionOptions::<Text>::new("chatter".keep_last(10)).qos_overrides(never);
+    assert!(node.create_polled_subscription(options).is_err());
 }
 
 #[test]

@@ -46,13 +46,15 @@ fn child() {
     let context = open(domain, LEASE, part.starts_with("linked"));
     let node = context.create_node("child").unwrap();
     let latched = QosProfile::default().transient_local();
-    let publisher = node.create_publisher::<Text>("word", &latched).unwrap();
+    let publisher = node.create_publisher::<Text>("word".qos(&latched)).unwrap();
     let word = match part.as_str() {
         "speaks at length" => long_text(),
         _ => Text { data: part.clone() },
     };
     publisher.publish(&word).unwrap();
-    let shapes = node.create_publisher::<Shape>("shape", &latched).unwrap();
+    let shapes = node
+        .create_publisher::<Shape>("shape".qos(&latched))
+        .unwrap();
     let shape = Shape {
         color: part.clone(),
         ..Shape::default()
@@ -140,7 +142,7 @@ fn a_killed_process_is_removed_by_its_lease_and_may_restart_at_once() {
     let node = context.create_node("parent").unwrap();
     let qos = QosProfile::default().transient_local();
     let subscription = node
-        .create_polled_subscription::<Text>("word", &qos)
+        .create_polled_subscription::<Text>("word".qos(&qos))
         .unwrap();
     for round in 1..=2 {
         let word = format!("round {round}");
@@ -179,7 +181,7 @@ fn a_message_in_hundreds_of_fragments_arrives_intact_under_load() {
     let node = context.create_node("parent").unwrap();
     let qos = QosProfile::default().transient_local();
     let subscription = node
-        .create_polled_subscription::<Text>("word", &qos)
+        .create_polled_subscription::<Text>("word".qos(&qos))
         .unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     // Fragments as large as for a network.
@@ -197,7 +199,7 @@ fn a_killed_shared_memory_peer_is_removed_at_once_and_its_message_stays() {
     let node = context.create_node("parent").unwrap();
     let qos = QosProfile::default().transient_local();
     let subscription = node
-        .create_polled_subscription::<Text>("word", &qos)
+        .create_polled_subscription::<Text>("word".qos(&qos))
         .unwrap();
     for round in 1..=2 {
         let word = format!("linked {round}");
@@ -228,7 +230,9 @@ fn a_killed_shared_memory_peer_is_removed_at_once_and_its_message_stays() {
 fn an_interrupted_process_announces_its_departure() {
     let context = context(191, TIMEOUT);
     let node = context.create_node("parent").unwrap();
-    let subscription = node.create_polled_subscription::<Text>("word", 10).unwrap();
+    let subscription = node
+        .create_polled_subscription::<Text>("word".keep_last(10))
+        .unwrap();
     let mut child = start("leaves", 191);
     assert!(subscription.wait_for_matched(1, TIMEOUT));
     wait_for_nodes(&context, 2);
@@ -252,7 +256,7 @@ fn instances_of_a_killed_process_have_no_writers_and_of_an_exited_one_are_dispos
     let node = context.create_node("parent").unwrap();
     let qos = QosProfile::default().transient_local();
     let shapes = node
-        .create_polled_subscription::<Shape>("shape", &qos)
+        .create_polled_subscription::<Shape>("shape".qos(&qos))
         .unwrap();
     let next = || {
         let mut change = None;

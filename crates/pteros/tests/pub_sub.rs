@@ -1,11 +1,13 @@
 //! Publish and subscribe: nodes of one process and of several participants, on this
 //! host only.
 
+use pteros::SerializedMessage;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
+use pteros::SerializedType;
+use pteros::TimerOptions;
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
 use pteros::{DeliveryPath, EndpointEvent, PolicyId, PublishError, SubscriptionOptions};
@@ -31,13 +33,11 @@ fn two_participants_of_one_host_exchange_messages_over_udp() {
     );
     let talker = a.create_node("talker").unwrap();
     let listener = b.create_node("listener").unwrap();
-    let publisher = talker
-        .create_publisher::<Text>("chatter", QosProfile::default())
-        .unwrap();
+    let publisher = talker.create_publisher::<Text>("chatter").unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let sink = heard.clone();
     let subscription = listener
-        .create_subscription::<Text>("chatter", QosProfile::default(), move |sample| {
+        .create_subscription::<Text>("chatter", move |sample| {
             assert_eq!(sample.info().delivery_path, DeliveryPath::Network);
             sink.lock().unwrap().push(sample.data.clone());
         })
@@ -59,12 +59,14 @@ fn intra_process_the_message_itself_is_delivered() {
     let seen = Arc::new(AtomicUsize::new(0));
     let sink = seen.clone();
     let _subscription = node
-        .create_subscription::<Text>("chatter", 10, move |sample| {
+        .create_subscription::<Text>("chatter".keep_last(10), move |sample| {
             assert_eq!(sample.info().delivery_path, DeliveryPath::IntraProcess);
             sink.store(std::ptr::from_ref(&*sample) as usize, Ordering::Relaxed);
         })
         .unwrap();
-    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     let message = Arc::new(text(1));
     publisher.publish_arc(message.clone()).unwrap();
     assert!(node.spin_once(TIMEOUT));
@@ -81,14 +83,14 @@ fn a_late_joiner_gets_the_last_samples_over_both_paths() {
     let b = Context::with_options(ContextOptions::local(103)).unwrap();
     let map = a.create_node("map").unwrap();
     let latched = QosProfile::default().keep_last(3).transient_local();
-    let publisher = map.create_publisher::<Text>("map", &latched).unwrap();
+    let publisher = map.create_publisher::<Text>("map".qos(&latched)).unwrap();
     for n in 0..5 {
         publisher.publish(&text(n)).unwrap();
     }
     for context in [&a, &b] {
         let node = context.create_node("late").unwrap();
         let late = node
-            .create_polled_subscription::<Text>("map", &latched)
+            .create_polled_subscription::<Text>("map".qos(&latched))
             .unwrap();
         for n in 2..5 {
             let sample = late.take_timeout(TIMEOUT).expect("a latched sample");
@@ -105,11 +107,9 @@ fn incompatible_qos_is_reported_on_both_sides() {
     let talker = a.create_node("talker").unwrap();
     let listener = b.create_node("listener").unwrap();
     let publisher = talker
-        .create_publisher::<Text>("scan", QosProfile::sensor_data())
+        .create_publisher::<Text>("scan".sensor_data())
         .unwrap();
-    let subscription = listener
-        .create_polled_subscription::<Text>("scan", QosProfile::default())
-        .unwrap();
+    let subscription = listener.create_polled_subscription::<Text>("scan").unwrap();
     let named = |event: Option<EndpointEvent>| {
         matches!(event, Some(EndpointEvent::IncompatibleQos { policies, .. })
             if policies == [PolicyId::Reliability])
@@ -134,7 +134,9 @@ fn the_graph_has_nodes_and_topics_and_removes_left_nodes() {
     let node = a
         .create_node_with(NodeOptions::new("talker").namespace("/robot1"))
         .unwrap();
-    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     let names = || -> Vec<String> {
         let nodes = graph.nodes();
         nodes.iter().map(|n| n.fully_qualified_name()).collect()
@@ -162,9 +164,11 @@ fn timers_tick_and_large_messages_arrive_whole() {
     let b = Context::with_options(ContextOptions::local(106)).unwrap();
     let camera = a.create_node("camera").unwrap();
     let viewer = b.create_node("viewer").unwrap();
-    let publisher = camera.create_publisher::<Image>("image", 5).unwrap();
+    let publisher = camera
+        .create_publisher::<Image>("image".keep_last(5))
+        .unwrap();
     let subscription = viewer
-        .create_polled_subscription::<Image>("image", 5)
+        .create_polled_subscription::<Image>("image".keep_last(5))
         .unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     assert!(subscription.wait_for_matched(1, TIMEOUT));
@@ -176,9 +180,12 @@ fn timers_tick_and_large_messages_arrive_whole() {
     };
     let sent = image.clone();
     let _timer = camera
-        .create_one_shot_timer(Duration::from_millis(1), move || {
-            publisher.publish(&sent).unwrap();
-        })
+        .create_timer(
+            TimerOptions::new(Duration::from_millis(1)).one_shot(),
+            move || {
+                publisher.publish(&sent).unwrap();
+            },
+        )
         .unwrap();
     let arrived = camera.spin_until(|| subscription.counts().received > 0, TIMEOUT);
     assert!(arrived, "the image never arrived");
@@ -191,7 +198,11 @@ fn timers_tick_and_large_messages_arrive_whole() {
 fn with_a_small_pool(
     domain: u32,
     qos: &QosProfile,
-) -> (Context, Publisher<UInt8MultiArray>, Subscription<Bytes>) {
+) -> (
+    Context,
+    Publisher<UInt8MultiArray>,
+    Subscription<SerializedMessage>,
+) {
     let mut options = ContextOptions::local(domain);
     options.shared_memory.pool_bytes = 4 << 20;
     let a = Context::with_options(options.clone()).unwrap();
@@ -200,10 +211,13 @@ fn with_a_small_pool(
         a.create_node("talker").unwrap(),
         b.create_node("listener").unwrap(),
     );
-    let publisher = talker.create_publisher("bulk", qos).unwrap();
+    let publisher = talker.create_publisher("bulk".qos(qos)).unwrap();
     let ty = "std_msgs::msg::dds_::UInt8MultiArray_";
     let subscription = listener
-        .create_raw_subscription("bulk", ty, None, SubscriptionOptions::new(qos.clone()))
+        .create_polled_subscription::<SerializedMessage>(SubscriptionOptions::of_type(
+            &SerializedType::new(ty, None),
+            "bulk".qos(qos.clone()),
+        ))
         .unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     assert!(subscription.wait_for_matched(1, TIMEOUT));

@@ -39,9 +39,7 @@ fn child() {
     let contexts = ["/one", "/one", "/two"].map(open);
     let [a, b, c] = &contexts;
     let talker = a.create_node("talker").unwrap();
-    let publisher = talker
-        .create_publisher::<UInt8MultiArray>("image", QosProfile::default())
-        .unwrap();
+    let publisher = talker.create_publisher::<UInt8MultiArray>("image").unwrap();
     let large = UInt8MultiArray {
         data: (0..200_000_u32).map(|n| n as u8).collect(),
         ..UInt8MultiArray::default()
@@ -52,7 +50,7 @@ fn child() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let (sink, expected) = (heard.clone(), large.data.clone());
         let subscription = node
-            .create_subscription::<UInt8MultiArray>("image", QosProfile::default(), move |sample| {
+            .create_subscription::<UInt8MultiArray>("image", move |sample| {
                 assert_eq!(sample.data, expected);
                 sink.lock().unwrap().push(sample.info().delivery_path);
             })

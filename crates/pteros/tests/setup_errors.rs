@@ -4,6 +4,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pteros::PublisherOptions;
 use pteros::interfaces::std_msgs::msg::{Int8, String as Text};
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::platform::SystemPlatform;
@@ -24,10 +25,12 @@ fn a_participant_without_a_free_domain_port_uses_another_and_is_discovered() {
     let (one, other) = (open(), open());
     let heard = one.create_node("one").unwrap();
     let heard = heard
-        .create_polled_subscription::<Text>("topic", 10)
+        .create_polled_subscription::<Text>("topic".keep_last(10))
         .unwrap();
     let said = other.create_node("other").unwrap();
-    let said = said.create_publisher::<Text>("topic", 10).unwrap();
+    let said = said
+        .create_publisher::<Text>("topic".keep_last(10))
+        .unwrap();
     assert!(said.wait_for_matched(1, TIMEOUT));
     assert!(heard.wait_for_matched(1, TIMEOUT));
     said.publish(&Text::default()).unwrap();
@@ -74,7 +77,7 @@ fn an_invalid_limit_is_named_and_a_valid_one_holds() {
     let context = context.expect("it can be kept");
     let node = context.create_node("small").unwrap();
     let latched = QosProfile::default().transient_local();
-    let publisher = node.create_publisher::<Text>("text", latched).unwrap();
+    let publisher = node.create_publisher::<Text>("text".qos(latched)).unwrap();
     let text = |bytes| Text {
         data: "x".repeat(bytes),
     };
@@ -124,7 +127,9 @@ fn a_dynamic_message_of_another_type_is_named_with_both_types() {
     let node = context.create_node("mixed").expect("a node");
     let text = DynamicType::new(Text::type_description()).expect("a type");
     let number = DynamicType::new(Int8::type_description()).expect("a type");
-    let publisher = node.create_dynamic_publisher("t", &text, 1).expect("it is");
+    let publisher = node
+        .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&text, "t".keep_last(1)))
+        .expect("it is");
     let error = publisher
         .publish(&DynamicMessage::new(&number))
         .expect_err("another type");

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pteros::TimerOptions;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
@@ -65,8 +66,9 @@ impl StepFixture {
         let names = ["a", "b", "c"];
         Self {
             log: StepLog::default(),
-            publishers: names.map(|name| node.create_publisher(name, 10).unwrap()),
-            subscriptions: names.map(|name| node.create_polled_subscription(name, 10).unwrap()),
+            publishers: names.map(|name| node.create_publisher(name.keep_last(10)).unwrap()),
+            subscriptions: names
+                .map(|name| node.create_polled_subscription(name.keep_last(10)).unwrap()),
             context,
             node,
         }
@@ -238,8 +240,10 @@ fn timers_guard_conditions_services_and_clients_are_steps() {
         let log = log.clone();
         move || log.note(step, None)
     };
-    let timer = node.create_one_shot_timer(SOON, note('t')).unwrap();
-    let guard = node.create_guard_condition(note('g'));
+    let timer = node
+        .create_timer(TimerOptions::new(SOON).one_shot(), note('t'))
+        .unwrap();
+    let guard = node.create_guard_condition(None, note('g'));
     let served = note('s');
     let service = node
         .create_service::<AddTwoInts>("add", move |request| {

@@ -31,15 +31,15 @@ fn text(n: usize) -> Text {
 /// Ping-pong of a number between two nodes, each spun by its own thread.
 fn ping_pong(a: &Node, b: &Node, rounds: usize) {
     let done = AtomicBool::new(false);
-    let forth = a.create_publisher::<Text>("forth", 10).unwrap();
-    let back = b.create_publisher::<Text>("back", 10).unwrap();
-    let _b = b.create_subscription::<Text>("forth", 10, move |sample| {
+    let forth = a.create_publisher::<Text>("forth".keep_last(10)).unwrap();
+    let back = b.create_publisher::<Text>("back".keep_last(10)).unwrap();
+    let _b = b.create_subscription::<Text>("forth".keep_last(10), move |sample| {
         back.publish(&sample).unwrap();
     });
     let count = Arc::new(AtomicUsize::new(0));
     let (counted, next) = (count.clone(), forth.clone());
     let to_a = a
-        .create_subscription::<Text>("back", 10, move |_| {
+        .create_subscription::<Text>("back".keep_last(10), move |_| {
             let n = counted.fetch_add(1, Ordering::Relaxed) + 1;
             if n < rounds {
                 next.publish(&text(n)).unwrap();
@@ -86,8 +86,10 @@ fn a_thread_that_takes_is_served_while_another_spins() {
         context.create_node("a").unwrap(),
         context.create_node("b").unwrap(),
     );
-    let publisher = a.create_publisher::<Text>("t", 10).unwrap();
-    let subscription = b.create_polled_subscription::<Text>("t", 10).unwrap();
+    let publisher = a.create_publisher::<Text>("t".keep_last(10)).unwrap();
+    let subscription = b
+        .create_polled_subscription::<Text>("t".keep_last(10))
+        .unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| a.spin_until(|| done.load(Ordering::Acquire), TIMEOUT));
@@ -115,8 +117,10 @@ fn a_thread_that_takes_is_served_while_another_spins() {
 fn threads_that_take_from_one_subscription_share_its_samples() {
     let context = context(173);
     let node = context.create_node("a").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 100).unwrap();
-    let subscription = node.create_polled_subscription::<Text>("t", 100).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(100)).unwrap();
+    let subscription = node
+        .create_polled_subscription::<Text>("t".keep_last(100))
+        .unwrap();
     let taken = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -144,7 +148,7 @@ fn threads_that_take_from_one_subscription_share_its_samples() {
 fn a_wait_ends_at_once_when_another_thread_meets_the_condition() {
     let context = context(174);
     let node = context.create_node("a").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let started = Instant::now();
@@ -154,7 +158,9 @@ fn a_wait_ends_at_once_when_another_thread_meets_the_condition() {
         // Let it fall asleep in the poll of the sockets.
         let (_hold, never) = mpsc::channel::<()>();
         let _ = never.recv_timeout(Duration::from_millis(50));
-        let subscription = node.create_polled_subscription::<Text>("t", 10).unwrap();
+        let subscription = node
+            .create_polled_subscription::<Text>("t".keep_last(10))
+            .unwrap();
         assert!(waiting.join().unwrap() < WAKE_UP_LIMIT);
         drop(subscription);
     });
@@ -167,8 +173,10 @@ fn a_writer_blocked_by_back_pressure_is_woken_by_the_taker() {
     let mut qos = QosProfile::default().keep_all();
     qos.resource_limits.max_samples = Some(1);
     qos.max_blocking_time = Some(TIMEOUT);
-    let publisher = node.create_publisher::<Text>("t", &qos).unwrap();
-    let subscription = node.create_polled_subscription::<Text>("t", &qos).unwrap();
+    let publisher = node.create_publisher::<Text>("t".qos(&qos)).unwrap();
+    let subscription = node
+        .create_polled_subscription::<Text>("t".qos(&qos))
+        .unwrap();
     publisher.publish(&text(0)).unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -191,11 +199,11 @@ fn a_busy_callback_does_not_stop_the_protocol() {
         a.create_node("talker").unwrap(),
         b.create_node("listener").unwrap(),
     );
-    let publisher = talker.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = talker.create_publisher::<Text>("t".keep_last(10)).unwrap();
     let (sender, receiver) = mpsc::channel::<bool>();
     let (begin, began) = mpsc::channel();
     let receiver = Mutex::new(receiver);
-    let _subscription = listener.create_subscription::<Text>("t", 10, move |_| {
+    let _subscription = listener.create_subscription::<Text>("t".keep_last(10), move |_| {
         begin.send(()).unwrap();
         // Stands for a computation that occupies the thread.
         let acknowledged = receiver.lock().unwrap().recv_timeout(TIMEOUT);
@@ -219,15 +227,19 @@ fn callbacks_that_are_always_ready_do_not_starve_the_network() {
         a.create_node("talker").unwrap(),
         b.create_node("listener").unwrap(),
     );
-    let publisher = talker.create_publisher::<Text>("stop", 10).unwrap();
-    let round = listener.create_publisher::<Text>("round", 10).unwrap();
+    let publisher = talker
+        .create_publisher::<Text>("stop".keep_last(10))
+        .unwrap();
+    let round = listener
+        .create_publisher::<Text>("round".keep_last(10))
+        .unwrap();
     let next = round.clone();
-    let _round = listener.create_subscription::<Text>("round", 10, move |sample| {
+    let _round = listener.create_subscription::<Text>("round".keep_last(10), move |sample| {
         next.publish(&sample).unwrap();
     });
     let received = Arc::new(AtomicBool::new(false));
     let sink = received.clone();
-    let _stop = listener.create_subscription::<Text>("stop", 10, move |_| {
+    let _stop = listener.create_subscription::<Text>("stop".keep_last(10), move |_| {
         sink.store(true, Ordering::Release);
     });
     assert!(publisher.wait_for_matched(1, TIMEOUT));
@@ -245,10 +257,10 @@ fn spinning_without_waiting_still_receives() {
         a.create_node("talker").unwrap(),
         b.create_node("listener").unwrap(),
     );
-    let publisher = talker.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = talker.create_publisher::<Text>("t".keep_last(10)).unwrap();
     let received = Arc::new(AtomicUsize::new(0));
     let sink = received.clone();
-    let _subscription = listener.create_subscription::<Text>("t", 10, move |_| {
+    let _subscription = listener.create_subscription::<Text>("t".keep_last(10), move |_| {
         sink.fetch_add(1, Ordering::Relaxed);
     });
     assert!(publisher.wait_for_matched(1, TIMEOUT));
@@ -271,17 +283,21 @@ fn spinning_without_waiting_still_receives() {
 fn a_callback_may_create_and_drop_all_entities() {
     let context = context(179);
     let node = context.create_node("a").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
     let held: Arc<Mutex<Vec<Box<dyn Send>>>> = Arc::default();
     let (own, sink) = (node.clone(), held.clone());
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let subscription = node
-        .create_subscription::<Text>("t", 10, move |_| {
+        .create_subscription::<Text>("t".keep_last(10), move |_| {
             let mut held = sink.lock().unwrap();
             held.clear();
-            held.push(Box::new(own.create_publisher::<Text>("t", 10).unwrap()));
-            held.push(Box::new(own.create_subscription::<Text>("t", 10, |_| {})));
+            held.push(Box::new(
+                own.create_publisher::<Text>("t".keep_last(10)).unwrap(),
+            ));
+            held.push(Box::new(
+                own.create_subscription::<Text>("t".keep_last(10), |_| {}),
+            ));
             held.push(Box::new(own.create_timer(Duration::from_secs(1), || {})));
             held.push(Box::new(own.context().create_node("inner").unwrap()));
             counted.fetch_add(1, Ordering::Relaxed);
@@ -295,7 +311,7 @@ fn a_callback_may_create_and_drop_all_entities() {
     let slot: Arc<Mutex<Option<Subscription<Text>>>> = Arc::default();
     let (inner, gone) = (slot.clone(), count.clone());
     *slot.lock().unwrap() = node
-        .create_subscription::<Text>("t", 10, move |_| {
+        .create_subscription::<Text>("t".keep_last(10), move |_| {
             drop(inner.lock().unwrap().take());
             gone.fetch_add(100, Ordering::Relaxed);
         })
@@ -311,10 +327,10 @@ fn a_callback_may_create_and_drop_all_entities() {
 fn a_callback_may_spin_its_own_node() {
     let context = context(180);
     let node = context.create_node("a").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
     let (count, other) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted, within, own) = (count.clone(), other.clone(), node.clone());
-    let _nested = node.create_subscription::<Text>("t", 10, move |_| {
+    let _nested = node.create_subscription::<Text>("t".keep_last(10), move |_| {
         let before = within.load(Ordering::Relaxed);
         // A timer ticks in the nested spin; this callback does not run again.
         let ticked = || within.load(Ordering::Relaxed) > before + 1;
@@ -337,21 +353,23 @@ fn event_callbacks_may_publish_create_and_spin() {
     let node = context.create_node("a").unwrap();
     let matches = Arc::new(AtomicUsize::new(0));
     let (counted, own) = (matches.clone(), node.clone());
-    let options = PublisherOptions::new(10).on_event(move |event| {
+    let options = PublisherOptions::new("t".keep_last(10)).on_event(move |event| {
         if let EndpointEvent::Matched { change: 1, .. } = event {
-            let other = own.create_publisher::<Text>("t", 10).unwrap();
+            let other = own.create_publisher::<Text>("t".keep_last(10)).unwrap();
             other.publish(&text(1)).unwrap();
             own.spin_once(Duration::ZERO);
             counted.fetch_add(1, Ordering::Relaxed);
         }
     });
-    let _publisher = node.create_publisher_with::<Text>("t", options).unwrap();
+    let _publisher = node.create_publisher::<Text>(options).unwrap();
     let received = Arc::new(AtomicUsize::new(0));
     let sink = received.clone();
-    let listening = SubscriptionOptions::new(10).callback(move |_: Sample<Text>| {
-        sink.fetch_add(1, Ordering::Relaxed);
-    });
-    let _subscription = node.create_subscription_with("t", listening).unwrap();
+    let listening = SubscriptionOptions::new("t".keep_last(10));
+    let _subscription = node
+        .create_subscription(listening, move |_: Sample<Text>| {
+            sink.fetch_add(1, Ordering::Relaxed);
+        })
+        .unwrap();
     let both = || matches.load(Ordering::Relaxed) == 1 && received.load(Ordering::Relaxed) == 1;
     assert!(node.spin_until(both, TIMEOUT));
 }
@@ -365,7 +383,7 @@ fn a_thread_that_stops_spinning_hands_the_sockets_over() {
         .collect();
     let remote = crate::context(182);
     let talker = remote.create_node("talker").unwrap();
-    let publisher = talker.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = talker.create_publisher::<Text>("t".keep_last(10)).unwrap();
     let counts: Vec<Arc<AtomicUsize>> = nodes.iter().map(|_| Arc::default()).collect();
     let _subscriptions: Vec<_> = nodes
         .iter()
@@ -373,7 +391,7 @@ fn a_thread_that_stops_spinning_hands_the_sockets_over() {
         .map(|(node, count)| {
             let count = count.clone();
             // Deep enough for a thread that wakes up slowly.
-            node.create_subscription::<Text>("t", 150, move |_| {
+            node.create_subscription::<Text>("t".keep_last(150), move |_| {
                 count.fetch_add(1, Ordering::Relaxed);
             })
             .unwrap()
@@ -402,8 +420,10 @@ fn shutting_down_ends_every_wait() {
         context.create_node("a").unwrap(),
         context.create_node("b").unwrap(),
     );
-    let publisher = a.create_publisher::<Text>("t", 10).unwrap();
-    let subscription = b.create_polled_subscription::<Text>("u", 10).unwrap();
+    let publisher = a.create_publisher::<Text>("t".keep_last(10)).unwrap();
+    let subscription = b
+        .create_polled_subscription::<Text>("u".keep_last(10))
+        .unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| a.spin());
         scope.spawn(|| b.spin());
@@ -420,10 +440,10 @@ fn shutting_down_ends_every_wait() {
 fn a_node_returns_to_the_executor_that_still_spins_it() {
     let context = context(184);
     let node = context.create_node("a").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
-    let _subscription = node.create_subscription::<Text>("t", 10, move |_| {
+    let _subscription = node.create_subscription::<Text>("t".keep_last(10), move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
     });
     let executor = || SingleThreadedExecutor::new(&context);
@@ -449,22 +469,22 @@ fn a_message_is_sent_although_its_callback_then_blocks() {
         far.create_node("far").unwrap(),
     );
     let (sender, receiver) = mpsc::channel();
-    let _outside = other.create_subscription::<Text>("t", 10, move |sample| {
+    let _outside = other.create_subscription::<Text>("t".keep_last(10), move |sample| {
         sender.send(sample.data.clone()).unwrap();
     });
-    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
     // Its callback blocks after publishing.
-    let _local = node.create_subscription::<Text>("t", 10, |_| {});
+    let _local = node.create_subscription::<Text>("t".keep_last(10), |_| {});
     assert!(publisher.wait_for_matched(2, TIMEOUT));
     let answered = Arc::new(AtomicBool::new(false));
     let noted = answered.clone();
     let receiver = Mutex::new(receiver);
-    let _asked = node.create_subscription::<Text>("ask", 10, move |_| {
+    let _asked = node.create_subscription::<Text>("ask".keep_last(10), move |_| {
         publisher.publish(&text(1)).unwrap();
         let answer = receiver.lock().unwrap().recv_timeout(WAKE_UP_LIMIT);
         noted.store(answer.is_ok(), Ordering::Release);
     });
-    let ask = node.create_publisher::<Text>("ask", 10).unwrap();
+    let ask = node.create_publisher::<Text>("ask".keep_last(10)).unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| other.spin_until(|| over.load(Ordering::Acquire), TIMEOUT));

@@ -19,9 +19,7 @@ use pteros::trace::{
     BYTES_MIN, CurrentCallback, EXTENSION, Recording, Trace, TraceEvent, TraceOptions,
     TraceReadError, TraceRecord,
 };
-use pteros::{
-    ContextError, DeliveryPath, Guid, OpenError, SharedMemoryOptions, SubscriptionOptions,
-};
+use pteros::{ContextError, DeliveryPath, Guid, OpenError, SharedMemoryOptions};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -84,6 +82,10 @@ fn times(recording: &Recording, record: &TraceRecord) -> Vec<u64> {
     times.map(|time| recording.header.origin + time).collect()
 }
 
+fn text_publisher(node: &Node, topic: &str) -> Publisher<Text> {
+    node.create_publisher(topic.keep_last(10)).unwrap()
+}
+
 #[test]
 fn a_causal_chain_is_traced_over_every_delivery_path() {
     for (domain, path) in [
@@ -109,20 +111,20 @@ fn a_causal_chain_is_traced_over_every_delivery_path() {
                 .unwrap()
         });
         let heard = Arc::new(AtomicUsize::new(0));
-        let onward = nodes[1].create_publisher::<Text>("onward", 10).unwrap();
+        let onward = text_publisher(&nodes[1], "onward");
         let (writer_b, to_c) = (onward.gid(), onward.clone());
         let relay = nodes[1]
-            .create_subscription::<Text>("start", 10, move |m: Sample<Text>| {
+            .create_subscription::<Text>("start".keep_last(10), move |m: Sample<Text>| {
                 to_c.publish(&m).unwrap();
             })
             .unwrap();
         let sink = heard.clone();
         let last = nodes[2]
-            .create_subscription::<Text>("onward", 10, move |_| {
+            .create_subscription::<Text>("onward".keep_last(10), move |_| {
                 sink.fetch_add(1, Ordering::Relaxed);
             })
             .unwrap();
-        let start = nodes[0].create_publisher::<Text>("start", 10).unwrap();
+        let start = text_publisher(&nodes[0], "start");
         let all = [&nodes[0], &nodes[1], &nodes[2]];
         let is_by = |guid: Guid, context: &Context| context.delivery_path_to(guid).path == path;
         spin_until(&all, || {
@@ -209,10 +211,13 @@ fn a_causal_chain_is_traced_over_every_delivery_path() {
 fn messages_of_timers_and_futures_are_caused_by_tick_and_callback() {
     let context = traced(73, false, TraceOptions::default());
     let node = context.create_node("both").unwrap();
-    let ticks = node.create_publisher::<Text>("ticks", 10).unwrap();
+    let ticks = node
+        .create_publisher::<Text>("ticks".keep_last(10))
+        .unwrap();
     let (by_timer, answers) = (
         ticks.gid(),
-        node.create_publisher::<Text>("answers", 10).unwrap(),
+        node.create_publisher::<Text>("answers".keep_last(10))
+            .unwrap(),
     );
     let by_future = answers.gid();
     let _timer = node
@@ -222,17 +227,17 @@ fn messages_of_timers_and_futures_are_caused_by_tick_and_callback() {
         .unwrap();
     let done = Arc::new(AtomicUsize::new(0));
     let (sleeper, sink) = (node.clone(), done.clone());
-    let options = SubscriptionOptions::new(10).callback_async(move |m: Sample<Text>| {
+    let answer = move |m: Sample<Text>| {
         let (answers, node, sink) = (answers.clone(), sleeper.clone(), sink.clone());
-        async move {
+        Box::pin(async move {
             // Polled again, later and by itself.
             node.sleep(Duration::from_millis(1)).await;
             answers.publish(&m).unwrap();
             sink.fetch_add(1, Ordering::Relaxed);
-        }
-    });
+        })
+    };
     let _sub = node
-        .create_subscription_with::<Text>("ticks", options)
+        .create_subscription("ticks".keep_last(10), answer)
         .unwrap();
     spin_until(&[&node], || done.load(Ordering::Relaxed) >= 2);
 
@@ -296,9 +301,10 @@ fn causes_of_responses_groups_and_polled_messages_cross_threads() {
         let count = move |_: Sample<Text>| {
             heard.fetch_add(1, Ordering::Relaxed);
         };
-        node.create_subscription(topic, 10, count).unwrap()
+        node.create_subscription(topic.keep_last(10), count)
+            .unwrap()
     };
-    let tell = |topic: &str| node.create_publisher::<Text>(topic, 10).unwrap();
+    let tell = |topic: &str| node.create_publisher::<Text>(topic.keep_last(10)).unwrap();
     let heard = Arc::new(AtomicUsize::new(0));
     let _ends = ["answered", "gathered", "made"].map(|topic| hear(topic, &heard));
 
@@ -318,15 +324,21 @@ fn causes_of_responses_groups_and_polled_messages_cross_threads() {
         let request = AddTwoInts_Request { a: 2, b: 3 };
         client.call_then(&request, pass_on).unwrap();
     };
-    let _asks = node.create_subscription("start", 10, ask).unwrap();
+    let _asks = node
+        .create_subscription("start".keep_last(10), ask)
+        .unwrap();
     // A member of a group.
     let group = node
         .create_subscription_group(Presentation::default())
         .unwrap();
     let gathered = tell("gathered");
     let gather = move |m: Sample<Text>| gathered.publish(&m).unwrap();
-    let _member = group.create_subscription("part", 10, gather).unwrap();
-    let polled = node.create_polled_subscription::<Text>("raw", 10).unwrap();
+    let _member = group
+        .create_subscription("part".keep_last(10), gather)
+        .unwrap();
+    let polled = node
+        .create_polled_subscription::<Text>("raw".keep_last(10))
+        .unwrap();
 
     tell("start").publish(&text("ask")).unwrap();
     tell("part").publish(&text("one")).unwrap();
@@ -358,7 +370,7 @@ fn a_full_trace_keeps_the_newest_records_and_counts_the_rest() {
     };
     let context = traced(75, false, small);
     let node = context.create_node("talker").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
     for _ in 0..3000 {
         publisher.publish(&text("again")).unwrap();
     }
@@ -387,7 +399,7 @@ fn a_trace_file_persists_and_invalid_folders_are_refused() {
     };
     let context = traced(76, false, options.clone());
     let node = context.create_node("talker").unwrap();
-    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
     publisher.publish(&text("kept")).unwrap();
     let gid = publisher.gid();
     drop((publisher, node, context));

@@ -47,7 +47,7 @@ fn types_of_endpoints_are_described_and_others_are_not() {
     let node = node_with_service(&context, "driver");
     let client_node = context.create_node("asker").unwrap();
     let _publisher = node
-        .create_publisher::<geometry_msgs::msg::TwistStamped>("cmd", QosProfile::default())
+        .create_publisher::<geometry_msgs::msg::TwistStamped>("cmd")
         .unwrap();
     let twist = geometry_msgs::msg::TwistStamped::TYPE_HASH.to_string();
     let told = request_description(&node, &client_node, &twist);

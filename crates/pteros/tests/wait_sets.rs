@@ -16,7 +16,7 @@ use pteros::interfaces::example_interfaces::srv::{
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
-use pteros::{PolledExecutor, ServiceOptions, WaitSet, WaitSetError};
+use pteros::{PolledExecutor, WaitSet, WaitSetError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -46,12 +46,14 @@ fn a_wait_returns_ready_entities_until_their_data_is_taken() {
     let context = context();
     let node = context.create_node("n").unwrap();
     let (a, b) = (
-        node.create_polled_subscription::<UInt64>("a", 10).unwrap(),
-        node.create_polled_subscription::<UInt64>("b", 10).unwrap(),
+        node.create_polled_subscription::<UInt64>("a".keep_last(10))
+            .unwrap(),
+        node.create_polled_subscription::<UInt64>("b".keep_last(10))
+            .unwrap(),
     );
     let (to_a, to_b) = (
-        node.create_publisher("a", 10).unwrap(),
-        node.create_publisher("b", 10).unwrap(),
+        node.create_publisher("a".keep_last(10)).unwrap(),
+        node.create_publisher("b".keep_last(10)).unwrap(),
     );
     let mut set = WaitSet::new(&context);
     let (key_a, key_b) = (set.add(&a).unwrap(), set.add(&b).unwrap());
@@ -85,9 +87,11 @@ fn a_wait_returns_ready_entities_until_their_data_is_taken() {
 fn a_wait_is_woken_by_other_threads_and_timers() {
     let context = context();
     let node = context.create_node("n").unwrap();
-    let numbers = node.create_polled_subscription::<UInt64>("t", 10).unwrap();
-    let publisher = node.create_publisher("t", 10).unwrap();
-    let guard = node.create_guard_condition(|| ());
+    let numbers = node
+        .create_polled_subscription::<UInt64>("t".keep_last(10))
+        .unwrap();
+    let publisher = node.create_publisher("t".keep_last(10)).unwrap();
+    let guard = node.create_guard_condition(None, || ());
     let timer = node.create_timer(SOON, || ()).unwrap();
     let mut set = WaitSet::new(&context);
     let (number, guarded, tick) = (
@@ -121,9 +125,7 @@ fn a_wait_is_woken_by_other_threads_and_timers() {
 fn a_service_and_its_client_share_one_wait_set() {
     let context = context();
     let node = context.create_node("n").unwrap();
-    let service = node
-        .create_polled_service::<AddTwoInts>("add", ServiceOptions::default())
-        .unwrap();
+    let service = node.create_polled_service::<AddTwoInts>("add").unwrap();
     let client = node.create_client::<AddTwoInts>("add").unwrap();
     assert!(client.wait_for_service(TIMEOUT));
     let mut set = WaitSet::new(&context);
@@ -148,11 +150,11 @@ fn an_entity_in_a_wait_set_leaves_its_executor_and_returns() {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let numbers = node
-        .create_subscription("t", 10, move |_: Sample<UInt64>| {
+        .create_subscription("t".keep_last(10), move |_: Sample<UInt64>| {
             counted.fetch_add(1, Ordering::Relaxed);
         })
         .unwrap();
-    let publisher = node.create_publisher("t", 10).unwrap();
+    let publisher = node.create_publisher("t".keep_last(10)).unwrap();
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
     let mut set = WaitSet::new(&context);
@@ -222,12 +224,12 @@ fn the_descriptor_is_readable_only_while_work_is_ready() {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let _numbers = node
-        .create_subscription("t", 10, move |_: Sample<UInt64>| {
+        .create_subscription("t".keep_last(10), move |_: Sample<UInt64>| {
             counted.fetch_add(1, Ordering::Relaxed);
         })
         .unwrap();
-    let guard = node.create_guard_condition(|| ());
-    let publisher = node.create_publisher("t", 10).unwrap();
+    let guard = node.create_guard_condition(None, || ());
+    let publisher = node.create_publisher("t".keep_last(10)).unwrap();
     let executor = polled(&context, &node);
     for n in 1..=3 {
         spin_until_idle(&executor);
@@ -273,15 +275,15 @@ fn two_processes_communicate_with_one_in_an_external_event_loop() {
         host.create_node("host").unwrap(),
         guest.create_node("guest").unwrap(),
     );
-    let echo = guest_node.create_publisher("echo", 10).unwrap();
+    let echo = guest_node.create_publisher("echo".keep_last(10)).unwrap();
     let _ping = guest_node
-        .create_subscription("ping", 10, move |sample: Sample<UInt64>| {
+        .create_subscription("ping".keep_last(10), move |sample: Sample<UInt64>| {
             publish(&echo, sample.data + 1);
         })
         .unwrap();
-    let ping = host_node.create_publisher("ping", 10).unwrap();
+    let ping = host_node.create_publisher("ping".keep_last(10)).unwrap();
     let echoes = host_node
-        .create_polled_subscription::<UInt64>("echo", 10)
+        .create_polled_subscription::<UInt64>("echo".keep_last(10))
         .unwrap();
     let executor = polled(guest, &guest_node);
     thread::scope(|scope| {

@@ -5,7 +5,9 @@ use std::fmt::{Debug, Write};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use pteros::PublisherOptions;
 use pteros::interfaces::std_msgs::msg::{Int8, String as Text};
+use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicType;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::msg::schema::InterfaceKind;
@@ -81,11 +83,9 @@ fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
 
     // Two processes: both endpoints warn.
     let _scan = talker
-        .create_publisher::<Text>("scan", QosProfile::sensor_data())
+        .create_publisher::<Text>("scan".sensor_data())
         .unwrap();
-    let _wants = listener
-        .create_polled_subscription::<Text>("scan", QosProfile::default())
-        .unwrap();
+    let _wants = listener.create_polled_subscription::<Text>("scan").unwrap();
     let text = wait_for_warnings(&a, "\"/scan\"", 2);
     for word in [
         "RELIABILITY",
@@ -97,17 +97,19 @@ fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
     }
 
     // One process has both endpoints.
-    let _map = talker.create_publisher::<Text>("map", 1).unwrap();
+    let _map = talker.create_publisher::<Text>("map".keep_last(1)).unwrap();
     let latched = QosProfile::default().transient_local();
     let _late = talker
-        .create_polled_subscription::<Text>("map", &latched)
+        .create_polled_subscription::<Text>("map".qos(&latched))
         .unwrap();
     assert!(wait_for_warnings(&a, "\"/map\"", 1).contains("DURABILITY"));
 
     // Another type.
-    let _number = talker.create_publisher::<Int8>("value", 1).unwrap();
+    let _number = talker
+        .create_publisher::<Int8>("value".keep_last(1))
+        .unwrap();
     let _words = listener
-        .create_polled_subscription::<Text>("value", 1)
+        .create_polled_subscription::<Text>("value".keep_last(1))
         .unwrap();
     let text = wait_for_warnings(&b, "\"/value\"", 2);
     assert!(text.contains("Int8") && text.contains("String"), "{text}");
@@ -119,10 +121,16 @@ fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
         DynamicType::new(&library.describe("made/msg/Up").unwrap()).unwrap()
     };
     let _wide = talker
-        .create_dynamic_publisher("made", &defined("int64 a"), 1)
+        .create_publisher::<DynamicMessage>(PublisherOptions::of_type(
+            &defined("int64 a"),
+            "made".keep_last(1),
+        ))
         .unwrap();
     let _narrow = listener
-        .create_dynamic_subscription("made", &defined("int32 a"), SubscriptionOptions::new(1))
+        .create_polled_subscription::<DynamicMessage>(SubscriptionOptions::of_type(
+            &defined("int32 a"),
+            "made".keep_last(1),
+        ))
         .unwrap();
     let text = wait_for_warnings(&b, "\"/made\"", 2);
     assert!(text.contains("their definitions differ"), "{text}");
@@ -135,7 +143,7 @@ fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
 
     // A lifecycle publisher that is inactive, once between two activations.
     let node = LifecycleNode::new(&a, NodeOptions::new("arm"), ()).unwrap();
-    let publisher = node.create_publisher::<Text>("moved", 1).unwrap();
+    let publisher = node.create_publisher::<Text>("moved".keep_last(1)).unwrap();
     let speak = || (0..3).for_each(|_| publisher.publish(&Text::default()).unwrap());
     speak();
     assert!(wait_for_warnings(&a, "\"/moved\"", 1).contains("not active"));

@@ -19,7 +19,7 @@ pub struct Counter {
 impl Component for Counter {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let node = context.create_node_with(options.name("counter"))?;
-        let publisher = node.create_publisher::<Int64>("count", 10)?;
+        let publisher = node.create_publisher::<Int64>("count".keep_last(10))?;
         let step = node.declare_parameter("step", 1_i64)?;
         let mut data = 0_i64;
         let timer = node.create_timer(Duration::from_millis(100), move || {
@@ -48,8 +48,8 @@ pub struct Doubler {
 impl Component for Doubler {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let node = context.create_node_with(options.name("doubler"))?;
-        let publisher = node.create_publisher::<Int64>("doubled", 10)?;
-        let counts = node.create_subscription::<Int64>("count", 10, move |count| {
+        let publisher = node.create_publisher::<Int64>("doubled".keep_last(10))?;
+        let counts = node.create_subscription::<Int64>("count".keep_last(10), move |count| {
             let data = count.data.wrapping_mul(2);
             if let Err(error) = publisher.publish_owned(Int64 { data }) {
                 eprintln!("doubler: {error}");

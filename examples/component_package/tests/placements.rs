@@ -60,7 +60,7 @@ impl TopicListener {
         let context = Context::with_options(ContextOptions::local(domain)).unwrap();
         let node = context.create_node("ear").unwrap();
         let (sender, numbers) = channel();
-        let subscription = node.create_subscription::<Int64>(topic, 10, move |count| {
+        let subscription = node.create_subscription::<Int64>(topic.keep_last(10), move |count| {
             let _ = sender.send(count.data);
         });
         Self {

@@ -4,6 +4,7 @@ use custom_interfaces::custom_interfaces::action::{Reach, Reach_Goal};
 use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2, Torques};
 use custom_interfaces::custom_interfaces::srv::{Park, Park_Request};
 use custom_interfaces::{TYPES, library};
+use pteros::InPlaceMessage;
 use pteros::interfaces::builtin_interfaces::msg::Duration;
 use pteros::msg::{Action, Message, Representation, Service, WString, from_payload, to_payload};
 use pteros::prelude::*;
@@ -90,8 +91,10 @@ fn the_library_contains_custom_and_standard_types() {
 fn custom_messages_are_published_as_standard_ones_are() {
     let context = Context::with_options(ContextOptions::local(217)).unwrap();
     let node = context.create_node("arm").unwrap();
-    let publisher = node.create_publisher::<Arm>("arm", 10).unwrap();
-    let subscription = node.create_polled_subscription::<Arm>("arm", 10).unwrap();
+    let publisher = node.create_publisher::<Arm>("arm".keep_last(10)).unwrap();
+    let subscription = node
+        .create_polled_subscription::<Arm>("arm".keep_last(10))
+        .unwrap();
     publisher.publish(&Arm::default()).unwrap();
     let arm = subscription.take_timeout(std::time::Duration::from_secs(5));
     assert_eq!(*arm.expect("an arm"), Arm::default());
@@ -102,11 +105,12 @@ fn custom_messages_are_published_as_standard_ones_are() {
 fn custom_messages_are_loaned_and_viewed_as_standard_ones_are() {
     let context = Context::with_options(ContextOptions::local(218)).unwrap();
     let node = context.create_node("arm").unwrap();
-    let options = pteros::SubscriptionOptions::new(10);
     let views = node
-        .create_view_subscription_with::<Torques>("torques", options)
+        .create_polled_subscription::<InPlaceMessage<Torques>>("torques".keep_last(10))
         .unwrap();
-    let publisher = node.create_publisher::<Torques>("torques", 10).unwrap();
+    let publisher = node
+        .create_publisher::<Torques>("torques".keep_last(10))
+        .unwrap();
     let mut torques = publisher.borrow_loaned_message().unwrap();
     torques.joints[5] = 1.5;
     torques.history[999] = 7;
@@ -116,11 +120,10 @@ fn custom_messages_are_loaned_and_viewed_as_standard_ones_are() {
     assert!(view.is_borrowed());
     assert_eq!((view.joints[5], view.history[999]), (1.5, 7));
 
-    let options = pteros::SubscriptionOptions::new(10);
     let arms = node
-        .create_view_subscription_with::<Arm>("arm", options)
+        .create_polled_subscription::<InPlaceMessage<Arm>>("arm".keep_last(10))
         .unwrap();
-    let publisher = node.create_publisher::<Arm>("arm", 10).unwrap();
+    let publisher = node.create_publisher::<Arm>("arm".keep_last(10)).unwrap();
     let loan =
         |count| publisher.borrow_loaned_sequence(&mut Arm::default(), |arm| &mut arm.joints, count);
     let mut joints = loan(7).unwrap();
@@ -141,7 +144,7 @@ fn nodes_send_the_definition_files_of_custom_types() {
     let context = Context::with_options(ContextOptions::local(73)).unwrap();
     let options = NodeOptions::new("arm").start_type_description_service(true);
     let node = context.create_node_with(options).unwrap();
-    let _arms = node.create_publisher::<Arm>("arms", 10).unwrap();
+    let _arms = node.create_publisher::<Arm>("arms".keep_last(10)).unwrap();
     let _park = node
         .create_service::<Park>("park", |_| Default::default())
         .unwrap();

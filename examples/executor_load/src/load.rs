@@ -52,15 +52,17 @@ fn run_load(options: &Options, urgent: bool) -> Result<(Figures, Vec<Duration>),
     let waits = Arc::new(Mutex::new(Vec::new()));
     let urgent_node = context.create_node("urgent")?;
     let noted = waits.clone();
-    let subscription =
-        urgent_node.create_subscription("urgent", 10, move |sample: Sample<UInt64>| {
+    let subscription = urgent_node.create_subscription(
+        "urgent".keep_last(10),
+        move |sample: Sample<UInt64>| {
             let waited = origin.elapsed() - Duration::from_nanos(sample.data);
             let mut waits = noted.lock().unwrap_or_else(PoisonError::into_inner);
             waits.push(waited);
-        })?;
+        },
+    )?;
     let source = context.create_node("source")?;
-    let load = source.create_publisher::<UInt64>("load", 10)?;
-    let alarm = source.create_publisher::<UInt64>("urgent", 10)?;
+    let load = source.create_publisher::<UInt64>("load".keep_last(10))?;
+    let alarm = source.create_publisher::<UInt64>("urgent".keep_last(10))?;
     let first = urgent.then(|| (urgent_node.clone(), subscription.clone()));
     let executor = spin(options.kind, &context, crowd.nodes.clone(), first)?;
 

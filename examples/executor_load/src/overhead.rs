@@ -63,11 +63,11 @@ impl TestNodes {
             let node = context.create_node(&format!("n{number}"))?;
             let (tally, work) = (tally.clone(), options.work);
             crowd.subscriptions.push(if has_callbacks {
-                node.create_subscription("load", 10, move |_: Sample<UInt64>| {
+                node.create_subscription("load".keep_last(10), move |_: Sample<UInt64>| {
                     tally.work(work);
                 })?
             } else {
-                node.create_polled_subscription("load", 10)?
+                node.create_polled_subscription("load".keep_last(10))?
             });
             crowd.nodes.push(node);
         }
@@ -96,7 +96,7 @@ pub fn measure(options: &Options) -> Result<Figures, Box<dyn Error>> {
         options.kind != ExecutorKind::Static,
     )?;
     let source = context.create_node("source")?;
-    let publisher = source.create_publisher::<UInt64>("load", 10)?;
+    let publisher = source.create_publisher::<UInt64>("load".keep_last(10))?;
     let per_message = options.subscriptions as u64;
     let mut sent = 0;
     let mut publish = || {

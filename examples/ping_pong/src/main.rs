@@ -122,7 +122,7 @@ struct PingState {
 fn ping(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
     let node = context.create_node("ping")?;
-    let publisher = node.create_publisher::<Payload>("ping", 10)?;
+    let publisher = node.create_publisher::<Payload>("ping".keep_last(10))?;
     let rounds = Arc::new(Mutex::new(PingState {
         payload: Payload {
             data: (0..settings.size).map(|i| (i * 31) as u8).collect(),
@@ -133,7 +133,7 @@ fn ping(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
         took: Vec::with_capacity(settings.count),
     }));
     let total = settings.warmup + settings.count;
-    let subscription = node.create_subscription::<Payload>("pong", 10, {
+    let subscription = node.create_subscription::<Payload>("pong".keep_last(10), {
         let (publisher, rounds, warmup) = (publisher.clone(), rounds.clone(), settings.warmup);
         move |echo| {
             let mut rounds = rounds.lock().expect("one thread");
@@ -191,12 +191,13 @@ fn report(size: usize, took: &mut [Duration]) {
 fn pong(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
     let node = context.create_node("pong")?;
-    let publisher = node.create_publisher::<Payload>("pong", 10)?;
-    let _subscription = node.create_subscription::<Payload>("ping", 10, move |sample| {
-        if let Err(error) = publisher.publish(&sample) {
-            eprintln!("ping-pong: {error}");
-        }
-    })?;
+    let publisher = node.create_publisher::<Payload>("pong".keep_last(10))?;
+    let _subscription =
+        node.create_subscription::<Payload>("ping".keep_last(10), move |sample| {
+            if let Err(error) = publisher.publish(&sample) {
+                eprintln!("ping-pong: {error}");
+            }
+        })?;
     println!("ready");
     node.spin_until(|| false, settings.timeout);
     Ok(true)

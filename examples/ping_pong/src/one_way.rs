@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use pteros::NamedQosExt;
 use pteros::interfaces::std_msgs::msg::String as Text;
 
 use crate::{PingOptions, context};
@@ -14,7 +15,7 @@ const TOPIC: &str = "chatter";
 pub fn publish(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
     let node = context.create_node("pub")?;
-    let publisher = node.create_publisher::<Text>(TOPIC, settings.depth)?;
+    let publisher = node.create_publisher::<Text>(TOPIC.qos(settings.depth))?;
     println!("ready");
     if !publisher.wait_for_matched(settings.wait_matched, settings.timeout) {
         return Ok(false);
@@ -37,7 +38,7 @@ pub fn publish(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
 pub fn subscribe(settings: &PingOptions) -> Result<bool, Box<dyn Error>> {
     let context = context(settings)?;
     let node = context.create_node("sub")?;
-    let subscription = node.create_polled_subscription::<Text>(TOPIC, settings.depth)?;
+    let subscription = node.create_polled_subscription::<Text>(TOPIC.qos(settings.depth))?;
     println!("ready");
     let end = Instant::now() + settings.timeout;
     let mut received = 0;

@@ -49,26 +49,27 @@ impl Component for Base {
             declare_start(&node)?,
         );
         let (odometry, truth) = (
-            node.create_publisher::<Odometry>("odom", 10)?,
-            node.create_publisher::<PoseStamped>("ground_truth", 1)?,
+            node.create_publisher::<Odometry>("odom".keep_last(10))?,
+            node.create_publisher::<PoseStamped>("ground_truth".keep_last(1))?,
         );
         let frames = TransformBroadcaster::new(&node)?;
         let wanted = Arc::<Mutex<VelocityCommand>>::default();
         let (shared, clock) = (wanted.clone(), node.clock());
-        let commands = node.create_subscription::<Twist>("cmd_vel", 10, move |twist| {
-            let command = VelocityCommand {
-                forward: twist.linear.x,
-                turning: twist.angular.z,
-                since: clock.now(),
-            };
-            if command.forward.is_finite() && command.turning.is_finite() {
-                *shared.lock().expect("the lock is not poisoned") = command;
-            }
-        })?;
+        let commands =
+            node.create_subscription::<Twist>("cmd_vel".keep_last(10), move |twist| {
+                let command = VelocityCommand {
+                    forward: twist.linear.x,
+                    turning: twist.angular.z,
+                    since: clock.now(),
+                };
+                if command.forward.is_finite() && command.turning.is_finite() {
+                    *shared.lock().expect("the lock is not poisoned") = command;
+                }
+            })?;
         let (clock, log) = (node.clock(), node.logger());
         let mut last = clock.now();
         let every = TimerOptions::new(PERIOD).on_ros_time();
-        let timer = node.create_timer_with(every, move || {
+        let timer = node.create_timer(every, move || {
             let now = clock.now();
             // At most a tenth of a second per step, in case the clock stood still.
             let passed = now.since(last).min(Duration::from_millis(100));

@@ -180,7 +180,7 @@ impl ControllerCallbacks {
         self.transforms = Some(transforms.clone());
         let (shared, clock) = (self.shared.clone(), node.clock());
         let sensor = QosProfile::sensor_data();
-        let scans = node.create_subscription::<LaserScan>("scan", sensor, move |scan| {
+        let scans = node.create_subscription::<LaserScan>("scan".qos(sensor), move |scan| {
             shared.lock().free_distance = Some((clock.now(), free_distance(&scan)));
         })?;
         let server = create_server(node, &self.shared, &transforms)?;
@@ -191,11 +191,11 @@ impl ControllerCallbacks {
             settings,
             transforms,
             planner: node.create_client("get_plan")?,
-            commands: node.create_publisher("cmd_vel", 10)?,
+            commands: node.create_publisher("cmd_vel".keep_last(10))?,
             is_moving: false,
         };
         let every = TimerOptions::new(PERIOD).on_ros_time();
-        let timer = node.create_timer_with(every, move || driver.tick())?;
+        let timer = node.create_timer(every, move || driver.tick())?;
         self.parts = Some(ActiveEntities {
             _server: server,
             _scans: scans,
@@ -225,15 +225,15 @@ fn create_server(
 ) -> Result<ActionServer<NavigateToPose>, ComponentError> {
     let (goal_state, log) = (shared.clone(), node.logger());
     let options =
-        ActionServerOptions::<NavigateToPose>::default().on_goal(
-            move |goal| match rejection_reason(&goal_state, goal) {
+        ActionServerOptions::<NavigateToPose>::new("navigate_to_pose").on_goal(move |goal| {
+            match rejection_reason(&goal_state, goal) {
                 None => GoalResponse::AcceptAndExecute,
                 Some(why) => {
                     pteros::warn!(log, "a goal is rejected: {why}");
                     GoalResponse::Reject
                 }
-            },
-        );
+            }
+        });
     let (shared, node_of_goals) = (shared.clone(), node.clone());
     let transforms = transforms.clone();
     let accepted = move |goal: ServerGoalHandle<NavigateToPose>| {
@@ -257,7 +257,7 @@ fn create_server(
             Err(error) => task.abort(NavigateToPose_Result::TF_ERROR, &error.to_string()),
         }
     };
-    Ok(node.create_action_server("navigate_to_pose", options, accepted)?)
+    Ok(node.create_action_server(options, accepted)?)
 }
 
 fn rejection_reason(shared: &SharedState, goal: &NavigateToPose_Goal) -> Option<&'static str> {

@@ -44,14 +44,15 @@ impl Component for Laser {
         frames.send_transform(frame)?;
         let place = Arc::<Mutex<Option<PoseStamped>>>::default();
         let shared = place.clone();
-        let poses = node.create_subscription::<PoseStamped>("ground_truth", 1, move |pose| {
-            *shared.lock().expect("the lock is not poisoned") = Some(pose.into_inner());
-        })?;
-        let publisher = node.create_publisher::<LaserScan>("scan", QosProfile::sensor_data())?;
+        let poses =
+            node.create_subscription::<PoseStamped>("ground_truth".keep_last(1), move |pose| {
+                *shared.lock().expect("the lock is not poisoned") = Some(pose.into_inner());
+            })?;
+        let publisher = node.create_publisher::<LaserScan>("scan".sensor_data())?;
         let (floor, log) = (FloorMap::built_in(), node.logger());
         let every = Duration::from_secs_f64(1.0 / rate.value());
         let every_tick = TimerOptions::new(every).on_ros_time();
-        let timer = node.create_timer_with(every_tick, move || {
+        let timer = node.create_timer(every_tick, move || {
             let Some(place) = place.lock().expect("the lock is not poisoned").clone() else {
                 return;
             };

@@ -29,7 +29,7 @@ impl Component for MapServer {
             return Err(message.into());
         };
         let latched = QosProfile::default().keep_last(1).transient_local();
-        let publisher = node.create_publisher::<OccupancyGrid>("map", latched)?;
+        let publisher = node.create_publisher::<OccupancyGrid>("map".qos(latched))?;
         let mut map = FloorMap::built_in().map();
         map.header.frame_id = "map".into();
         map.header.stamp = node.now().into();

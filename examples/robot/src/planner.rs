@@ -114,7 +114,7 @@ fn create_entities(
 ) -> Result<ActiveEntities, CreateError> {
     let (known, log) = (floor.clone(), node.logger());
     let latched = QosProfile::default().keep_last(1).transient_local();
-    let maps = node.create_subscription::<OccupancyGrid>("map", latched, move |map| {
+    let maps = node.create_subscription::<OccupancyGrid>("map".qos(latched), move |map| {
         match FloorMap::from_map(&map) {
             Some(floor) => *known.lock().expect("the lock is not poisoned") = Some(floor),
             None => pteros::warn!(
@@ -129,7 +129,7 @@ fn create_entities(
     let search = PlanService {
         node: node.clone(),
         log: node.logger(),
-        plans: node.create_publisher("plan", 10)?,
+        plans: node.create_publisher("plan".keep_last(10))?,
         floor: floor.clone(),
         radius,
     };

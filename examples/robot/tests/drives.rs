@@ -47,11 +47,12 @@ impl Operator {
         let node = context.create_node("operator").unwrap();
         let truth = Arc::<Mutex<[f64; 3]>>::default();
         let seen = truth.clone();
-        let poses = node.create_subscription::<PoseStamped>("ground_truth", 1, move |pose| {
-            let pose = Isometry::from(&pose.pose);
-            let [x, y, _] = pose.translation;
-            *seen.lock().unwrap() = [x, y, pose.yaw()];
-        });
+        let poses =
+            node.create_subscription::<PoseStamped>("ground_truth".keep_last(1), move |pose| {
+                let pose = Isometry::from(&pose.pose);
+                let [x, y, _] = pose.translation;
+                *seen.lock().unwrap() = [x, y, pose.yaw()];
+            });
         Self {
             client: node.create_action_client("navigate_to_pose").unwrap(),
             _poses: poses.unwrap(),

@@ -22,8 +22,8 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
     let mut writers = Vec::new();
     for topic in topics(arguments) {
         println!("Create topic: {topic}");
-        let options = PublisherOptions::new(profile);
-        let writer = group.create_publisher_with::<ShapeType>(&topic, options)?;
+        let options = PublisherOptions::new(topic.as_str().qos(profile));
+        let writer = group.create_publisher::<ShapeType>(options)?;
         println!("Create writer for topic: {topic} color: {}", colors[0]);
         writers.push((topic, writer));
     }

@@ -22,15 +22,15 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
     let mut readers = Vec::new();
     for topic in topics(arguments) {
         println!("Create topic: {topic}");
-        let mut options = SubscriptionOptions::<ShapeType>::new(profile);
+        let mut options = SubscriptionOptions::<ShapeType>::new(topic.as_str().qos(profile));
         if let Some(color) = &arguments.color {
             options = options.content_filter("color = %0", [format!("'{color}'")]);
         } else if let Some(expression) = &arguments.cft {
             options = options.content_filter(expression, [""; 0]);
         }
         let reader = match &group {
-            Some(group) => group.create_subscription_with(&topic, options)?,
-            None => node.create_subscription_with(&topic, options)?,
+            Some(group) => group.create_polled_subscription(options)?,
+            None => node.create_polled_subscription(options)?,
         };
         readers.push((topic.clone(), reader));
         println!("Create reader for topic: {topic}");

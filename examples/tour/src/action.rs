@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use pteros::ServerGoalHandle;
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
 };
 use pteros::prelude::*;
-use pteros::{ActionServerOptions, ServerGoalHandle};
 
 /// A goal and its sequence so far.
 type ActiveGoal = (ServerGoalHandle<Fibonacci>, Vec<i32>);
@@ -27,16 +27,13 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let goals: Arc<Mutex<Vec<ActiveGoal>>> = Arc::default();
 
     let new_works = goals.clone();
-    let _server = node.create_action_server(
-        "fibonacci",
-        ActionServerOptions::default(),
-        move |goal: ServerGoalHandle<Fibonacci>| {
+    let _server =
+        node.create_action_server("fibonacci", move |goal: ServerGoalHandle<Fibonacci>| {
             println!("server: goal {}", goal.goal().order);
             if let Ok(mut goals) = new_works.lock() {
                 goals.push((goal, vec![0, 1]));
             }
-        },
-    )?;
+        })?;
     // Each tick adds a number to every goal. Ended goals are removed.
     let _timer = node.create_timer(Duration::from_millis(20), move || {
         if let Ok(mut goals) = goals.lock() {

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use pteros::PublisherOptions;
 use pteros::SubscriptionOptions;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::schema::InterfaceKind;
@@ -24,9 +25,13 @@ pub fn main() -> Result<(), Box<dyn Error>> {
 
     let context = Context::new()?;
     let node = context.create_node("orchard")?;
-    let publisher = node.create_dynamic_publisher("apples", &apple, 10)?;
-    let subscription =
-        node.create_dynamic_subscription("apples", &apple, SubscriptionOptions::new(10))?;
+    let publisher = node.create_publisher::<DynamicMessage>(PublisherOptions::of_type(
+        &apple,
+        "apples".keep_last(10),
+    ))?;
+    let subscription = node.create_polled_subscription::<DynamicMessage>(
+        SubscriptionOptions::of_type(&apple, "apples".keep_last(10)),
+    )?;
     publisher.publish(&DynamicMessage::from_yaml(&apple, "{position: {x: 1.5}}")?)?;
     let received = subscription
         .take_timeout(Duration::from_secs(5))

@@ -15,8 +15,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let node = context.create_node("guest")?;
-    let publisher = node.create_publisher::<Text>("chatter", 10)?;
-    let _heard = node.create_subscription("chatter", 10, |text: Sample<Text>| {
+    let publisher = node.create_publisher::<Text>("chatter".keep_last(10))?;
+    let _heard = node.create_subscription("chatter".keep_last(10), |text: Sample<Text>| {
         println!("received: {}", text.data);
         let _ = stdout().flush();
     })?;

@@ -12,8 +12,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let camera = context.create_node("camera")?;
     let viewer = context.create_node("viewer")?;
-    let subscription = viewer.create_polled_subscription::<Image>("image", 1)?;
-    let publisher = camera.create_publisher::<Image>("image", 1)?;
+    let subscription = viewer.create_polled_subscription::<Image>("image".keep_last(1))?;
+    let publisher = camera.create_publisher::<Image>("image".keep_last(1))?;
     let image = Arc::new(Image {
         height: 1080,
         width: 1920,

@@ -11,7 +11,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let node = context.create_node("map_server")?;
     let latched = QosProfile::default().keep_last(2).transient_local();
-    let publisher = node.create_publisher::<Text>("map", &latched)?;
+    let publisher = node.create_publisher::<Text>("map".qos(&latched))?;
     for floor in ["cellar", "ground floor", "attic"] {
         let data = format!("map of the {floor}");
         publisher.publish(&Text { data })?;
@@ -19,7 +19,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     // Like another process: a separate context shares nothing with the first one.
     let elsewhere = Context::new()?;
     let late = elsewhere.create_node("planner")?;
-    let subscription = late.create_polled_subscription::<Text>("map", &latched)?;
+    let subscription = late.create_polled_subscription::<Text>("map".qos(&latched))?;
     while let Some(map) = subscription.take_timeout(Duration::from_secs(2)) {
         println!("late, but I have the {}", map.data);
         if map.info().sequence == 3 {

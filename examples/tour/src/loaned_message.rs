@@ -16,17 +16,19 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     // Two contexts communicate as two processes of a host do.
     let (camera, viewer) = (Context::new()?, Context::new()?);
     let (camera, viewer) = (camera.create_node("camera")?, viewer.create_node("viewer")?);
-    let publisher = camera.create_publisher::<Image>("image", 1)?;
+    let publisher = camera.create_publisher::<Image>("image".keep_last(1))?;
     let (sender, receiver) = mpsc::channel();
-    let _images =
-        viewer.create_view_subscription("image", 1, move |image: MessageView<'_, Image>| {
+    let _images = viewer.create_view_subscription(
+        "image".keep_last(1),
+        move |image: MessageView<'_, Image>| {
             let brightest = image.data.iter().max().copied().unwrap_or(0);
             let path = image.info().delivery_path.name();
             let _ = sender.send(format!(
                 "{}: brightest {brightest}, by {path}",
                 image.encoding
             ));
-        })?;
+        },
+    )?;
     publisher.wait_for_matched(1, Duration::from_secs(5));
 
     let mut image = Image {

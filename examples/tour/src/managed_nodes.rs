@@ -25,7 +25,7 @@ struct Camera {
 
 impl LifecycleCallbacks for Camera {
     fn on_configure(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
-        let Ok(images) = node.create_publisher::<UInt64>("images", 10) else {
+        let Ok(images) = node.create_publisher::<UInt64>("images".keep_last(10)) else {
             return CallbackReturn::Failure;
         };
         let mut number = 0;
@@ -63,9 +63,10 @@ struct Detector {
 impl LifecycleCallbacks for Detector {
     fn on_configure(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
         let seen = self.seen.clone();
-        let images = node.create_subscription("images", 10, move |image: Sample<UInt64>| {
-            let _ = seen.send(image.data);
-        });
+        let images =
+            node.create_subscription("images".keep_last(10), move |image: Sample<UInt64>| {
+                let _ = seen.send(image.data);
+            });
         self.images = images.ok();
         println!("detector: configured");
         CallbackReturn::Success

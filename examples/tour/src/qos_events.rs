@@ -24,11 +24,12 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     let offered = QosProfile::sensor_data(); // best effort
-    let options = PublisherOptions::new(offered).on_event(report("publisher"));
-    let _publisher = node.create_publisher_with::<Text>("scan", options)?;
+    let options = PublisherOptions::new("scan".qos(offered)).on_event(report("publisher"));
+    let _publisher = node.create_publisher::<Text>(options)?;
     let requested = QosProfile::default(); // reliable
-    let options = SubscriptionOptions::<Text>::new(requested).on_event(report("subscription"));
-    let _subscription = node.create_subscription_with("scan", options)?;
+    let options =
+        SubscriptionOptions::<Text>::new("scan".qos(requested)).on_event(report("subscription"));
+    let _subscription = node.create_polled_subscription(options)?;
     node.spin_until(
         || reports.load(Ordering::Relaxed) == 2,
         Duration::from_secs(5),

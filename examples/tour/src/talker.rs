@@ -10,7 +10,7 @@ use pteros::prelude::*;
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let node = context.create_node("talker")?;
-    let publisher = node.create_publisher::<Text>("chatter", 10)?;
+    let publisher = node.create_publisher::<Text>("chatter".keep_last(10))?;
     let mut count = 0;
     let _timer = node.create_timer(Duration::from_secs(1), move || {
         count += 1;

@@ -10,12 +10,12 @@ use crate::value_parsers::positive_seconds;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request};
+use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::library::InterfaceLibrary;
-use pteros::qos::QosProfile;
 use pteros::{
-    CallError, DynamicClient, DynamicServiceType, GoalStatus, Graph, Sample, ServiceOptions,
-    Subscription, SubscriptionOptions,
+    CallError, Client, ClientOptions, GoalStatus, Graph, NamedQosExt, Sample, Subscription,
+    SubscriptionOptions,
 };
 use serde_json::{Value, json};
 use std::io::Read;
@@ -155,8 +155,8 @@ impl SendGoal {
 /// The message types of an action.
 struct ActionTypes {
     name: String,
-    send_goal: DynamicServiceType,
-    get_result: DynamicServiceType,
+    send_goal: DynamicService,
+    get_result: DynamicService,
     feedback: DynamicType,
 }
 
@@ -164,8 +164,8 @@ impl ActionTypes {
     fn from_library(library: &InterfaceLibrary, name: String) -> Result<Self> {
         let feedback = library.describe(&format!("{name}_FeedbackMessage"))?;
         Ok(Self {
-            send_goal: DynamicServiceType::new(library, &format!("{name}_SendGoal"))?,
-            get_result: DynamicServiceType::new(library, &format!("{name}_GetResult"))?,
+            send_goal: DynamicService::new(library, &format!("{name}_SendGoal"))?,
+            get_result: DynamicService::new(library, &format!("{name}_GetResult"))?,
             feedback: DynamicType::new(&feedback)?,
             name,
         })
@@ -197,11 +197,10 @@ fn feedback(
     ty: &DynamicType,
     action: &str,
 ) -> Result<Subscription<DynamicMessage>> {
-    let options = SubscriptionOptions::new(QosProfile::default().keep_last(1_000));
-    let topic = feedback_topic(action);
+    let options = SubscriptionOptions::of_type(ty, feedback_topic(action).keep_last(1_000));
     Ok(session
         .node
-        .create_dynamic_subscription(&topic, ty, options)?)
+        .create_polled_subscription::<DynamicMessage>(options)?)
 }
 
 fn goal_id_of(message: &DynamicMessage) -> Result<String> {
@@ -224,17 +223,14 @@ fn is_timeout(error: &anyhow::Error) -> bool {
 }
 
 impl GoalSession<'_> {
-    fn client(&self, part: &str, ty: &DynamicServiceType) -> Result<DynamicClient> {
+    fn client(&self, part: &str, ty: &DynamicService) -> Result<Client<DynamicService>> {
         let name = format!("{}/_action/{part}", self.name);
-        let options = ServiceOptions::default();
-        Ok(self
-            .session
-            .node
-            .create_dynamic_client(&name, ty, options)?)
+        let options = ClientOptions::of_type(ty, name);
+        Ok(self.session.node.create_client(options)?)
     }
 
     /// Sends the goal. Returns whether it is accepted.
-    fn send(&self, ty: &DynamicServiceType, request: &DynamicMessage) -> Result<bool> {
+    fn send(&self, ty: &DynamicService, request: &DynamicMessage) -> Result<bool> {
         let client = self.client("send_goal", ty)?;
         let console = self.cli.console;
         if !console.json {
@@ -263,7 +259,7 @@ impl GoalSession<'_> {
     /// Calls the service, and prints feedback meanwhile.
     fn call(
         &self,
-        client: &DynamicClient,
+        client: &Client<DynamicService>,
         request: &DynamicMessage,
     ) -> Result<Sample<DynamicMessage>> {
         while !client.wait_for_service(POLL_PERIOD) {
@@ -281,7 +277,7 @@ impl GoalSession<'_> {
         }
     }
 
-    fn timeout_error(&self, client: &DynamicClient) -> CallError {
+    fn timeout_error(&self, client: &Client<DynamicService>) -> CallError {
         CallError::TimedOut {
             service: client.service_name().into(),
             waited_ms: self.limit_ms,

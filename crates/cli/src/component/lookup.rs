@@ -6,7 +6,7 @@ use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use pteros::msg::message::Service;
 use pteros::names::is_hidden;
-use pteros::{CallError, Client, Graph, Sample, ServiceOptions};
+use pteros::{CallError, Client, Graph, Sample};
 use std::time::{Duration, Instant};
 
 /// Service name of a container, after the node name.
@@ -63,7 +63,7 @@ where
 {
     let name = format!("{container}/_container/{service}");
     let node = &session.node;
-    let client: Client<S> = node.create_client_with(&name, ServiceOptions::default())?;
+    let client: Client<S> = node.create_client(&name)?;
     let end = Instant::now() + CALL_TIMEOUT;
     let left = || end.saturating_duration_since(Instant::now());
     while !client.wait_for_service(left().min(POLL_PERIOD)) {

@@ -5,6 +5,7 @@ use crate::cli_context::CliContext;
 use crate::session::Session;
 use anyhow::Result;
 use clap::Args;
+use pteros::NamedQosExt;
 use pteros::Sample;
 use pteros::info;
 use pteros::interfaces::std_msgs::msg;
@@ -30,7 +31,9 @@ impl Listener {
             // The receiver lives as long as the subscription.
             let _ = sender.send(sample.data.clone());
         };
-        let _subscription = session.node.create_subscription("chatter", 10, forward)?;
+        let _subscription = session
+            .node
+            .create_subscription("chatter".keep_last(10), forward)?;
         let mut count = 0;
         while !session.context.is_shut_down() {
             session.spin_once(SPIN_TIMEOUT);

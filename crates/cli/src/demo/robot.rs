@@ -9,6 +9,7 @@
 
 use super::flow_statistics::FlowStatistics;
 use anyhow::Result;
+use pteros::NamedQosExt;
 use pteros::interfaces::{geometry_msgs, nav_msgs, sensor_msgs, std_msgs};
 use pteros::msg::cdr::{Representation, to_payload};
 use pteros::msg::{Encode, Message};
@@ -145,7 +146,7 @@ impl RobotBuilder<'_> {
         make: fn(u64) -> T,
     ) -> Result<()> {
         let node = self.node(node)?;
-        let publisher = node.create_publisher::<T>(topic, qos)?;
+        let publisher = node.create_publisher::<T>(topic.qos(qos))?;
         let mut count = 0;
         let timer = node.create_timer(Duration::from_millis(period_ms), move || {
             count += 1;
@@ -167,7 +168,7 @@ impl RobotBuilder<'_> {
         let node = self.node(to)?;
         let flow = FlowStatistics::new(topic, T::TYPE_NAME, from, to);
         self.flows.push(flow.clone());
-        let subscription = node.create_subscription(topic, qos, move |sample: Sample<T>| {
+        let subscription = node.create_subscription(topic.qos(qos), move |sample: Sample<T>| {
             flow.record(&sample, || {
                 to_payload(&*sample, Representation::Xcdr1).len()
             });

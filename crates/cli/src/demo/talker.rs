@@ -5,6 +5,7 @@ use crate::cli_context::CliContext;
 use crate::session::Session;
 use anyhow::Result;
 use clap::Args;
+use pteros::NamedQosExt;
 use pteros::info;
 use pteros::interfaces::std_msgs::msg;
 use pteros::qos::QosProfile;
@@ -28,7 +29,7 @@ impl Talker {
         let qos = QosProfile::default().keep_last(7);
         let publisher = session
             .node
-            .create_publisher::<msg::String>("chatter", qos)?;
+            .create_publisher::<msg::String>("chatter".qos(qos))?;
         let (tick, ticks) = channel();
         let _timer = session.node.create_timer(PERIOD, move || {
             // The receiver lives as long as the timer.

@@ -6,6 +6,7 @@ use crate::session::Session;
 use crate::value_parsers::positive_seconds;
 use anyhow::{Context as _, Result};
 use clap::Args;
+use pteros::NamedQosExt;
 use pteros::QosProfile;
 use pteros::config::{Config, DiscoveryRange};
 use pteros::interfaces::std_msgs::msg::String as Text;
@@ -71,10 +72,10 @@ impl Hello {
         let qos = QosProfile::default();
         let publisher = session
             .node
-            .create_publisher::<Text>(&self.topic, qos.clone())?;
+            .create_publisher::<Text>(self.topic.as_str().qos(qos.clone()))?;
         let subscription = session
             .node
-            .create_polled_subscription::<Text>(&self.topic, qos)?;
+            .create_polled_subscription::<Text>(self.topic.as_str().qos(qos))?;
         let range = Config::from_environment()?.discovery_range;
         let here_only = matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off);
         let list: Vec<Interface> = interfaces()?

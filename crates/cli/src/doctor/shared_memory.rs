@@ -46,8 +46,8 @@ fn exchange_message() -> anyhow::Result<Option<String>> {
     let from = one.create_node_with(bare("from"))?;
     let to = other.create_node_with(bare("to"))?;
     let topic = format!("/_pteros_doctor_{}", std::process::id());
-    let publisher = from.create_publisher::<Text>(&topic, QosProfile::default())?;
-    let subscription = to.create_polled_subscription::<Text>(&topic, QosProfile::default())?;
+    let publisher = from.create_publisher::<Text>(&topic)?;
+    let subscription = to.create_polled_subscription::<Text>(&topic)?;
     let is_shared = || one.delivery_path_to(other.guid()).path == DeliveryPath::SharedMemory;
     from.spin_until(|| publisher.matched_count() > 0 && is_shared(), WAIT_MAX);
     let reason = one.delivery_path_to(other.guid()).reason;

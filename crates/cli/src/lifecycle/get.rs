@@ -100,7 +100,7 @@ fn query_all(session: &Session, nodes: Vec<String>, timeout: Duration) -> Result
     for node in nodes {
         let client = session
             .node
-            .create_client::<GetState>(&format!("{node}/get_state"))?;
+            .create_client::<GetState>(format!("{node}/get_state"))?;
         queries.push(StateQuery {
             node,
             client,

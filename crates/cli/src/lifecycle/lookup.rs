@@ -74,7 +74,7 @@ pub fn call<S: Service>(
 ) -> Result<Sample<S::Response>> {
     let client = session
         .node
-        .create_client::<S>(&format!("{node}/{service}"))?;
+        .create_client::<S>(format!("{node}/{service}"))?;
     client.call(request, timeout).map_err(interrupted)
 }
 

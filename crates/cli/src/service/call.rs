@@ -10,7 +10,9 @@ use crate::topic::message_template::MessageTemplate;
 use crate::value_parsers::{positive_float, positive_seconds};
 use anyhow::{Context as _, Result};
 use clap::Args;
-use pteros::{CallError, DynamicServiceType, ServiceOptions};
+use pteros::CallError;
+use pteros::ClientOptions;
+use pteros::msg::dynamic::DynamicService;
 use serde_json::json;
 use std::io::Read;
 use std::time::{Duration, Instant, SystemTime};
@@ -50,11 +52,9 @@ impl Call {
         let (session, ty) = self.service_type(cli)?;
         let name = ty.name().to_owned();
         let mut template = MessageTemplate::from_yaml(ty.request(), &self.yaml()?)?;
-        let client = session.node.create_dynamic_client(
-            &self.service_name,
-            &ty,
-            ServiceOptions::default(),
-        )?;
+        let client = session
+            .node
+            .create_client::<DynamicService>(ClientOptions::of_type(&ty, &self.service_name))?;
         let console = cli.console;
         let limit = self.timeout.unwrap_or(Duration::MAX);
         let mut next = Instant::now();
@@ -118,10 +118,10 @@ impl Call {
     }
 
     /// The type from its definition, else from the service's server.
-    fn service_type(&self, cli: &CliContext) -> Result<(Session, DynamicServiceType)> {
+    fn service_type(&self, cli: &CliContext) -> Result<(Session, DynamicService)> {
         let library = cli.library()?;
         let known = find_service_type(&library, &self.service_type);
-        let known = known.and_then(|name| Ok(DynamicServiceType::new(&library, &name)?));
+        let known = known.and_then(|name| Ok(DynamicService::new(&library, &name)?));
         let session = Session::open(cli, None)?;
         let unknown = match known {
             Ok(ty) => return Ok((session, ty)),

@@ -8,6 +8,7 @@ use crate::topic::SlidingWindow;
 use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
 use clap::Args;
+use pteros::NamedQosExt;
 use pteros::clock::Time;
 use pteros::interfaces::tf2_msgs::msg::TFMessage;
 use pteros::qos::QosProfile;
@@ -114,11 +115,11 @@ impl Monitor {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let session = Session::open(cli, None)?;
         let state = Arc::<Mutex<MonitorState>>::default();
-        let subscribe = |topic, qos: QosProfile| {
+        let subscribe = |topic: &str, qos: QosProfile| {
             let (state, node) = (state.clone(), session.node.clone());
             session
                 .node
-                .create_subscription::<TFMessage>(topic, qos, move |sample| {
+                .create_subscription::<TFMessage>(topic.qos(qos), move |sample| {
                     if let Ok(mut state) = state.lock() {
                         state.record(node.now(), &sample);
                     }

@@ -13,8 +13,10 @@ use crate::remote_types;
 use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::count;
 use anyhow::{Context as _, Result, bail};
-use bytes::Bytes;
 use clap::Args;
+use pteros::NamedQosExt;
+use pteros::SerializedMessage;
+use pteros::SerializedType;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
 use pteros::{EndedInstance, Graph, ReceivedChange, Sample, SampleInfo, SubscriptionOptions};
@@ -133,24 +135,25 @@ impl Echo {
             .iter()
             .find_map(|info| info.type_hash);
         let (sender, samples) = channel();
-        let forward = move |change: ReceivedChange<Bytes>| {
-            // The receiver lives as long as the subscription.
-            let _ = sender.send(change);
-        };
-        let mut options = SubscriptionOptions::new(session.qos(qos)).on_change(forward);
-        if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
-            options = options.key_reader(reader);
-        }
-        if let (Some(expression), Some(ty)) = (&filter, &message_type) {
-            options = options.message_type(ty);
-            options = options.content_filter(expression, self.flags.filter_parameter.clone());
-        }
+        let end_sender = sender.clone();
         // Some types have a different name in DDS.
         let dds_name = message_type.as_ref().and_then(DynamicType::dds_name);
-        let type_name = dds_name.unwrap_or(&type_name);
-        let node = &session.node;
-        let subscription =
-            node.create_raw_subscription(&self.topic_name, type_name, hash, options)?;
+        let mut serialized = SerializedType::new(dds_name.unwrap_or(&type_name), hash);
+        if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
+            serialized = serialized.key_reader(reader);
+        }
+        if let (Some(_), Some(ty)) = (&filter, &message_type) {
+            serialized = serialized.message_type(ty);
+        }
+        let topic_name = self.topic_name.as_str().qos(session.qos(qos));
+        let mut options = SubscriptionOptions::of_type(&serialized, topic_name)
+            // The receiver lives as long as the subscription.
+            .on_instance_end(move |end| drop(end_sender.send(ReceivedChange::End(end))));
+        if let (Some(expression), Some(_)) = (&filter, &message_type) {
+            options = options.content_filter(expression, self.flags.filter_parameter.clone());
+        }
+        let forward = move |sample| drop(sender.send(ReceivedChange::Sample(sample)));
+        let subscription = session.node.create_subscription(options, forward)?;
 
         let end = self.flags.timeout.map(|timeout| Instant::now() + timeout);
         let mut printer = Printer::new(&self, cli, message_type.filter(|_| !self.flags.raw));
@@ -314,7 +317,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn print(&mut self, sample: &Sample<Bytes>) -> Result<()> {
+    fn print(&mut self, sample: &Sample<SerializedMessage>) -> Result<()> {
         self.received += 1;
         let value = match &self.message_type {
             None => None,
@@ -355,7 +358,7 @@ impl<'a> Printer<'a> {
 
     /// Prints the end of an instance as a comment, so that programs which parse the
     /// messages ignore it.
-    fn print_end(&self, end: &EndedInstance<Bytes>) -> Result<()> {
+    fn print_end(&self, end: &EndedInstance<SerializedMessage>) -> Result<()> {
         let Some(ty) = &self.message_type else {
             return Ok(());
         };

@@ -12,10 +12,12 @@ use crate::topic::message_template::MessageTemplate;
 use crate::value_parsers::{count, positive_float, positive_seconds};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use pteros::NamedQosExt;
+use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicType;
 use pteros::qos::{DurabilityPolicy, QosProfile};
 use pteros::store::default_name;
-use pteros::{DynamicPublisher, PublisherOptions};
+use pteros::{Publisher, PublisherOptions};
 use serde_json::json;
 use std::io::Read;
 use std::time::{Duration, Instant, SystemTime};
@@ -98,12 +100,13 @@ impl Publish {
         let session = Session::open_with(cli, name, |options| self.mode.context(options))?;
         let topic = session.topic(&self.topic_name)?;
         let name = self.store_name(&qos, &session, &topic)?;
-        let options = PublisherOptions::new(session.qos(qos)).store(name);
+        let options = PublisherOptions::of_type(
+            &message_type,
+            self.topic_name.as_str().qos(session.qos(qos)),
+        )
+        .store(name);
         let options = self.mode.publisher(options);
-        let publisher =
-            session
-                .node
-                .create_dynamic_publisher_with(&self.topic_name, &message_type, options)?;
+        let publisher = session.node.create_publisher::<DynamicMessage>(options)?;
         let graph = session.context.graph();
         let mut mismatches = MismatchReporter::new(&graph, &topic);
         self.wait_for_subscriptions(cli, &session, &publisher, &mut mismatches)?;
@@ -169,7 +172,7 @@ impl Publish {
         &self,
         cli: &CliContext,
         session: &Session,
-        publisher: &DynamicPublisher,
+        publisher: &Publisher<DynamicMessage>,
         mismatches: &mut MismatchReporter<'_>,
     ) -> Result<()> {
         let wanted = self.required_subscriptions();

@@ -4,6 +4,7 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use pteros::msg::dynamic::DynamicMessage;
 use pteros::{ContextOptions, FlowController, PublisherOptions};
 use std::time::Duration;
 
@@ -63,7 +64,10 @@ impl PublishMode {
     }
 
     /// The publisher options with these flags.
-    pub fn publisher(&self, options: PublisherOptions) -> PublisherOptions {
+    pub fn publisher(
+        &self,
+        options: PublisherOptions<DynamicMessage>,
+    ) -> PublisherOptions<DynamicMessage> {
         if self.is_asynchronous() {
             options.asynchronous(CONTROLLER)
         } else {

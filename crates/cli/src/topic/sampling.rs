@@ -7,8 +7,10 @@ use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
 use crate::session::Session;
 use anyhow::{Result, bail};
-use bytes::Bytes;
 use clap::Args;
+use pteros::NamedQosExt;
+use pteros::SerializedMessage;
+use pteros::SerializedType;
 use pteros::qos::QosProfile;
 use pteros::{Sample, Subscription, SubscriptionOptions};
 use std::sync::mpsc::{Receiver, channel};
@@ -32,9 +34,9 @@ pub struct TopicSamples {
     /// Its type.
     pub type_name: String,
     /// Its messages, serialized, in order.
-    pub samples: Receiver<Sample<Bytes>>,
+    pub samples: Receiver<Sample<SerializedMessage>>,
     /// Ends the subscription when dropped.
-    _subscription: Subscription<Bytes>,
+    _subscription: Subscription<SerializedMessage>,
 }
 
 impl SamplingFlags {
@@ -87,14 +89,15 @@ pub fn subscribe_when_published(
     // Deeper than the 5 of sensor_data, so that no measured message is dropped
     // here.
     let qos = QosProfile::sensor_data().keep_last(DEPTH);
-    let subscription = session.node.create_raw_subscription(
-        name,
-        &type_name,
-        type_hash,
-        SubscriptionOptions::new(session.qos(qos)).callback(move |sample| {
+    let subscription = session.node.create_subscription::<SerializedMessage>(
+        SubscriptionOptions::of_type(
+            &SerializedType::new(&type_name, type_hash),
+            name.qos(session.qos(qos)),
+        ),
+        move |sample| {
             // The receiver lives as long as the subscription.
             let _ = sender.send(sample);
-        }),
+        },
     )?;
     Ok(Some(TopicSamples {
         topic,

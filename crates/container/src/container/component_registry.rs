@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pteros::TimerOptions;
 use pteros::component::{AnyComponent, ComponentClass};
 use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
 use pteros::{Context, ExecutorError, Node, Timer, fault};
@@ -374,11 +375,13 @@ impl ComponentRegistry {
         error: impl FnOnce() -> E + Send + 'static,
     ) {
         let (late, mut error) = (Arc::downgrade(pending), Some(error));
-        let timer = self.manager.create_one_shot_timer(self.timeout, move || {
-            if let (Some(pending), Some(error)) = (late.upgrade(), error.take()) {
-                pending.fail(error());
-            }
-        });
+        let timer =
+            self.manager
+                .create_timer(TimerOptions::new(self.timeout).one_shot(), move || {
+                    if let (Some(pending), Some(error)) = (late.upgrade(), error.take()) {
+                        pending.fail(error());
+                    }
+                });
         match timer {
             Ok(timer) => *pending.timeout_timer.lock() = Some(timer),
             Err(error) => tracing::warn!("no timeout for a component: {error}"),

@@ -20,7 +20,6 @@ use pteros::interfaces::composition_interfaces::srv::{
 };
 use pteros::{
     Context, CreateError, ExecutorError, Node, NodeError, NodeOptions, PendingRequest, Service,
-    ServiceOptions,
 };
 use thiserror::Error;
 
@@ -105,11 +104,9 @@ impl Container {
             ComponentRegistry::new(context, &node, executors, classes, options.load_timeout);
         let (for_load, for_unload, for_list) =
             (registry.clone(), registry.clone(), registry.clone());
-        let deferred = ServiceOptions::default;
         Ok(Self {
             _load: node.create_deferred_service::<LoadNode>(
                 "~/_container/load_node",
-                deferred(),
                 move |call| {
                     let request = call.request().clone();
                     for_load.start_loading(&request, move |outcome| {
@@ -119,7 +116,6 @@ impl Container {
             )?,
             _unload: node.create_deferred_service::<UnloadNode>(
                 "~/_container/unload_node",
-                deferred(),
                 move |call| {
                     let id = call.request().unique_id;
                     for_unload.start_unloading(id, move |outcome| {

@@ -47,7 +47,7 @@ fn no_device() -> Result<(), ComponentError> {
 component!(
     /// Panics in its constructor, after it has created a node.
     Panics,
-    |node| square(node.create_publisher::<Empty>("of_panics", 1)?)
+    |node| square(node.create_publisher::<Empty>("of_panics".keep_last(1))?)
 );
 
 fn square(_publisher: Publisher<Empty>) -> u8 {
@@ -67,10 +67,14 @@ component!(
     }
 );
 
+fn panic_at_message(_: Sample<Empty>) {
+    panic!("I heard it");
+}
+
 component!(
     /// Panics at each message.
     PanicsLater,
-    |node| node.create_subscription::<Empty>("panic", 1, |_| panic!("I heard it"))?
+    |node| node.create_subscription::<Empty>("panic".keep_last(1), panic_at_message)?
 );
 
 /// Panics when it is dropped.
@@ -92,8 +96,8 @@ component!(
     /// Has every kind of entity, a thread and a megabyte of memory.
     Heavy,
     |node| {
-        let publisher = node.create_publisher::<Empty>("heavy/out", 10)?;
-        let listening = node.create_subscription::<Empty>("heavy/in", 10, |_| {})?;
+        let publisher = node.create_publisher::<Empty>("heavy/out".keep_last(10))?;
+        let listening = node.create_subscription::<Empty>("heavy/in".keep_last(10), |_| {})?;
         let service = node.create_service::<pteros::interfaces::std_srvs::srv::Empty>(
             "heavy/reset",
             |_| Default::default(),

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use parking_lot::Mutex;
+use pteros::ActionServerOptions;
 use pteros::interfaces::example_interfaces::action::Fibonacci;
-use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value};
+use pteros::msg::dynamic::{DynamicMessage, DynamicService, DynamicType, Value};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
-    ActionServer, ActionServerOptions, Context, DynamicClient, DynamicPublisher, DynamicService,
-    DynamicServiceType, Node, Sample, ServerGoalHandle, ServiceOptions, Subscription,
-    SubscriptionOptions, Timer,
+    ActionServer, Client, ClientOptions, Context, NamedQosExt, Node, Publisher, PublisherOptions,
+    Sample, ServerGoalHandle, Service, ServiceOptions, Subscription, SubscriptionOptions, Timer,
 };
 
 use super::clock::RunClock;
@@ -40,7 +40,7 @@ pub(super) struct GraphEntities {
     publishers: Vec<PeriodicPublisher>,
     clients: Vec<PeriodicClient>,
     subscriptions: Vec<Subscription<DynamicMessage>>,
-    servers: Vec<DynamicService>,
+    servers: Vec<Service<DynamicService>>,
     actions: Vec<ActionServer<Fibonacci>>,
     trackers: Vec<(&'static str, Arc<Mutex<Tracker>>)>,
     timers: Vec<Timer>,
@@ -65,7 +65,7 @@ struct Events {
 
 struct PeriodicPublisher {
     node: Node,
-    publisher: DynamicPublisher,
+    publisher: Publisher<DynamicMessage>,
     ty: DynamicType,
     spec: PublisherSpec,
     /// Number of matching subscriptions in the run.
@@ -75,8 +75,8 @@ struct PeriodicPublisher {
 
 struct PeriodicClient {
     node: Node,
-    client: DynamicClient,
-    ty: DynamicServiceType,
+    client: Client<DynamicService>,
+    ty: DynamicService,
     spec: ClientSpec,
     /// Whether its server is part of the run.
     served: bool,
@@ -172,12 +172,12 @@ impl GraphEntities {
                 .with_context(of_node)?;
         }
         for action in &spec.actions {
-            let options = ActionServerOptions::<Fibonacci>::default();
+            let options = ActionServerOptions::<Fibonacci>::new(action);
             // No client exists. A goal would succeed at once.
             let done = |goal: ServerGoalHandle<Fibonacci>| {
                 let _ = goal.succeed(Default::default());
             };
-            let server = node.create_action_server(action, options, done);
+            let server = node.create_action_server(options, done);
             self.actions.push(server.with_context(of_node)?);
         }
         self.nodes.push(node);
@@ -203,7 +203,10 @@ impl GraphEntities {
         all: &[Topology],
     ) -> Result<()> {
         let ty = self.ty(&spec.ty)?;
-        let publisher = node.create_dynamic_publisher(&spec.topic, &ty, spec.qos.clone())?;
+        let publisher = node.create_publisher(PublisherOptions::of_type(
+            &ty,
+            spec.topic.as_str().qos(spec.qos.clone()),
+        ))?;
         let tracker = self.tracker("publisher", &of.name, &spec.topic);
         self.publishers.push(PeriodicPublisher {
             node: node.clone(),
@@ -263,14 +266,15 @@ impl GraphEntities {
                 std::hint::spin_loop();
             }
         };
-        let options = SubscriptionOptions::new(spec.qos.clone()).callback(callback);
-        let subscription = node.create_dynamic_subscription(&spec.topic, &ty, options)?;
+        let topic = spec.topic.as_str().qos(spec.qos.clone());
+        let options = SubscriptionOptions::of_type(&ty, topic);
+        let subscription = node.create_subscription(options, callback)?;
         self.subscriptions.push(subscription);
         Ok(())
     }
 
     fn server(&mut self, node: &Node, spec: &ServerSpec) -> Result<()> {
-        let ty = DynamicServiceType::new(&self.library, &spec.ty)?;
+        let ty = DynamicService::new(&self.library, &spec.ty)?;
         let answer = DynamicMessage::new(ty.response());
         let (from, to) = (
             types::has_header(ty.request()),
@@ -291,8 +295,8 @@ impl GraphEntities {
             }
             answer
         };
-        let options = ServiceOptions::new(spec.qos.clone());
-        let server = node.create_dynamic_service(&spec.service, &ty, options, serve)?;
+        let service = spec.service.as_str().qos(spec.qos.clone());
+        let server = node.create_service(ServiceOptions::of_type(&ty, service), serve)?;
         self.servers.push(server);
         Ok(())
     }
@@ -304,9 +308,9 @@ impl GraphEntities {
         spec: &ClientSpec,
         all: &[Topology],
     ) -> Result<()> {
-        let ty = DynamicServiceType::new(&self.library, &spec.ty)?;
-        let options = ServiceOptions::new(spec.qos.clone());
-        let client = node.create_dynamic_client(&spec.service, &ty, options)?;
+        let ty = DynamicService::new(&self.library, &spec.ty)?;
+        let service = spec.service.as_str().qos(spec.qos.clone());
+        let client = node.create_client(ClientOptions::of_type(&ty, service))?;
         let tracker = self.tracker("client", &of.name, &spec.service);
         let mut servers = all.iter().flat_map(|t| &t.nodes).flat_map(|n| &n.servers);
         self.clients.push(PeriodicClient {

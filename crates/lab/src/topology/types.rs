@@ -3,7 +3,7 @@
 //! number, frequency, size) and `data`. Other types need their package.
 
 use pteros::interfaces::library as standard;
-use pteros::msg::dynamic::{DynamicType, Element, Shape};
+use pteros::msg::dynamic::{DynamicService, DynamicType, Element, Shape};
 use pteros::msg::library::{InterfaceLibrary, split_full_name};
 use pteros::msg::schema::InterfaceKind;
 use pteros::suggest::did_you_mean;
@@ -75,7 +75,7 @@ pub(super) fn message(library: &InterfaceLibrary, name: &str) -> Result<String, 
 /// The full name of a service type in a file, or an error text.
 pub(super) fn service(library: &InterfaceLibrary, name: &str) -> Result<String, String> {
     let full = find(library, name, InterfaceKind::Service)?;
-    pteros::DynamicServiceType::new(library, &full).map_err(|e| e.to_string())?;
+    DynamicService::new(library, &full).map_err(|e| e.to_string())?;
     Ok(full)
 }
 

@@ -65,7 +65,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let context = Context::new()?;
     let node = context.create_node("bridge")?;
     match direction.as_str() {
-        "in" => from_ros1(&node.create_publisher(topic, qos)?, from),
+        "in" => from_ros1(&node.create_publisher(topic.qos(qos))?, from),
         _ => to_ros1(&node, topic, qos, to, &mut half),
     }
 }
@@ -93,7 +93,7 @@ fn to_ros1(
             eprintln!("to ROS 1: {error}");
         }
     };
-    let _subscription = node.create_subscription(topic, qos, pass_on)?;
+    let _subscription = node.create_subscription(topic.qos(qos), pass_on)?;
     say_ready();
     node.spin();
     // Asked to stop: everything received has been forwarded.

@@ -108,8 +108,8 @@ impl CallbackTrigger {
             }
         };
         let topic = format!("{topic}/request");
-        let request = node.create_publisher(&topic, 10);
-        let on_request = node.create_subscription(&topic, 10, answer);
+        let request = node.create_publisher(topic.as_str().keep_last(10));
+        let on_request = node.create_subscription(topic.as_str().keep_last(10), answer);
         Ok(Self {
             request: request.map_err(error_text)?,
             _on_request: on_request.map_err(error_text)?,
@@ -204,7 +204,7 @@ impl<M: Body> Stack for Pteros<M> {
         let node = bare_node(&context, "host_peer", options.serialize)?;
         let mut this = Self::with(&context, options, traffic);
         if let Some(topic) = &ends.out {
-            let publisher = node.create_publisher::<M>(topic, qos(options));
+            let publisher = node.create_publisher::<M>(topic.qos(qos(options)));
             let publisher = publisher.map_err(error_text)?;
             if options.verb == "intra" {
                 this.trigger = Some(CallbackTrigger::new(&node, topic, &publisher, &this)?);
@@ -227,7 +227,7 @@ impl<M: Body> Stack for Pteros<M> {
             } else {
                 let callback =
                     move |m: Sample<M>| on_data(m.bytes(), m.info().delivery_path.name());
-                let copies = node.create_subscription::<M>(topic, qos(options), callback);
+                let copies = node.create_subscription::<M>(topic.qos(qos(options)), callback);
                 let copies = copies.map_err(error_text)?;
                 Box::new(move |count, timeout| copies.wait_for_matched(count, timeout))
             });
@@ -272,9 +272,9 @@ impl<M: Body> Stack for Pteros<M> {
             let ends = node_topics(options, index);
             let name = format!("node{}", options.first + index);
             let node = bare_node(&context, &name, options.serialize)?;
-            let publisher = node.create_publisher::<M>(&ends.out.unwrap_or_default(), 10);
+            let publisher = node.create_publisher::<M>(ends.out.unwrap_or_default().keep_last(10));
             let subscription =
-                node.create_subscription::<M>(&ends.input.unwrap_or_default(), 10, drop);
+                node.create_subscription::<M>(ends.input.unwrap_or_default().keep_last(10), drop);
             this.executor.add_node(&node).map_err(error_text)?;
             this._scale_nodes.push((
                 node,

@@ -157,7 +157,7 @@ impl LaunchNode {
         };
         let due = self.due.clone();
         let options = TimerOptions::new(period).on_ros_time().one_shot();
-        let timer = node.create_timer_with(options, move || due.lock().push(number));
+        let timer = node.create_timer(options, move || due.lock().push(number));
         self.timers.push(timer.map_err(|error| error.to_string())?);
         Ok(())
     }

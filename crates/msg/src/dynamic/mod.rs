@@ -6,6 +6,7 @@
 //! vectors of numbers. Typed messages convert to dynamic ones and back through
 //! their CDR bytes.
 
+mod action;
 mod codec;
 mod csv;
 mod default;
@@ -21,13 +22,16 @@ mod message;
 mod number;
 mod path;
 mod resolver;
+mod service;
 mod types;
 mod value;
 mod yaml;
 mod yaml_scalar;
 
+pub use action::DynamicAction;
 pub use error::{ValueError, ValueProblem};
 pub use message::DynamicMessage;
+pub use service::{DynamicService, InterfaceTypeError};
 pub use types::{DynamicField, DynamicType, ELEMENTS_MAX, Element, Shape, TypeError};
 pub use value::Value;
 pub use yaml::YamlOptions;

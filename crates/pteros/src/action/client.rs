@@ -8,20 +8,24 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatusArray};
 use pteros_interfaces::action_msgs::srv::CancelGoal;
-use pteros_msg::message::{Action, GoalId, Service as ServiceType};
+use pteros_msg::message::GoalId;
+use pteros_msg::type_support::{ActionTypeSupport, ResponseOf};
+use pteros_runtime::error::PublishError;
 
 use super::endpoint_name;
 use super::error::ActionError;
 use super::goal_requests::{GoalIdGenerator, request_cancel};
 use super::goal_table::GoalStatus;
+use super::options::ActionClientOptions;
 use crate::error::CreateError;
+use crate::named_qos::NamedQosExt;
 use crate::node::Node;
 use crate::qos::QosProfile;
 use crate::sample::Sample;
-use crate::service::{CallError, Client};
-use crate::subscription::Subscription;
+use crate::service::{CallError, Client, ClientOptions};
+use crate::subscription::{Subscription, SubscriptionOptions};
 
-type FeedbackCallback<A> = Box<dyn FnMut(&<A as Action>::Feedback) + Send>;
+type FeedbackCallback<A> = Box<dyn FnMut(&<A as ActionTypeSupport>::Feedback) + Send>;
 
 /// Client of an action. Cheap to clone, thread-safe.
 ///
@@ -43,11 +47,11 @@ type FeedbackCallback<A> = Box<dyn FnMut(&<A as Action>::Feedback) + Send>;
 /// # Ok(())
 /// # }
 /// ```
-pub struct ActionClient<A: Action> {
+pub struct ActionClient<A: ActionTypeSupport> {
     core: Arc<ActionClientCore<A>>,
 }
 
-impl<A: Action> Clone for ActionClient<A> {
+impl<A: ActionTypeSupport> Clone for ActionClient<A> {
     fn clone(&self) -> Self {
         Self {
             core: self.core.clone(),
@@ -55,8 +59,9 @@ impl<A: Action> Clone for ActionClient<A> {
     }
 }
 
-struct ActionClientCore<A: Action> {
+struct ActionClientCore<A: ActionTypeSupport> {
     name: String,
+    support: A::Support,
     ids: GoalIdGenerator,
     goals: Client<A::SendGoal>,
     cancels: Client<CancelGoal>,
@@ -67,12 +72,12 @@ struct ActionClientCore<A: Action> {
 }
 
 /// Status and feedback callback of a goal that this client sent.
-struct SentGoal<A: Action> {
+struct SentGoal<A: ActionTypeSupport> {
     status: GoalStatus,
     on_feedback: Option<FeedbackCallback<A>>,
 }
 
-impl<A: Action> ActionClient<A> {
+impl<A: ActionTypeSupport> ActionClient<A> {
     /// Sends a goal and waits until the server accepts it. Waits for a server first
     /// if there is none. Blocks, at most `timeout` for both.
     ///
@@ -108,6 +113,16 @@ impl<A: Action> ActionClient<A> {
     ) -> Result<ClientGoalHandle<A>, ActionError> {
         let core = &self.core;
         let id = core.ids.next();
+        let request = A::request_goal(&core.support, id, goal).map_err(|reason| {
+            let service = endpoint_name(&core.name, "send_goal");
+            CallError::Publish {
+                service: service.clone(),
+                source: PublishError::Invalid {
+                    topic: service,
+                    reason,
+                },
+            }
+        })?;
         // Feedback may arrive before the response.
         core.sent_goals.lock().insert(
             id,
@@ -120,8 +135,8 @@ impl<A: Action> ActionClient<A> {
             core: core.clone(),
             id,
         };
-        let response = core.goals.call(&A::goal_request(id, goal), timeout)?;
-        if A::is_accepted(&response) {
+        let response = core.goals.call(&request, timeout)?;
+        if A::was_accepted(&response) {
             Ok(goal_handle)
         } else {
             Err(ActionError::Rejected {
@@ -154,7 +169,7 @@ impl<A: Action> ActionClient<A> {
     }
 }
 
-impl<A: Action> fmt::Debug for ActionClient<A> {
+impl<A: ActionTypeSupport> fmt::Debug for ActionClient<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActionClient")
             .field("action", &self.core.name)
@@ -173,12 +188,12 @@ pub struct WrappedResult<R> {
 
 /// Handle of a goal that the server accepted. Dropping it does not affect the
 /// server.
-pub struct ClientGoalHandle<A: Action> {
+pub struct ClientGoalHandle<A: ActionTypeSupport> {
     core: Arc<ActionClientCore<A>>,
     id: GoalId,
 }
 
-impl<A: Action> ClientGoalHandle<A> {
+impl<A: ActionTypeSupport> ClientGoalHandle<A> {
     /// Goal id.
     pub fn id(&self) -> GoalId {
         self.id
@@ -199,7 +214,7 @@ impl<A: Action> ClientGoalHandle<A> {
     /// See [`ActionError`]; [`CallError::TimedOut`] if the goal has not ended in
     /// time.
     pub fn result(&self, timeout: Duration) -> Result<WrappedResult<A::Result>, ActionError> {
-        let request = A::result_request(self.id);
+        let request = A::request_result(&self.core.support, self.id);
         let response = self.core.results.call(&request, timeout)?;
         self.wrap_result(&response)
     }
@@ -212,7 +227,7 @@ impl<A: Action> ClientGoalHandle<A> {
         self,
         callback: impl FnOnce(Result<WrappedResult<A::Result>, ActionError>) + Send + 'static,
     ) -> Result<(), CallError> {
-        let request = A::result_request(self.id);
+        let request = A::request_result(&self.core.support, self.id);
         let client = self.core.results.clone();
         client.call_then(&request, move |response| {
             callback(match response {
@@ -224,17 +239,14 @@ impl<A: Action> ClientGoalHandle<A> {
 
     fn wrap_result(
         &self,
-        response: &<A::GetResult as ServiceType>::Response,
+        response: &ResponseOf<A::GetResult>,
     ) -> Result<WrappedResult<A::Result>, ActionError> {
-        let (status, result) = A::result_of(response);
+        let (status, result) = A::received_result(&self.core.support, response);
         match GoalStatus::from_id(status) {
             GoalStatus::Unknown => Err(ActionError::UnknownGoal {
                 action: self.core.name.clone(),
             }),
-            status => Ok(WrappedResult {
-                status,
-                result: result.clone(),
-            }),
+            status => Ok(WrappedResult { status, result }),
         }
     }
 
@@ -250,7 +262,7 @@ impl<A: Action> ClientGoalHandle<A> {
     }
 }
 
-impl<A: Action> Drop for ClientGoalHandle<A> {
+impl<A: ActionTypeSupport> Drop for ClientGoalHandle<A> {
     fn drop(&mut self) {
         let sent_goals = self.core.sent_goals.lock().remove(&self.id);
         // Dropped after the lock is released: the callback may own user data.
@@ -258,7 +270,7 @@ impl<A: Action> Drop for ClientGoalHandle<A> {
     }
 }
 
-impl<A: Action> fmt::Debug for ClientGoalHandle<A> {
+impl<A: ActionTypeSupport> fmt::Debug for ClientGoalHandle<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientGoalHandle")
             .field("id", &self.id)
@@ -268,28 +280,32 @@ impl<A: Action> fmt::Debug for ClientGoalHandle<A> {
 }
 
 impl Node {
-    /// Creates an action client. The name is subject to remapping.
+    /// Creates an action client.
+    ///
+    /// The options are the action's name, which is expanded and remapped, or
+    /// [`ActionClientOptions`].
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_action_client<A: Action>(
+    pub fn create_action_client<A: ActionTypeSupport>(
         &self,
-        action: &str,
+        options: impl Into<ActionClientOptions<A>>,
     ) -> Result<ActionClient<A>, CreateError> {
+        let ActionClientOptions { action, support } = options.into();
+        let action = action.as_str();
         let sent_goals: Arc<Mutex<BTreeMap<GoalId, SentGoal<A>>>> = Arc::default();
-        let callback_goals = sent_goals.clone();
+        let (callback_goals, callback_support) = (sent_goals.clone(), support.clone());
+        let topic = endpoint_name(action, "feedback");
         let feedback = self.create_subscription(
-            &endpoint_name(action, "feedback"),
-            QosProfile::default(),
+            SubscriptionOptions::of_type(A::feedback_type(&support), topic),
             move |message: Sample<A::FeedbackMessage>| {
-                let (id, feedback) = A::feedback_of(&message);
-                deliver_feedback(&callback_goals, id, feedback);
+                let (id, feedback) = A::unwrap_feedback(&callback_support, &message);
+                deliver_feedback(&callback_goals, id, &feedback);
             },
         )?;
         let callback_goals = sent_goals.clone();
         let status = self.create_subscription(
-            &endpoint_name(action, "status"),
-            QosProfile::action_status(),
+            endpoint_name(action, "status").qos(QosProfile::action_status()),
             move |message: Sample<GoalStatusArray>| {
                 let mut sent_goals = callback_goals.lock();
                 for goal_status in &message.status_list {
@@ -299,15 +315,20 @@ impl Node {
                 }
             },
         )?;
+        let goals =
+            ClientOptions::of_type(A::send_goal(&support), endpoint_name(action, "send_goal"));
+        let results =
+            ClientOptions::of_type(A::get_result(&support), endpoint_name(action, "get_result"));
         let core = Arc::new(ActionClientCore {
             name: feedback
                 .topic()
                 .trim_end_matches("/_action/feedback")
                 .into(),
             ids: GoalIdGenerator::new(self),
-            goals: self.create_client(&endpoint_name(action, "send_goal"))?,
-            cancels: self.create_client(&endpoint_name(action, "cancel_goal"))?,
-            results: self.create_client(&endpoint_name(action, "get_result"))?,
+            goals: self.create_client(goals)?,
+            cancels: self.create_client(endpoint_name(action, "cancel_goal"))?,
+            results: self.create_client(results)?,
+            support,
             sent_goals,
             _feedback: feedback,
             _status: status,
@@ -317,7 +338,7 @@ impl Node {
 }
 
 /// Calls the goal's feedback callback, with no lock held.
-fn deliver_feedback<A: Action>(
+fn deliver_feedback<A: ActionTypeSupport>(
     sent_goals: &Mutex<BTreeMap<GoalId, SentGoal<A>>>,
     id: GoalId,
     feedback: &A::Feedback,
@@ -335,7 +356,7 @@ fn deliver_feedback<A: Action>(
     }
 }
 
-impl<A: Action> ActionClientCore<A> {
+impl<A: ActionTypeSupport> ActionClientCore<A> {
     fn cancel(&self, goal_info: GoalInfo, timeout: Duration) -> Result<Vec<GoalId>, ActionError> {
         request_cancel(&self.cancels, &self.name, goal_info, timeout)
     }

@@ -17,7 +17,7 @@ use crate::error::CreateError;
 use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::service::PendingRequest;
-use crate::timer::Timer;
+use crate::timer::{Timer, TimerOptions};
 
 /// `R` is the result type, `W` a pending result request.
 pub(super) struct GoalServer<R, W> {
@@ -67,7 +67,9 @@ impl<R: Clone, W> GoalServer<R, W> {
     ) -> Result<(), CreateError> {
         // A timer period must not be zero.
         let delay = timeout.max(Duration::from_millis(1));
-        let timer = self.node.create_one_shot_timer(delay, expire)?;
+        let timer = self
+            .node
+            .create_timer(TimerOptions::new(delay).one_shot(), expire)?;
         timer.cancel();
         let _ = self.expiry.set(timer);
         Ok(())

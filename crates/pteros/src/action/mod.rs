@@ -4,7 +4,6 @@
 //! `<name>/_action`. Each goal follows the goal state machine of rcl_action.
 
 mod client;
-mod dynamic;
 mod error;
 mod goal_requests;
 mod goal_server;
@@ -13,13 +12,9 @@ mod options;
 mod server;
 
 pub use client::{ActionClient, ClientGoalHandle, WrappedResult};
-pub use dynamic::{
-    DynamicActionClient, DynamicActionServer, DynamicActionServerOptions, DynamicActionType,
-    DynamicClientGoalHandle, DynamicServerGoalHandle,
-};
 pub use error::{ActionError, GoalError};
 pub use goal_table::GoalStatus;
-pub use options::{ActionServerOptions, GoalResponse};
+pub use options::{ActionClientOptions, ActionServerOptions, GoalResponse};
 pub use server::{ActionServer, ServerGoalHandle};
 
 /// Name of a service or topic of the action.

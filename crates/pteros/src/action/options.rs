@@ -1,10 +1,11 @@
-//! Options of action servers.
+//! Options of action clients and servers.
 
 use std::time::Duration;
 
-use pteros_msg::message::Action;
+use pteros_msg::type_support::ActionTypeSupport;
 
 use super::server::ServerGoalHandle;
+use crate::named_qos::{NamedQos, options_from_names};
 
 /// Response of a server to a goal request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,11 +18,45 @@ pub enum GoalResponse {
     AcceptAndDefer,
 }
 
-pub(super) type OnGoal<A> = Box<dyn FnMut(&<A as Action>::Goal) -> GoalResponse + Send>;
+pub(super) type OnGoal<A> = Box<dyn FnMut(&<A as ActionTypeSupport>::Goal) -> GoalResponse + Send>;
 pub(super) type OnCancel<A> = Box<dyn FnMut(&ServerGoalHandle<A>) -> bool + Send>;
 
-/// Options for [`Node::create_action_server`](crate::Node::create_action_server).
-pub struct ActionServerOptions<A: Action> {
+/// Options of [`Node::create_action_client`](crate::Node::create_action_client).
+///
+/// A name converts into them.
+pub struct ActionClientOptions<A: ActionTypeSupport> {
+    pub(super) action: String,
+    pub(super) support: A::Support,
+}
+
+options_from_names!(ActionClientOptions<A: ActionTypeSupport>);
+
+impl<A: ActionTypeSupport> ActionClientOptions<A> {
+    /// Options for an action, whose name the node expands and remaps.
+    pub fn new(action: impl Into<NamedQos>) -> Self
+    where
+        A::Support: Default,
+    {
+        Self::of_type(&A::Support::default(), action)
+    }
+
+    /// Options for an action whose type is known at run time only: a
+    /// [`DynamicAction`](crate::msg::dynamic::DynamicAction).
+    pub fn of_type(support: &A::Support, action: impl Into<NamedQos>) -> Self {
+        Self {
+            action: action.into().name,
+            support: support.clone(),
+        }
+    }
+}
+
+/// Options of [`Node::create_action_server`](crate::Node::create_action_server).
+///
+/// A name converts into them: it accepts and executes every goal, allows cancellation,
+/// and keeps results for 10 s.
+pub struct ActionServerOptions<A: ActionTypeSupport> {
+    pub(super) action: String,
+    pub(super) support: A::Support,
     pub(super) on_goal: OnGoal<A>,
     pub(super) on_cancel: OnCancel<A>,
     pub(super) result_timeout: Duration,
@@ -30,16 +65,28 @@ pub struct ActionServerOptions<A: Action> {
     pub(super) preempt: bool,
 }
 
-/// Default maximum number of goals, including ended goals with kept results.
-pub(super) const GOALS_MAX: usize = 1_000;
-/// Default of rcl_action.
-pub(super) const RESULT_TIMEOUT: Duration = Duration::from_secs(10);
+options_from_names!(ActionServerOptions<A: ActionTypeSupport>);
 
-impl<A: Action> Default for ActionServerOptions<A> {
-    /// Accepts and executes every goal, allows cancellation, and keeps results for
-    /// 10 s.
-    fn default() -> Self {
+/// Default maximum number of goals, including ended goals with kept results.
+const GOALS_MAX: usize = 1_000;
+/// Default of rcl_action.
+const RESULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl<A: ActionTypeSupport> ActionServerOptions<A> {
+    /// Options for an action, whose name the node expands and remaps.
+    pub fn new(action: impl Into<NamedQos>) -> Self
+    where
+        A::Support: Default,
+    {
+        Self::of_type(&A::Support::default(), action)
+    }
+
+    /// Options for an action whose type is known at run time only: a
+    /// [`DynamicAction`](crate::msg::dynamic::DynamicAction).
+    pub fn of_type(support: &A::Support, action: impl Into<NamedQos>) -> Self {
         Self {
+            action: action.into().name,
+            support: support.clone(),
             on_goal: Box::new(|_| GoalResponse::AcceptAndExecute),
             on_cancel: Box::new(|_| true),
             result_timeout: RESULT_TIMEOUT,
@@ -48,9 +95,7 @@ impl<A: Action> Default for ActionServerOptions<A> {
             preempt: false,
         }
     }
-}
 
-impl<A: Action> ActionServerOptions<A> {
     /// Sets the callback that accepts or rejects a goal. The node's executor runs
     /// it.
     pub fn on_goal(

@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, CancelGoal_Response};
-use pteros_msg::message::{Action, GoalId, Service as ServiceType};
+use pteros_msg::message::GoalId;
+use pteros_msg::type_support::{ActionTypeSupport, MessageTypeSupport, RequestOf, ResponseOf};
 use pteros_runtime::rtps::fault;
 
 use super::endpoint_name;
@@ -14,17 +15,21 @@ use super::goal_server::{GoalServer, respond, split_nanos};
 use super::goal_table::{GoalStatus, ResultLookup};
 use super::options::{ActionServerOptions, GoalResponse, OnCancel, OnGoal};
 use crate::error::CreateError;
+use crate::named_qos::NamedQosExt;
 use crate::node::Node;
-use crate::publisher::Publisher;
+use crate::publisher::{Publisher, PublisherOptions};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::service::{PendingRequest, Service, ServiceOptions};
 
-type GoalRequest<A> = <<A as Action>::SendGoal as ServiceType>::Request;
-type GoalReply<A> = <<A as Action>::SendGoal as ServiceType>::Response;
-type ResultRequest<A> = <<A as Action>::GetResult as ServiceType>::Request;
-type ResultReply<A> = <<A as Action>::GetResult as ServiceType>::Response;
-type ResultCall<A> = PendingRequest<ResultRequest<A>, ResultReply<A>>;
+type GoalCall<A> = PendingRequest<
+    RequestOf<<A as ActionTypeSupport>::SendGoal>,
+    ResponseOf<<A as ActionTypeSupport>::SendGoal>,
+>;
+type ResultCall<A> = PendingRequest<
+    RequestOf<<A as ActionTypeSupport>::GetResult>,
+    ResponseOf<<A as ActionTypeSupport>::GetResult>,
+>;
 
 /// Server of an action. Cheap to clone, thread-safe. It ends when the last clone is
 /// dropped; active goals then end without a result.
@@ -34,7 +39,7 @@ type ResultCall<A> = PendingRequest<ResultRequest<A>, ResultReply<A>>;
 ///     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
 /// };
 /// use pteros::prelude::*;
-/// use pteros::{ActionServerOptions, ServerGoalHandle};
+/// use pteros::ServerGoalHandle;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("counter")?;
@@ -52,18 +57,17 @@ type ResultCall<A> = PendingRequest<ResultRequest<A>, ResultReply<A>>;
 ///         goal.succeed(Fibonacci_Result { sequence })
 ///     });
 /// };
-/// let options = ActionServerOptions::default();
-/// let _server = node.create_action_server::<Fibonacci>("fibonacci", options, work)?;
+/// let _server = node.create_action_server::<Fibonacci>("fibonacci", work)?;
 /// node.spin();
 /// # Ok(())
 /// # }
 /// ```
-pub struct ActionServer<A: Action> {
+pub struct ActionServer<A: ActionTypeSupport> {
     core: Arc<ActionServerCore<A>>,
     _services: Arc<ActionServices<A>>,
 }
 
-impl<A: Action> Clone for ActionServer<A> {
+impl<A: ActionTypeSupport> Clone for ActionServer<A> {
     fn clone(&self) -> Self {
         Self {
             core: self.core.clone(),
@@ -73,13 +77,13 @@ impl<A: Action> Clone for ActionServer<A> {
 }
 
 /// Services of the action, which live as long as the server.
-struct ActionServices<A: Action> {
+struct ActionServices<A: ActionTypeSupport> {
     _goals: Service<A::SendGoal>,
     _cancels: Service<CancelGoal>,
     _results: Service<A::GetResult>,
 }
 
-impl<A: Action> ActionServer<A> {
+impl<A: ActionTypeSupport> ActionServer<A> {
     /// Fully qualified name of the action, after remapping.
     pub fn action_name(&self) -> &str {
         &self.core.goals.name
@@ -91,7 +95,7 @@ impl<A: Action> ActionServer<A> {
     }
 }
 
-impl<A: Action> fmt::Debug for ActionServer<A> {
+impl<A: ActionTypeSupport> fmt::Debug for ActionServer<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActionServer")
             .field("action", &self.core.goals.name)
@@ -102,7 +106,7 @@ impl<A: Action> fmt::Debug for ActionServer<A> {
 /// Handle of a goal for the server, usable on any thread. If it is dropped before
 /// the goal has ended, the goal is aborted with an empty result, so that no client
 /// waits in vain.
-pub struct ServerGoalHandle<A: Action> {
+pub struct ServerGoalHandle<A: ActionTypeSupport> {
     server: Weak<ActionServerCore<A>>,
     id: GoalId,
     goal: A::Goal,
@@ -110,7 +114,7 @@ pub struct ServerGoalHandle<A: Action> {
     aborts_on_drop: bool,
 }
 
-impl<A: Action> ServerGoalHandle<A> {
+impl<A: ActionTypeSupport> ServerGoalHandle<A> {
     /// The goal message.
     pub fn goal(&self) -> &A::Goal {
         &self.goal
@@ -156,14 +160,18 @@ impl<A: Action> ServerGoalHandle<A> {
     /// it cannot be sent.
     pub fn publish_feedback(&self, feedback: A::Feedback) {
         if let Some(server) = self.server.upgrade() {
-            let message = A::feedback_message(self.id, feedback);
-            if let Err(error) = server.feedback.publish_owned(message) {
+            let sent = A::wrap_feedback(&server.support, self.id, feedback).and_then(|message| {
+                let sent = server.feedback.publish_owned(message);
+                sent.map_err(|error| error.to_string())
+            });
+            if let Err(error) = sent {
                 tracing::warn!(action = %server.goals.name, "feedback not sent: {error}");
             }
         }
     }
 
-    /// Ends the goal as succeeded.
+    /// Ends the goal as succeeded. A result of another dynamic type is sent empty, with
+    /// a warning.
     ///
     /// # Errors
     /// [`GoalError::IllegalTransition`] if the goal has already ended.
@@ -193,10 +201,10 @@ impl<A: Action> ServerGoalHandle<A> {
     }
 }
 
-impl<A: Action> Drop for ServerGoalHandle<A> {
+impl<A: ActionTypeSupport> Drop for ServerGoalHandle<A> {
     fn drop(&mut self) {
         if let (true, Some(server)) = (self.aborts_on_drop, self.server.upgrade()) {
-            let ended = server.finish(self.id, GoalStatus::Aborted, A::Result::default());
+            let ended = server.finish(self.id, GoalStatus::Aborted, server.empty_result());
             if ended.is_ok() {
                 tracing::warn!(action = %server.goals.name, "a goal handle was dropped without a result: the goal is aborted");
             }
@@ -204,7 +212,7 @@ impl<A: Action> Drop for ServerGoalHandle<A> {
     }
 }
 
-impl<A: Action> fmt::Debug for ServerGoalHandle<A> {
+impl<A: ActionTypeSupport> fmt::Debug for ServerGoalHandle<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerGoalHandle")
             .field("goal", &self.goal)
@@ -214,24 +222,27 @@ impl<A: Action> fmt::Debug for ServerGoalHandle<A> {
 }
 
 impl Node {
-    /// Creates an action server. The name is subject to remapping. The node's
-    /// executor calls `accepted` for each accepted goal. Leave long work to a
-    /// thread, a timer or a spawned task.
+    /// Creates an action server.
+    ///
+    /// The options are the action's name, which is expanded and remapped, or
+    /// [`ActionServerOptions`]. The node's executor calls `accepted` for each accepted
+    /// goal. Leave long work to a thread, a timer or a spawned task.
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_action_server<A: Action>(
+    pub fn create_action_server<A: ActionTypeSupport>(
         &self,
-        action: &str,
-        options: ActionServerOptions<A>,
+        options: impl Into<ActionServerOptions<A>>,
         accepted: impl FnMut(ServerGoalHandle<A>) + Send + 'static,
     ) -> Result<ActionServer<A>, CreateError> {
-        let feedback =
-            self.create_publisher(&endpoint_name(action, "feedback"), QosProfile::default())?;
-        let status = self.create_publisher(
-            &endpoint_name(action, "status"),
-            QosProfile::action_status(),
-        )?;
+        let options = options.into();
+        let (action, support) = (options.action, options.support);
+        let feedback = self.create_publisher(PublisherOptions::of_type(
+            A::feedback_type(&support),
+            endpoint_name(&action, "feedback"),
+        ))?;
+        let status = self
+            .create_publisher(endpoint_name(&action, "status").qos(QosProfile::action_status()))?;
         let name: String = feedback
             .topic()
             .trim_end_matches("/_action/feedback")
@@ -244,6 +255,7 @@ impl Node {
                 options.goals_max,
                 options.result_timeout,
             ),
+            support,
             on_goal: Mutex::new(options.on_goal),
             on_cancel: Mutex::new(options.on_cancel),
             preempt: options.preempt,
@@ -265,7 +277,7 @@ impl Node {
                 }
             })?;
         }
-        let services = core.serve(action)?;
+        let services = core.serve(&action)?;
         Ok(ActionServer {
             core,
             _services: Arc::new(services),
@@ -275,8 +287,9 @@ impl Node {
 
 type OnAccepted<A> = Box<dyn FnMut(ServerGoalHandle<A>) + Send>;
 
-struct ActionServerCore<A: Action> {
+struct ActionServerCore<A: ActionTypeSupport> {
     goals: GoalServer<A::Result, ResultCall<A>>,
+    support: A::Support,
     // One lock per callback: a callback that spins does not block the others.
     on_goal: Mutex<OnGoal<A>>,
     on_cancel: Mutex<OnCancel<A>>,
@@ -286,14 +299,16 @@ struct ActionServerCore<A: Action> {
     weak_self: Weak<Self>,
 }
 
-impl<A: Action> ActionServerCore<A> {
+impl<A: ActionTypeSupport> ActionServerCore<A> {
     fn serve(&self, action: &str) -> Result<ActionServices<A>, CreateError> {
         let node = &self.goals.node;
         let weak_self = self.weak_self.clone();
         let goals = node.create_deferred_service::<A::SendGoal>(
-            &endpoint_name(action, "send_goal"),
-            ServiceOptions::default(),
-            move |call| {
+            ServiceOptions::of_type(
+                A::send_goal(&self.support),
+                endpoint_name(action, "send_goal"),
+            ),
+            move |call: GoalCall<A>| {
                 if let Some(server) = weak_self.upgrade() {
                     server.handle_goal_request(call);
                 }
@@ -301,7 +316,7 @@ impl<A: Action> ActionServerCore<A> {
         )?;
         let weak_self = self.weak_self.clone();
         let cancels = node.create_service::<CancelGoal>(
-            &endpoint_name(action, "cancel_goal"),
+            endpoint_name(action, "cancel_goal"),
             move |request: Sample<CancelGoal_Request>| {
                 let server = weak_self.upgrade();
                 server.map_or_else(CancelGoal_Response::default, |s| {
@@ -311,9 +326,11 @@ impl<A: Action> ActionServerCore<A> {
         )?;
         let weak_self = self.weak_self.clone();
         let results = node.create_deferred_service::<A::GetResult>(
-            &endpoint_name(action, "get_result"),
-            ServiceOptions::default(),
-            move |call| {
+            ServiceOptions::of_type(
+                A::get_result(&self.support),
+                endpoint_name(action, "get_result"),
+            ),
+            move |call: ResultCall<A>| {
                 if let Some(server) = weak_self.upgrade() {
                     server.handle_result_request(call);
                 }
@@ -326,9 +343,8 @@ impl<A: Action> ActionServerCore<A> {
         })
     }
 
-    fn handle_goal_request(&self, call: PendingRequest<GoalRequest<A>, GoalReply<A>>) {
-        let (id, goal) = A::goal_of(call.request());
-        let goal = goal.clone();
+    fn handle_goal_request(&self, call: GoalCall<A>) {
+        let (id, goal) = A::requested_goal(&self.support, call.request());
         let stamp = self
             .goals
             .node
@@ -338,7 +354,7 @@ impl<A: Action> ActionServerCore<A> {
             .wall_clock()
             .as_nanos();
         let (sec, nanosec) = split_nanos(stamp);
-        let answer = |accepted| A::goal_response(accepted, sec, nanosec);
+        let answer = |accepted| A::respond_goal(&self.support, accepted, sec, nanosec);
         // No lock is held while user code runs.
         let refused = self.goals.must_reject(id);
         let decision = if refused {
@@ -366,11 +382,7 @@ impl<A: Action> ActionServerCore<A> {
         if self.preempt {
             for preempted in self.goals.preempted_by(id) {
                 // The goal may have ended meanwhile.
-                let _ = self.finish(
-                    preempted.id,
-                    preempted.terminal_status,
-                    A::Result::default(),
-                );
+                let _ = self.finish(preempted.id, preempted.terminal_status, self.empty_result());
             }
         }
         (self.accepted.lock())(self.goal(id, goal, true));
@@ -389,14 +401,18 @@ impl<A: Action> ActionServerCore<A> {
         self.goals.cancel(request, |id| {
             // The callback decides by id and status. The goal message is with the
             // handle that executes it.
-            let goal = self.goal(id, A::Goal::default(), false);
+            let goal = self.goal(
+                id,
+                A::Goal::default_message(A::goal_type(&self.support)),
+                false,
+            );
             (self.on_cancel.lock())(&goal)
         })
     }
 
     fn handle_result_request(&self, call: ResultCall<A>) {
         let now = self.goals.node.core().core().platform.now();
-        let id = A::result_goal(call.request());
+        let id = A::requested_result(call.request());
         let lookup = self.goals.table.lock().request_result(now, id, call);
         match lookup {
             ResultLookup::Pending => {}
@@ -404,20 +420,35 @@ impl<A: Action> ActionServerCore<A> {
                 respond(
                     &self.goals.name,
                     call,
-                    A::result_response(status.id(), result),
+                    A::respond_result(&self.support, status.id(), result),
                 );
             }
             ResultLookup::Unknown(call) => {
                 let unknown = GoalStatus::Unknown.id();
-                let answer = A::result_response(unknown, A::Result::default());
+                let answer = A::respond_result(&self.support, unknown, self.empty_result());
                 respond(&self.goals.name, call, answer);
             }
         }
     }
 
-    fn finish(&self, id: GoalId, target: GoalStatus, result: A::Result) -> Result<(), GoalError> {
+    fn empty_result(&self) -> A::Result {
+        A::Result::default_message(A::result_type(&self.support))
+    }
+
+    fn finish(
+        &self,
+        id: GoalId,
+        target: GoalStatus,
+        mut result: A::Result,
+    ) -> Result<(), GoalError> {
+        let ty = A::result_type(&self.support);
+        if !result.is_of(ty) {
+            let reason = result.validate(ty).err().unwrap_or_default();
+            tracing::warn!(action = %self.goals.name, "the result is sent empty: {reason}");
+            result = self.empty_result();
+        }
         for call in self.goals.finish(id, target, result.clone())? {
-            let answer = A::result_response(target.id(), result.clone());
+            let answer = A::respond_result(&self.support, target.id(), result.clone());
             respond(&self.goals.name, call, answer);
         }
         Ok(())

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::Time;
 use crate::error::CreateError;
+use crate::named_qos::NamedQosExt;
 use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::qos::QosProfile;
@@ -76,7 +77,7 @@ impl ClockServer {
     pub fn new(node: &Node, start: Time, period: Duration) -> Result<Self, CreateError> {
         // Reliable, so that the last message before a pause is not lost.
         let qos = QosProfile::clock().reliable();
-        let publisher = node.create_publisher("/clock", qos)?;
+        let publisher = node.create_publisher("/clock".qos(qos))?;
         let core = Arc::new(ClockServerCore {
             publisher,
             state: Mutex::new(State {

@@ -45,7 +45,7 @@ impl SimTime {
         let mut reader = self.reader.lock();
         if reader.is_none() {
             let qos = QosProfile::clock();
-            let ty = MessageTypeInfo::of::<ClockMessage>();
+            let ty = MessageTypeInfo::of::<ClockMessage>(&());
             let (sim, waiters) = (Arc::downgrade(self), Arc::downgrade(core));
             let listener = move |item: &QueuedSample| {
                 let (Some(sim), Some(core)) = (sim.upgrade(), waiters.upgrade()) else {

@@ -20,7 +20,7 @@
 //! impl Component for Listener {
 //!     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
 //!         let node = context.create_node_with(options.name("listener"))?;
-//!         let subscription = node.create_subscription::<Text>("chatter", 10, |text| {
+//!         let subscription = node.create_subscription::<Text>("chatter".keep_last(10), |text| {
 //!             println!("I subscription: {}", text.data);
 //!         })?;
 //!         Ok(Self { node, _subscription: subscription })

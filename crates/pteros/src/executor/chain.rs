@@ -166,12 +166,12 @@ impl fmt::Debug for Chain {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
 /// let node = context.create_node("n")?;
-/// let bumped = node.create_publisher::<Empty>("bumped", 1)?;
+/// let bumped = node.create_publisher::<Empty>("bumped".keep_last(1))?;
 /// let topic = bumped.topic().to_owned();
 /// let sense = node.create_timer(Duration::from_millis(5), move || {
 ///     let _ = bumped.publish_owned(Empty {});
 /// })?;
-/// let brake = node.create_subscription("bumped", 1, |_: Sample<Empty>| ())?;
+/// let brake = node.create_subscription("bumped".keep_last(1), |_: Sample<Empty>| ())?;
 /// let graph = ChainGraph::new()
 ///     .callback(&sense, [&topic])
 ///     .callback(&brake, [""; 0]);

@@ -53,13 +53,13 @@ const POLL_PERIOD_NANOS: u64 = 20_000;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
 /// let node = context.create_node("guard")?;
-/// let stop = node.create_publisher::<Bool>("stop", 1)?;
-/// let scans = node.create_subscription("scan", 1, move |scan: Sample<LaserScan>| {
+/// let stop = node.create_publisher::<Bool>("stop".keep_last(1))?;
+/// let scans = node.create_subscription("scan".keep_last(1), move |scan: Sample<LaserScan>| {
 ///     let data = scan.ranges.iter().any(|range| *range < 0.3);
 ///     let _ = stop.publish_owned(Bool { data });
 /// })?;
-/// let brake = node.create_subscription("stop", 1, |_: Sample<Bool>| ())?;
-/// let images = node.create_subscription("image", 1, |_: Sample<Image>| ())?;
+/// let brake = node.create_subscription("stop".keep_last(1), |_: Sample<Bool>| ())?;
+/// let images = node.create_subscription("image".keep_last(1), |_: Sample<Image>| ())?;
 ///
 /// let executor = ChainExecutor::new(&context);
 /// executor.add_node(&node)?;

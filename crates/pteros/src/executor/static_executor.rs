@@ -117,8 +117,8 @@ pub enum DataSemantics {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
 /// let node = context.create_node("control")?;
-/// let scans = node.create_polled_subscription::<LaserScan>("scan", 1)?;
-/// let publisher = node.create_publisher::<Twist>("cmd_vel", 1)?;
+/// let scans = node.create_polled_subscription::<LaserScan>("scan".keep_last(1))?;
+/// let publisher = node.create_publisher::<Twist>("cmd_vel".keep_last(1))?;
 ///
 /// let mut executor = StaticExecutor::new(&context);
 /// executor.set_semantics(DataSemantics::LogicalExecutionTime);

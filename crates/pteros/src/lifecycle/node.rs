@@ -4,11 +4,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_interfaces::lifecycle_msgs::msg::{State, Transition, TransitionEvent};
-use pteros_msg::message::Message;
+use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::{ReadySlot, Task};
@@ -28,7 +27,6 @@ use crate::error::{CreateError, NodeError};
 use crate::executor::{ExecutorQueue, panic_message};
 use crate::node::{Node, NodeEntity, NodeOptions};
 use crate::publisher::{Publisher, PublisherOptions};
-use crate::qos::QosProfile;
 use crate::timer::{Timer, TimerOptions};
 
 /// Topic of transition events, as in ROS 2.
@@ -47,8 +45,7 @@ const TRANSITION_EVENT_TOPIC: &str = "~/transition_event";
 /// work.
 ///
 /// ```no_run
-/// use std::time::Duration;
-///
+/// ///
 /// use pteros::interfaces::std_msgs::msg::String as Text;
 /// use pteros::prelude::*;
 /// use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
@@ -60,7 +57,7 @@ const TRANSITION_EVENT_TOPIC: &str = "~/transition_event";
 ///
 /// impl LifecycleCallbacks for Talker {
 ///     fn on_configure(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
-///         let Ok(publisher) = node.create_publisher::<Text>("chatter", 10) else {
+///         let Ok(publisher) = node.create_publisher::<Text>("chatter".keep_last(10)) else {
 ///             return CallbackReturn::Failure;
 ///         };
 ///         // Ticks while the node is active.
@@ -145,7 +142,7 @@ impl LifecycleNode {
     }
 
     fn with_node(node: &Node, callbacks: impl LifecycleCallbacks) -> Result<Self, CreateError> {
-        let events = node.create_publisher(TRANSITION_EVENT_TOPIC, QosProfile::default())?;
+        let events = node.create_publisher(TRANSITION_EVENT_TOPIC)?;
         let core = Arc::new_cyclic(|weak_self| LifecycleCore {
             node: node.clone(),
             events,
@@ -253,28 +250,16 @@ impl LifecycleNode {
 
     // --- managed publishers and timers ---
 
-    /// Creates a publisher that publishes while the node is active.
+    /// Creates a publisher that publishes while the node is active; see
+    /// [`Node::create_publisher`].
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_publisher<T: Message>(
+    pub fn create_publisher<T: MessageTypeSupport>(
         &self,
-        topic: &str,
-        qos: impl Into<QosProfile>,
+        options: impl Into<PublisherOptions<T>>,
     ) -> Result<LifecyclePublisher<T>, CreateError> {
-        self.create_publisher_with(topic, PublisherOptions::new(qos))
-    }
-
-    /// Creates a publisher with options that publishes while the node is active.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_publisher_with<T: Message>(
-        &self,
-        topic: &str,
-        options: PublisherOptions,
-    ) -> Result<LifecyclePublisher<T>, CreateError> {
-        let publisher = self.core.node.create_publisher_with(topic, options)?;
+        let publisher = self.core.node.create_publisher(options)?;
         let name = self.core.node.fully_qualified_name();
         Ok(LifecyclePublisher::new(
             publisher,
@@ -283,32 +268,20 @@ impl LifecycleNode {
         ))
     }
 
-    /// Creates a timer that ticks while the node is active. The first tick is one
-    /// period after activation.
+    /// Creates a timer that ticks while the node is active; see
+    /// [`Node::create_timer`]. The first tick is one period after activation. A
+    /// one-shot timer ticks once per activation. The next activation restarts a
+    /// cancelled timer.
     ///
     /// # Errors
     /// See [`CreateError`].
     pub fn create_timer(
         &self,
-        period: Duration,
-        callback: impl FnMut() + Send + 'static,
-    ) -> Result<Timer, CreateError> {
-        self.create_timer_with(TimerOptions::new(period), callback)
-    }
-
-    /// Creates a timer with options that ticks while the node is active. A one-shot
-    /// timer ticks once per activation. The next activation restarts a cancelled
-    /// timer.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_timer_with(
-        &self,
-        options: TimerOptions,
+        options: impl Into<TimerOptions>,
         mut callback: impl FnMut() + Send + 'static,
     ) -> Result<Timer, CreateError> {
         let activation = self.core.activation.clone();
-        let timer = self.core.node.create_timer_with(options, move || {
+        let timer = self.core.node.create_timer(options, move || {
             if activation.are_timers_active() {
                 callback();
             }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pteros_msg::message::Message;
+use pteros_msg::type_support::MessageTypeSupport;
 
 use super::activation::Activation;
 use crate::PublishError;
@@ -14,7 +14,7 @@ use crate::publisher::Publisher;
 /// dropped and counted, with one warning between two activations. It is enabled
 /// from the call of `on_activate` until `on_deactivate` has returned. Cheap to
 /// clone, thread-safe.
-pub struct LifecyclePublisher<T> {
+pub struct LifecyclePublisher<T: MessageTypeSupport> {
     publisher: Publisher<T>,
     drops: Arc<InactiveDrops>,
 }
@@ -27,7 +27,7 @@ struct InactiveDrops {
     warned: AtomicU64,
 }
 
-impl<T> Clone for LifecyclePublisher<T> {
+impl<T: MessageTypeSupport> Clone for LifecyclePublisher<T> {
     fn clone(&self) -> Self {
         Self {
             publisher: self.publisher.clone(),
@@ -36,7 +36,7 @@ impl<T> Clone for LifecyclePublisher<T> {
     }
 }
 
-impl<T: Message> LifecyclePublisher<T> {
+impl<T: MessageTypeSupport> LifecyclePublisher<T> {
     pub(super) fn new(publisher: Publisher<T>, activation: &Arc<Activation>, node: String) -> Self {
         Self {
             publisher,
@@ -123,7 +123,7 @@ impl InactiveDrops {
     }
 }
 
-impl<T> fmt::Debug for LifecyclePublisher<T> {
+impl<T: MessageTypeSupport> fmt::Debug for LifecyclePublisher<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LifecyclePublisher")
             .field("publisher", &self.publisher)

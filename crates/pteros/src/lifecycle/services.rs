@@ -12,7 +12,7 @@ use pteros_msg::message::Service as ServiceType;
 
 use super::node::{LifecycleCore, TransitionRequest, state_message, transition_message};
 use super::state_machine::{LifecycleState, LifecycleTransition};
-use crate::callback_group::CallbackGroupType;
+use crate::callback_group::{CallbackGroup, CallbackGroupType};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::service::{PendingRequest, Service, ServiceOptions};
@@ -42,12 +42,9 @@ impl LifecycleServices {
         // With a free thread, queries are answered while a callback of the default
         // group runs.
         let group = node.create_callback_group(CallbackGroupType::MutuallyExclusive);
-        let query_options = || ServiceOptions::default().callback_group(&group);
         let change = core.clone();
-        let change = node.create_deferred_service::<ChangeState>(
-            "~/change_state",
-            ServiceOptions::default(),
-            move |call| {
+        let change =
+            node.create_deferred_service::<ChangeState>("~/change_state", move |call| {
                 let Some(core) = change.upgrade() else {
                     return;
                 };
@@ -61,39 +58,32 @@ impl LifecycleServices {
                 };
                 // The response reports the result.
                 let _ = core.change(&request, Some(ChangeStateCall(call)));
-            },
-        )?;
-        let state = serve::<GetState>(node, "~/get_state", query_options(), core, |core| {
+            })?;
+        let state = serve::<GetState>(node, "~/get_state", &group, core, |core| {
             GetState_Response {
                 current_state: state_message(core.map_or(LifecycleState::Unknown, |c| c.state())),
             }
         })?;
-        let states = serve::<GetAvailableStates>(
-            node,
-            "~/get_available_states",
-            query_options(),
-            core,
-            |_| GetAvailableStates_Response {
-                available_states: LifecycleState::ALL.map(state_message).into(),
-            },
-        )?;
+        let states =
+            serve::<GetAvailableStates>(node, "~/get_available_states", &group, core, |_| {
+                GetAvailableStates_Response {
+                    available_states: LifecycleState::ALL.map(state_message).into(),
+                }
+            })?;
         let available = serve::<GetAvailableTransitions>(
             node,
             "~/get_available_transitions",
-            query_options(),
+            &group,
             core,
             |core| {
                 let state = core.map_or(LifecycleState::Unknown, |core| core.state());
                 transition_descriptions(state.transitions())
             },
         )?;
-        let graph = serve::<GetAvailableTransitions>(
-            node,
-            "~/get_transition_graph",
-            query_options(),
-            core,
-            |_| transition_descriptions(LifecycleTransition::all().iter()),
-        )?;
+        let graph =
+            serve::<GetAvailableTransitions>(node, "~/get_transition_graph", &group, core, |_| {
+                transition_descriptions(LifecycleTransition::all().iter())
+            })?;
         Ok(Self {
             _change: Some(change),
             _state: Some(state),
@@ -106,12 +96,13 @@ impl LifecycleServices {
 fn serve<S: ServiceType>(
     node: &Node,
     name: &str,
-    options: ServiceOptions,
+    group: &CallbackGroup,
     core: &Weak<LifecycleCore>,
     handler: impl Fn(Option<Arc<LifecycleCore>>) -> S::Response + Send + 'static,
 ) -> Result<Service<S>, CreateError> {
     let core = core.clone();
-    node.create_service_with::<S>(name, options, move |_| handler(core.upgrade()))
+    let options = ServiceOptions::new(name).callback_group(group);
+    node.create_service::<S>(options, move |_| handler(core.upgrade()))
 }
 
 fn transition_descriptions<'s>(

@@ -77,7 +77,7 @@ impl State {
     fn writer(&mut self, node: &NodeCore) -> Option<Arc<WriterEndpoint>> {
         if self.writer.is_none() && !self.failed {
             let qos = QosProfile::rosout();
-            let created = endpoint_spec("/rosout", MessageTypeInfo::of::<Log>(), &qos, |q| {
+            let created = endpoint_spec("/rosout", MessageTypeInfo::of::<Log>(&()), &qos, |q| {
                 q.to_endpoint()
             })
             .map_err(|error| error.to_string())

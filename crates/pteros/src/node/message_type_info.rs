@@ -1,10 +1,8 @@
 //! Message type of an endpoint: name, RIHS01 type hash, key and definitions, and the
 //! endpoint's announcement (SEDP) made from them.
 
-use pteros_msg::dynamic::DynamicType;
 use pteros_msg::hash::TypeHash;
-use pteros_msg::key::key_reader;
-use pteros_msg::message::Message;
+use pteros_msg::type_support::{DescriptionOf, MessageTypeSupport};
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::content_filter::MessageType;
 use pteros_runtime::instance::TopicKey;
@@ -15,43 +13,35 @@ use crate::qos::QosProfile;
 use crate::type_description::{DefinitionsFn, KnownTypes, TypeDescriptionSource};
 
 /// The properties of a message type that an endpoint needs.
-pub(crate) struct MessageTypeInfo<'a> {
-    pub(super) name: &'a str,
+pub struct MessageTypeInfo<'a> {
+    pub(crate) name: &'a str,
     /// The DDS type name, as announced by SEDP.
-    pub(super) dds_name: String,
-    pub(super) hash: Option<TypeHash>,
-    pub(super) keying: TopicKey,
-    pub(super) message_type: MessageType,
-    pub(super) definitions: DefinitionsFn,
+    pub(crate) dds_name: String,
+    pub(crate) hash: Option<TypeHash>,
+    pub(crate) keying: TopicKey,
+    pub(crate) message_type: MessageType,
+    pub(crate) definitions: DefinitionsFn,
 }
 
 impl<'a> MessageTypeInfo<'a> {
-    pub(crate) fn of<T: Message>() -> Self {
+    pub(crate) fn of<T: MessageTypeSupport>(support: &'a T::Support) -> Self {
+        let of = T::properties(support);
         Self {
-            name: T::TYPE_NAME,
-            dds_name: T::dds_type_name(),
-            hash: Some(T::TYPE_HASH),
-            keying: key_reader::<T>().map_or(TopicKey::NoKey, TopicKey::WithKey),
-            message_type: MessageType::Described {
-                describe: T::type_description,
-                announced: T::TYPE_INFORMATION,
+            name: of.name,
+            dds_name: of.dds_name,
+            hash: Some(of.hash),
+            keying: of.key_reader.map_or(TopicKey::NoKey, TopicKey::WithKey),
+            message_type: match of.description {
+                DescriptionOf::Generated {
+                    describe,
+                    announced,
+                } => MessageType::Described {
+                    describe,
+                    announced,
+                },
+                DescriptionOf::Dynamic(ty) => MessageType::Dynamic(ty.clone()),
             },
-            definitions: T::definitions,
-        }
-    }
-
-    pub(crate) fn of_dynamic(ty: &'a DynamicType) -> Self {
-        Self {
-            name: ty.name(),
-            dds_name: if ty.name().contains('/') {
-                ty.dds_type_name()
-            } else {
-                ty.dds_name().unwrap_or(ty.name()).into()
-            },
-            hash: Some(ty.hash()),
-            keying: ty.key_reader().map_or(TopicKey::NoKey, TopicKey::WithKey),
-            message_type: MessageType::Dynamic(ty.clone()),
-            definitions: || None,
+            definitions: of.definitions,
         }
     }
 

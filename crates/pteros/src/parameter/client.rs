@@ -12,10 +12,11 @@ use super::parameter_file::ParameterFile;
 use super::parameter_store::Parameter;
 use super::value::{ParameterType, ParameterValue};
 use crate::error::CreateError;
+use crate::named_qos::NamedQosExt;
 use crate::node::Node;
 use crate::qos::QosProfile;
 use crate::sample::Sample;
-use crate::service::{CallError, Client, ServiceOptions};
+use crate::service::{CallError, Client};
 use crate::subscription::Subscription;
 
 /// Why parameters of another node were not read or set.
@@ -277,7 +278,7 @@ impl ParameterClient {
         let remote = self.remote.clone();
         let qos = QosProfile::parameter_events();
         self.node
-            .create_subscription("/parameter_events", qos, move |event: Sample<_>| {
+            .create_subscription("/parameter_events".qos(qos), move |event: Sample<_>| {
                 let event: Sample<msg::ParameterEvent> = event;
                 if event.node == remote {
                     changed(event);
@@ -304,8 +305,8 @@ impl ParameterClient {
             return Ok(client.clone());
         }
         let service = format!("{}/{name}", self.remote);
-        let options = ServiceOptions::new(QosProfile::parameters());
-        let client = self.node.create_client_with::<S>(&service, options)?;
+        let options = service.as_str().qos(QosProfile::parameters());
+        let client = self.node.create_client::<S>(options)?;
         Ok(slot.get_or_init(|| client).clone())
     }
 

@@ -68,11 +68,11 @@ type ValidationCallback = Arc<dyn Fn(&QosProfile) -> Result<(), String> + Send +
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("mapper")?;
-/// let options = SubscriptionOptions::new(QosProfile::sensor_data())
+/// let options = SubscriptionOptions::new("scan".sensor_data())
 ///     .qos_overrides(QosOverridingOptions::with_default_policies())
 ///     .callback(|scan: Sample<LaserScan>| println!("{} ranges", scan.ranges.len()));
 /// // --ros-args -p qos_overrides./scan.subscription.depth:=20
-/// let _scans = node.create_subscription_with("scan", options)?;
+/// let _scans = node.create_polled_subscription(options)?;
 /// # Ok(())
 /// # }
 /// ```

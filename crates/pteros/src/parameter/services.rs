@@ -12,6 +12,7 @@ use super::error::SetParameterError;
 use super::parameter_store::{Parameter, ParameterEventSink, ParameterStore};
 use super::value::ParameterType;
 use crate::error::CreateError;
+use crate::named_qos::NamedQosExt;
 use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::qos::QosProfile;
@@ -60,7 +61,7 @@ impl ParameterServices {
         let store = &node.core().parameters;
         let events = if with_events {
             let qos = QosProfile::parameter_events();
-            let publisher = node.create_publisher("/parameter_events", qos)?;
+            let publisher = node.create_publisher("/parameter_events".qos(qos))?;
             let events = Arc::new(ParameterEventPublisher(publisher));
             let weak: Weak<ParameterEventPublisher> = Arc::downgrade(&events);
             store.set_event_sink(weak);
@@ -106,10 +107,8 @@ fn serve<S: ServiceType>(
     handler: impl Fn(&ParameterStore, &S::Request) -> S::Response + Send + 'static,
 ) -> Result<Service<S>, CreateError> {
     let store = store.clone();
-    let options = ServiceOptions::new(QosProfile::parameters());
-    node.create_service_with::<S>(&format!("~/{name}"), options, move |request: Sample<_>| {
-        handler(&store, &request)
-    })
+    let options = ServiceOptions::new(format!("~/{name}").qos(QosProfile::parameters()));
+    node.create_service::<S>(options, move |request: Sample<_>| handler(&store, &request))
 }
 
 /// An unknown name leaves the whole response empty, as in rclcpp.

@@ -5,6 +5,7 @@
 //! in the runtime; this file keeps the table of pending calls. Responses are taken
 //! by the executor, or by a thread that waits.
 
+use std::any::TypeId;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +16,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
-use pteros_msg::message::{Encode, Service as ServiceType};
+use pteros_msg::message::Encode;
+use pteros_msg::type_support::{MessageTypeSupport, ServiceTypeSupport};
+use pteros_runtime::error::PublishError;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::lock;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
@@ -28,7 +31,7 @@ use pteros_runtime::service::{CallId, ReceivedReply, SendRequestError, ServiceCl
 use pteros_runtime::writer::OutboundMessage;
 
 use super::introspection::{EventKind, Introspection};
-use super::{CallError, ResponseFuture, ServiceOptions, ServiceTypes};
+use super::{CallError, ClientOptions, ResponseFuture};
 use crate::callback_group::{CallbackGroupCore, group_for};
 use crate::error::CreateError;
 use crate::event::EventTask;
@@ -62,21 +65,23 @@ use crate::wait_set;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Client<S: ServiceType> {
+pub struct Client<S: ServiceTypeSupport> {
     pub(crate) core: Arc<ClientCore<S::Response>>,
+    pub(crate) support: S::Support,
     pub(crate) service: PhantomData<fn(S)>,
 }
 
-impl<S: ServiceType> Clone for Client<S> {
+impl<S: ServiceTypeSupport> Clone for Client<S> {
     fn clone(&self) -> Self {
         Self {
             core: self.core.clone(),
+            support: self.support.clone(),
             service: PhantomData,
         }
     }
 }
 
-impl<S: ServiceType> Client<S> {
+impl<S: ServiceTypeSupport> Client<S> {
     /// Sends a request and waits for the response, and first for a server if there
     /// is none.
     ///
@@ -92,7 +97,7 @@ impl<S: ServiceType> Client<S> {
         timeout: Duration,
     ) -> Result<Sample<S::Response>, CallError> {
         let start = |core: &Arc<ClientCore<S::Response>>| {
-            core.start_call(&mut self.outgoing(request), request)
+            core.start_call(&mut self.outgoing(request)?, request)
         };
         self.core.call(timeout, start)
     }
@@ -106,7 +111,7 @@ impl<S: ServiceType> Client<S> {
         &self,
         request: &S::Request,
     ) -> Result<ResponseFuture<S::Response>, CallError> {
-        self.core.start_call(&mut self.outgoing(request), request)
+        self.core.start_call(&mut self.outgoing(request)?, request)
     }
 
     /// Sends a request; `callback` gets the response.
@@ -125,12 +130,25 @@ impl<S: ServiceType> Client<S> {
     ) -> Result<(), CallError> {
         let callback: ResponseCallback<_> = Box::new(callback);
         self.core
-            .send_request(&mut self.outgoing(request), request, Some(callback))
+            .send_request(&mut self.outgoing(request)?, request, Some(callback))
             .map(drop)
     }
 
-    fn outgoing<'m>(&'m self, request: &'m S::Request) -> BorrowedMessage<'m, S::Request> {
-        BorrowedMessage::new(request, self.core.payload())
+    /// Checks the request's type and bounds.
+    fn outgoing<'m>(
+        &'m self,
+        request: &'m S::Request,
+    ) -> Result<BorrowedMessage<'m, S::Request>, CallError> {
+        let service = &self.core.service;
+        let valid = request.validate(S::request(&self.support));
+        valid.map_err(|reason| CallError::Publish {
+            service: service.clone(),
+            source: PublishError::Invalid {
+                topic: service.clone(),
+                reason,
+            },
+        })?;
+        Ok(BorrowedMessage::new(request, self.core.payload()))
     }
 
     /// Whether a server is matched in both directions: requests and responses.
@@ -162,7 +180,7 @@ impl<S: ServiceType> Client<S> {
     }
 }
 
-impl<S: ServiceType> fmt::Debug for Client<S> {
+impl<S: ServiceTypeSupport> fmt::Debug for Client<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("service", &self.core.service)
@@ -171,42 +189,25 @@ impl<S: ServiceType> fmt::Debug for Client<S> {
 }
 
 impl Node {
-    /// Creates a client of a service, whose name is expanded and remapped.
+    /// Creates a client of a service.
+    ///
+    /// The options are the service's name, which is expanded and remapped, or
+    /// [`ClientOptions`].
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_client<S: ServiceType>(&self, service: &str) -> Result<Client<S>, CreateError> {
-        self.create_client_with(service, ServiceOptions::default())
-    }
-
-    /// Creates a client with options.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_client_with<S: ServiceType>(
+    pub fn create_client<S: ServiceTypeSupport>(
         &self,
-        service: &str,
-        options: ServiceOptions,
+        options: impl Into<ClientOptions<S>>,
     ) -> Result<Client<S>, CreateError> {
-        let form = DeliveryForm::Type(std::any::TypeId::of::<S::Response>());
-        let types = ServiceTypes::of::<S>();
-        let core = self.client_core(service, types, &options, form, typed_decoder())?;
-        Ok(Client {
-            core,
-            service: PhantomData,
-        })
-    }
-
-    pub(super) fn client_core<R: Send + Sync + 'static>(
-        &self,
-        service: &str,
-        types: ServiceTypes<'_>,
-        options: &ServiceOptions,
-        form: DeliveryForm,
-        decode: BodyDecoder<R>,
-    ) -> Result<Arc<ClientCore<R>>, CreateError> {
-        let types_name = types.service;
-        let (name, spec) = self.service_spec(service, types, options)?;
+        let ClientOptions {
+            service,
+            support,
+            qos,
+            callback_group,
+        } = options.into();
+        let (name, spec) = self.service_spec::<S>(&service, &support, &qos)?;
+        let form = DeliveryForm::Type(TypeId::of::<S::Response>());
         let runtime = self.core().core();
         let client = runtime
             .create_service_client(spec, form)
@@ -220,14 +221,18 @@ impl Node {
             self.core().clone(),
             client,
             name,
-            types_name.into(),
-            decode,
-            options.qos.representation.unwrap_or_default(),
-            group_for(self.core(), options.callback_group.as_ref()),
+            S::service_name(&support).into(),
+            typed_decoder(S::response(&support)),
+            qos.representation.unwrap_or_default(),
+            group_for(self.core(), callback_group.as_ref()),
         );
-        let part: Weak<ClientCore<R>> = Arc::downgrade(&core);
+        let part: Weak<ClientCore<S::Response>> = Arc::downgrade(&core);
         self.core().add_entity(part);
-        Ok(core)
+        Ok(Client {
+            core,
+            support,
+            service: PhantomData,
+        })
     }
 }
 
@@ -637,7 +642,7 @@ impl<R: Send + Sync + 'static> Task for ClientCore<R> {
     }
 }
 
-impl<S: ServiceType> wait_set::WaitableHandle for Client<S> {
+impl<S: ServiceTypeSupport> wait_set::WaitableHandle for Client<S> {
     fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
         self.core.clone()
     }

@@ -12,15 +12,15 @@ use parking_lot::Mutex;
 use pteros_interfaces::builtin_interfaces::msg::Time;
 use pteros_interfaces::service_msgs::msg::ServiceEventInfo;
 use pteros_msg::cdr::{Encoder, to_payload};
-use pteros_msg::dynamic::DynamicMessage;
-use pteros_msg::message::{Encode, Service as ServiceType};
+use pteros_msg::message::Encode;
+use pteros_msg::type_support::{MessageTypeSupport, ServiceTypeSupport};
 use pteros_runtime::rtps::id::Guid;
 
-use super::{Client, DynamicClient, DynamicService, Service};
-use crate::dynamic::SerializedMessage;
+use super::{Client, Service};
 use crate::error::CreateError;
-use crate::node::{MessageTypeInfo, NodeCore};
-use crate::publisher::{PublisherCore, PublisherOptions};
+use crate::named_qos::NamedQosExt;
+use crate::node::NodeCore;
+use crate::publisher::{PublisherCore, PublisherOptions, SerializedPayload};
 use crate::qos::QosProfile;
 
 /// Level of service introspection of a client or a service.
@@ -86,7 +86,7 @@ pub(super) struct PendingEvent {
 impl PendingEvent {
     pub(super) fn publish_event(self) {
         let topic = self.raw.topic.clone();
-        if let Err(error) = self.raw.send(&mut SerializedMessage(self.payload.into())) {
+        if let Err(error) = self.raw.send(&mut SerializedPayload(self.payload.into())) {
             tracing::warn!("{topic}: {error}");
         }
     }
@@ -148,22 +148,18 @@ impl<Q: 'static, R: 'static> Introspection<Q, R> {
         }
     }
 
-    fn configure<'t>(
+    fn configure<E: MessageTypeSupport>(
         &self,
         node: &Arc<NodeCore>,
-        service: &str,
-        ty: impl FnOnce() -> Result<MessageTypeInfo<'t>, CreateError>,
-        qos: QosProfile,
+        options: impl FnOnce() -> Result<PublisherOptions<E>, CreateError>,
         state: ServiceIntrospectionState,
         encoders: ContentEncoders<Q, R>,
     ) -> Result<(), CreateError> {
         let topic = match state {
             ServiceIntrospectionState::Off => None,
             ServiceIntrospectionState::Metadata | ServiceIntrospectionState::Contents => {
-                let name = format!("{service}/_service_event");
-                let raw = node.create_publisher_core(&name, ty()?, PublisherOptions::new(qos))?;
                 Some(Arc::new(EventTopic {
-                    raw,
+                    raw: node.create_publisher(options()?)?.raw,
                     with_contents: state == ServiceIntrospectionState::Contents,
                     encoders,
                 }))
@@ -237,7 +233,20 @@ impl Encode for OptionalPart<'_> {
     }
 }
 
-impl<S: ServiceType> Client<S> {
+fn event_options<S: ServiceTypeSupport>(
+    support: &S::Support,
+    service: &str,
+    qos: QosProfile,
+) -> Result<PublisherOptions<S::Event>, CreateError> {
+    let ty = S::event(support).ok_or_else(|| CreateError::NoEventType {
+        service: service.into(),
+        service_type: S::service_name(support).into(),
+    })?;
+    let topic = format!("{service}/_service_event").qos(qos);
+    Ok(PublisherOptions::of_type(ty, topic))
+}
+
+impl<S: ServiceTypeSupport> Client<S> {
     /// Sets service introspection of this client: events on
     /// `<service>/_service_event`.
     ///
@@ -246,6 +255,8 @@ impl<S: ServiceType> Client<S> {
     ///
     /// # Errors
     /// See [`CreateError`]; everything stays as it was then.
+    /// [`CreateError::NoEventType`] where the library that dynamic types come from does
+    /// not have those of events.
     pub fn configure_introspection(
         &self,
         qos: impl Into<QosProfile>,
@@ -254,9 +265,7 @@ impl<S: ServiceType> Client<S> {
         let core = &self.core;
         core.introspection.configure(
             &core.node,
-            &core.service,
-            || Ok(MessageTypeInfo::of::<S::Event>()),
-            qos.into(),
+            || event_options::<S>(&self.support, &core.service, qos.into()),
             state,
             ContentEncoders {
                 request: None,
@@ -266,7 +275,7 @@ impl<S: ServiceType> Client<S> {
     }
 }
 
-impl<S: ServiceType> Service<S> {
+impl<S: ServiceTypeSupport> Service<S> {
     /// As [`Client::configure_introspection`], for the requests received and the
     /// responses sent.
     ///
@@ -280,64 +289,11 @@ impl<S: ServiceType> Service<S> {
         let core = &self.core;
         core.introspection.configure(
             &core.node,
-            &core.service,
-            || Ok(MessageTypeInfo::of::<S::Event>()),
-            qos.into(),
+            || event_options::<S>(&self.support, &core.service, qos.into()),
             state,
             ContentEncoders {
                 request: Some(as_encode::<S::Request>),
                 response: as_encode::<S::Response>,
-            },
-        )
-    }
-}
-
-impl DynamicClient {
-    /// As [`Client::configure_introspection`].
-    ///
-    /// # Errors
-    /// See [`CreateError`]; [`CreateError::NoEventType`] where the library that its
-    /// types come from does not have those of events.
-    pub fn configure_introspection(
-        &self,
-        qos: impl Into<QosProfile>,
-        state: ServiceIntrospectionState,
-    ) -> Result<(), CreateError> {
-        let core = &self.core;
-        core.introspection.configure(
-            &core.node,
-            &core.service,
-            || Ok(MessageTypeInfo::of_dynamic(self.ty.event(&core.service)?)),
-            qos.into(),
-            state,
-            ContentEncoders {
-                request: None,
-                response: as_encode::<DynamicMessage>,
-            },
-        )
-    }
-}
-
-impl DynamicService {
-    /// As [`Client::configure_introspection`].
-    ///
-    /// # Errors
-    /// As [`DynamicClient::configure_introspection`].
-    pub fn configure_introspection(
-        &self,
-        qos: impl Into<QosProfile>,
-        state: ServiceIntrospectionState,
-    ) -> Result<(), CreateError> {
-        let core = &self.core;
-        core.introspection.configure(
-            &core.node,
-            &core.service,
-            || Ok(MessageTypeInfo::of_dynamic(self.ty.event(&core.service)?)),
-            qos.into(),
-            state,
-            ContentEncoders {
-                request: Some(as_encode::<DynamicMessage>),
-                response: as_encode::<DynamicMessage>,
             },
         )
     }

@@ -3,13 +3,14 @@
 //! [`Service`] answers in its callback, later from any thread ([`PendingRequest`])
 //! or by polling. It keeps no history of requests; the reader history cache does.
 
+use std::any::TypeId;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
-use pteros_msg::message::Service as ServiceType;
+use pteros_msg::type_support::ServiceTypeSupport;
 use pteros_runtime::error::PublishError;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
@@ -19,7 +20,7 @@ use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::service::{ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts};
 
 use super::introspection::{EventKind, Introspection};
-use super::{ResponseEncoder, ServerCodec, ServiceOptions, ServiceTypes, typed_encoder};
+use super::{ResponseEncoder, ServerCodec, ServiceOptions, typed_encoder};
 use crate::callback_group::{CallbackGroupCore, group_for};
 use crate::error::CreateError;
 use crate::event::EventTask;
@@ -28,7 +29,7 @@ use crate::node::{Node, NodeCore, NodeEntity};
 use crate::payload_memory::PayloadMemory;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{BodyDecoder, Decoded, typed_decoder};
-use crate::task::AsyncSlots;
+use crate::task::{AsyncSlots, CallbackOutput};
 use crate::wait_set;
 
 /// Serves a service. Thread-safe; clones share it.
@@ -49,19 +50,21 @@ use crate::wait_set;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Service<S: ServiceType> {
+pub struct Service<S: ServiceTypeSupport> {
     pub(crate) core: Arc<ServerCore<S::Request, S::Response>>,
+    pub(crate) support: S::Support,
 }
 
-impl<S: ServiceType> Clone for Service<S> {
+impl<S: ServiceTypeSupport> Clone for Service<S> {
     fn clone(&self) -> Self {
         Self {
             core: self.core.clone(),
+            support: self.support.clone(),
         }
     }
 }
 
-impl<S: ServiceType> Service<S> {
+impl<S: ServiceTypeSupport> Service<S> {
     /// The service's fully qualified name, after remapping.
     pub fn service_name(&self) -> &str {
         &self.core.service
@@ -77,7 +80,7 @@ impl<S: ServiceType> Service<S> {
         Some(PendingRequest {
             request,
             id,
-            server: self.core.clone(),
+            server: ServerReference::Strong(self.core.clone()),
         })
     }
 
@@ -97,7 +100,7 @@ impl<S: ServiceType> Service<S> {
     }
 }
 
-impl<S: ServiceType> fmt::Debug for Service<S> {
+impl<S: ServiceTypeSupport> fmt::Debug for Service<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service")
             .field("service", &self.core.service)
@@ -112,7 +115,24 @@ impl<S: ServiceType> fmt::Debug for Service<S> {
 pub struct PendingRequest<Q: 'static, R: 'static> {
     request: Sample<Q>,
     id: RequestId,
-    server: Arc<ServerCore<Q, R>>,
+    server: ServerReference<Q, R>,
+}
+
+/// The server of a pending request.
+enum ServerReference<Q: 'static, R: 'static> {
+    /// The request keeps the service alive.
+    Strong(Arc<ServerCore<Q, R>>),
+    /// The service owns the future that owns the request, and cancels it.
+    Weak(Weak<ServerCore<Q, R>>, Arc<str>),
+}
+
+impl<Q: 'static, R: 'static> ServerReference<Q, R> {
+    fn weaken(&mut self) {
+        if let Self::Strong(server) = self {
+            let service = server.service.as_str().into();
+            *self = Self::Weak(Arc::downgrade(server), service);
+        }
+    }
 }
 
 impl<Q: 'static, R: 'static> PendingRequest<Q, R> {
@@ -123,7 +143,10 @@ impl<Q: 'static, R: 'static> PendingRequest<Q, R> {
 
     /// The fully qualified name of the service.
     pub fn service_name(&self) -> &str {
-        &self.server.service
+        match &self.server {
+            ServerReference::Strong(server) => &server.service,
+            ServerReference::Weak(_, service) => service,
+        }
     }
 
     /// The client's endpoint.
@@ -131,95 +154,86 @@ impl<Q: 'static, R: 'static> PendingRequest<Q, R> {
         self.id.client
     }
 
-    /// Sends the response. Blocks no longer than publishing does.
+    /// Sends the response. Blocks no longer than publishing does. Does nothing if an
+    /// async callback's service was dropped.
     ///
     /// # Errors
     /// See [`PublishError`]; the client waits in vain then.
     pub fn respond(self, response: R) -> Result<(), PublishError> {
-        self.server.respond(&self.id, response)
-    }
-
-    /// The request, and a sender for its response that does not keep the service
-    /// alive.
-    pub(crate) fn into_parts(self) -> (Sample<Q>, ResponseSender<Q, R>) {
-        let server = Arc::downgrade(&self.server);
-        let Self { request, id, .. } = self;
-        (request, ResponseSender { id, server })
-    }
-}
-
-/// Sends the response to one request, if the service still exists.
-pub(crate) struct ResponseSender<Q: 'static, R: 'static> {
-    id: RequestId,
-    server: Weak<ServerCore<Q, R>>,
-}
-
-impl<Q: 'static, R: 'static> ResponseSender<Q, R> {
-    pub(crate) fn send(&self, response: R) {
-        if let Some(server) = self.server.upgrade() {
-            server.respond_or_warn(&self.id, response);
+        match self.server {
+            ServerReference::Strong(server) => server.respond(&self.id, response),
+            ServerReference::Weak(server, _) => match server.upgrade() {
+                Some(server) => server.respond(&self.id, response),
+                None => Ok(()),
+            },
         }
     }
+}
+
+/// A deferred service's callback: a closure that takes a [`PendingRequest`] and returns
+/// nothing, or a boxed future for the node's executor to run
+/// (`Box::pin(async move { … })`).
+///
+/// A mutually exclusive group runs one future at a time. In a reentrant group up to
+/// [`ServiceOptions::pending_max`] are pending at once. Further requests wait in the
+/// queue.
+pub trait DeferredCallback<Q: 'static, R: 'static>:
+    FnMut(PendingRequest<Q, R>) -> <Self as DeferredCallback<Q, R>>::Returned + Send + 'static
+{
+    /// Nothing, or a future.
+    type Returned: CallbackOutput;
+}
+
+impl<Q: 'static, R: 'static, F, O> DeferredCallback<Q, R> for F
+where
+    F: FnMut(PendingRequest<Q, R>) -> O + Send + 'static,
+    O: CallbackOutput,
+{
+    type Returned = O;
 }
 
 impl<Q: fmt::Debug, R> fmt::Debug for PendingRequest<Q, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceCall")
-            .field("service", &self.server.service)
+            .field("service", &self.service_name())
             .field("request", &self.request)
             .finish()
     }
 }
 
 impl Node {
-    /// Creates a service, whose name is expanded and remapped.
+    /// Creates a service.
     ///
-    /// `answer` runs in the node's executor and returns the response.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_service<S: ServiceType>(
-        &self,
-        service: &str,
-        answer: impl FnMut(Sample<S::Request>) -> S::Response + Send + 'static,
-    ) -> Result<Service<S>, CreateError> {
-        self.create_service_with(service, ServiceOptions::default(), answer)
-    }
-
-    /// Creates a service with options.
+    /// The options are the service's name, which is expanded and remapped, or
+    /// [`ServiceOptions`]. `answer` runs in the node's executor and returns the
+    /// response. A response of another dynamic type is not sent and logged as a
+    /// warning.
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_service_with<S: ServiceType>(
+    pub fn create_service<S: ServiceTypeSupport>(
         &self,
-        service: &str,
-        options: ServiceOptions,
+        options: impl Into<ServiceOptions<S>>,
         answer: impl FnMut(Sample<S::Request>) -> S::Response + Send + 'static,
     ) -> Result<Service<S>, CreateError> {
-        self.serve(
-            service,
-            options,
-            RequestHandler::Immediate(Box::new(answer)),
-        )
+        self.serve(options.into(), RequestHandler::Immediate(Box::new(answer)))
     }
 
     /// Creates a service whose responses may be sent later, from any thread.
     ///
-    /// `take` runs in the node's executor.
+    /// `take` runs in the node's executor. If it returns a boxed future, the executor
+    /// runs that ([`DeferredCallback`]).
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_deferred_service<S: ServiceType>(
+    pub fn create_deferred_service<S: ServiceTypeSupport>(
         &self,
-        service: &str,
-        options: ServiceOptions,
-        take: impl FnMut(PendingRequest<S::Request, S::Response>) + Send + 'static,
+        options: impl Into<ServiceOptions<S>>,
+        take: impl DeferredCallback<S::Request, S::Response>,
     ) -> Result<Service<S>, CreateError> {
-        self.serve(
-            service,
-            options,
-            RequestHandler::Deferred(Box::new(take), None),
-        )
+        let options = options.into();
+        let handler = self.deferred_handler(&options, take);
+        self.serve(options, handler)
     }
 
     /// Creates a service without callback: requests wait for
@@ -227,46 +241,50 @@ impl Node {
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_polled_service<S: ServiceType>(
+    pub fn create_polled_service<S: ServiceTypeSupport>(
         &self,
-        service: &str,
-        options: ServiceOptions,
+        options: impl Into<ServiceOptions<S>>,
     ) -> Result<Service<S>, CreateError> {
-        self.serve(service, options, RequestHandler::Polled)
+        self.serve(options.into(), RequestHandler::Polled)
     }
 
-    pub(crate) fn serve<S: ServiceType>(
+    fn deferred_handler<S: ServiceTypeSupport, C>(
         &self,
-        service: &str,
-        options: ServiceOptions,
+        options: &ServiceOptions<S>,
+        mut take: C,
+    ) -> RequestHandler<S::Request, S::Response>
+    where
+        C: DeferredCallback<S::Request, S::Response>,
+    {
+        if !C::Returned::IS_FUTURE {
+            let take = move |request: PendingRequest<_, _>| drop(take(request));
+            return RequestHandler::Deferred(Box::new(take), None);
+        }
+        let description = format!(
+            "async service \"{}\" of node \"{}\"",
+            options.service,
+            self.core().fully_qualified_name()
+        );
+        let (group, pending_max) = (options.callback_group.as_ref(), options.pending_max);
+        let async_slots = AsyncSlots::new(self.core(), group, description, pending_max);
+        let task_slots = async_slots.clone();
+        let take = move |mut request: PendingRequest<_, _>| {
+            request.server.weaken();
+            if let Some(future) = take(request).into_future() {
+                task_slots.start(future);
+            }
+        };
+        RequestHandler::Deferred(Box::new(take), Some(async_slots))
+    }
+
+    pub(crate) fn serve<S: ServiceTypeSupport>(
+        &self,
+        options: ServiceOptions<S>,
         handler: RequestHandler<S::Request, S::Response>,
     ) -> Result<Service<S>, CreateError> {
-        let form = DeliveryForm::Type(std::any::TypeId::of::<S::Request>());
-        let codec = ServerCodec {
-            decode: typed_decoder(),
-            encode: typed_encoder(),
-        };
-        let core = self.server_core(
-            service,
-            ServiceTypes::of::<S>(),
-            &options,
-            form,
-            codec,
-            handler,
-        )?;
-        Ok(Service { core })
-    }
-
-    pub(super) fn server_core<Q: Send + 'static, R: Send + 'static>(
-        &self,
-        service: &str,
-        types: ServiceTypes<'_>,
-        options: &ServiceOptions,
-        form: DeliveryForm,
-        codec: ServerCodec<Q, R>,
-        handler: RequestHandler<Q, R>,
-    ) -> Result<Arc<ServerCore<Q, R>>, CreateError> {
-        let (name, spec) = self.service_spec(service, types, options)?;
+        let support = options.support;
+        let (name, spec) = self.service_spec::<S>(&options.service, &support, &options.qos)?;
+        let form = DeliveryForm::Type(TypeId::of::<S::Request>());
         let runtime = self.core().core();
         let server = runtime
             .create_service_server(spec, form)
@@ -280,14 +298,17 @@ impl Node {
             self.core().clone(),
             server,
             name,
-            codec,
+            ServerCodec {
+                decode: typed_decoder(S::request(&support)),
+                encode: typed_encoder(S::response(&support)),
+            },
             options.qos.representation.unwrap_or_default(),
             handler,
             group_for(self.core(), options.callback_group.as_ref()),
         );
-        let part: Weak<ServerCore<Q, R>> = Arc::downgrade(&core);
+        let part: Weak<ServerCore<S::Request, S::Response>> = Arc::downgrade(&core);
         self.core().add_entity(part);
-        Ok(core)
+        Ok(Service { core, support })
     }
 }
 
@@ -481,7 +502,7 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
                 RequestHandler::Deferred(take, _) => take(PendingRequest {
                     request,
                     id,
-                    server,
+                    server: ServerReference::Strong(server),
                 }),
             }
         }
@@ -506,7 +527,7 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
     }
 }
 
-impl<S: ServiceType> wait_set::WaitableHandle for Service<S> {
+impl<S: ServiceTypeSupport> wait_set::WaitableHandle for Service<S> {
     fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
         self.core.clone()
     }

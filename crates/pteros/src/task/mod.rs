@@ -35,7 +35,34 @@ pub(crate) use spawn::SpawnedTasks;
 pub use spawn::{SpawnError, TaskHandle};
 
 /// Boxed future of user code.
-pub(crate) type UserFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type UserFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a callback returns: nothing, or a boxed future for the executor to run.
+///
+/// `|message| Box::pin(async move { … })` is an async callback.
+pub trait CallbackOutput {
+    /// Whether it is a future.
+    const IS_FUTURE: bool;
+
+    /// The future, if it is one.
+    fn into_future(self) -> Option<UserFuture>;
+}
+
+impl CallbackOutput for () {
+    const IS_FUTURE: bool = false;
+
+    fn into_future(self) -> Option<UserFuture> {
+        None
+    }
+}
+
+impl<F: Future<Output = ()> + Send + 'static> CallbackOutput for Pin<Box<F>> {
+    const IS_FUTURE: bool = true;
+
+    fn into_future(self) -> Option<UserFuture> {
+        Some(self)
+    }
+}
 
 /// Executor task that runs one future at a time and is reusable.
 pub(crate) struct FutureTask {

@@ -57,7 +57,7 @@ impl<T: 'static> Subscription<T> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let node = Context::new()?.create_node("mapper")?;
-    /// let scans = node.create_polled_subscription::<LaserScan>("scan", 10)?;
+    /// let scans = node.create_polled_subscription::<LaserScan>("scan".keep_last(10))?;
     /// let _task = node.spawn(async move {
     ///     let first = scans.next().await;
     ///     println!("{} ranges", first.ranges.len());

@@ -10,6 +10,7 @@ use pteros_interfaces::tf2_msgs::msg::TFMessage;
 use super::error::{BroadcastError, InvalidTransform};
 use super::tree::{check, without_leading_slash};
 use crate::error::CreateError;
+use crate::named_qos::NamedQosExt;
 use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::qos::QosProfile;
@@ -44,7 +45,7 @@ impl TransformBroadcaster {
     /// # Errors
     /// See [`CreateError`].
     pub fn new(node: &Node) -> Result<Self, CreateError> {
-        let publisher = node.create_publisher("/tf", QosProfile::tf())?;
+        let publisher = node.create_publisher("/tf".qos(QosProfile::tf()))?;
         Ok(Self { publisher })
     }
 
@@ -90,7 +91,7 @@ impl StaticTransformBroadcaster {
     /// See [`CreateError`].
     pub fn new(node: &Node) -> Result<Self, CreateError> {
         Ok(Self {
-            publisher: node.create_publisher("/tf_static", QosProfile::tf_static())?,
+            publisher: node.create_publisher("/tf_static".qos(QosProfile::tf_static()))?,
             sent: Arc::default(),
         })
     }

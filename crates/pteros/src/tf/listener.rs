@@ -291,7 +291,7 @@ impl TransformReceiver {
             } else {
                 QosProfile::tf()
             };
-            let spec = endpoint_spec(topic, MessageTypeInfo::of::<TFMessage>(), &qos, |qos| {
+            let spec = endpoint_spec(topic, MessageTypeInfo::of::<TFMessage>(&()), &qos, |qos| {
                 qos.to_reader()
             })?;
             let form = DeliveryForm::Type(std::any::TypeId::of::<TFMessage>());

@@ -17,8 +17,8 @@ use pteros_runtime::trace::{SpanGuard, span};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::with_options(ContextOptions::local(88))?.create_node("worker")?;
-/// let results = node.create_publisher::<Text>("results", 10)?;
-/// let _jobs = node.create_subscription("jobs", 10, move |job: Sample<Text>| {
+/// let results = node.create_publisher::<Text>("results".keep_last(10))?;
+/// let _jobs = node.create_subscription("jobs".keep_last(10), move |job: Sample<Text>| {
 ///     let (results, cause) = (results.clone(), CurrentCallback::current());
 ///     thread::spawn(move || cause.run(|| results.publish(&job)));
 /// })?;

@@ -22,8 +22,8 @@
 //! };
 //! let context = Context::with_options(options)?;
 //! let node = context.create_node("both")?;
-//! let publisher = node.create_publisher::<Text>("chatter", 10)?;
-//! let _sub = node.create_subscription("chatter", 10, |_: Sample<Text>| {})?;
+//! let publisher = node.create_publisher::<Text>("chatter".keep_last(10))?;
+//! let _sub = node.create_subscription("chatter".keep_last(10), |_: Sample<Text>| {})?;
 //! publisher.publish(&Text { data: "hello".into() })?;
 //! node.spin_once(Duration::from_secs(1));
 //!

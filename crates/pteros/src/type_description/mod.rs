@@ -16,10 +16,9 @@ pub use client::{RemoteTypeDescription, TypeDescriptionError};
 
 use parking_lot::Mutex;
 use pteros_interfaces::type_description_interfaces::{msg, srv};
-use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
+use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription};
 use pteros_msg::hash::TypeHash;
 use pteros_msg::library::InterfaceLibrary;
-use pteros_msg::message::{Message, Service as ServiceType};
 use pteros_runtime::content_filter::MessageType;
 
 use crate::error::CreateError;
@@ -132,40 +131,6 @@ fn individual_to_message(ty: IndividualTypeDescription) -> msg::IndividualTypeDe
     }
 }
 
-/// The description of a service type: request, response and event.
-pub(crate) fn service_type_description<S: ServiceType>() -> TypeDescription {
-    let parts = [
-        ("request_message", S::Request::type_description()),
-        ("response_message", S::Response::type_description()),
-        ("event_message", S::Event::type_description()),
-    ];
-    let mut referenced = BTreeMap::new();
-    let mut fields = Vec::new();
-    for (name, part) in parts {
-        let own = &part.type_description;
-        fields.push(Field {
-            name: name.into(),
-            field_type: FieldType {
-                type_id: type_id::NESTED,
-                nested_type_name: own.type_name.clone(),
-                ..FieldType::default()
-            },
-            ..Field::default()
-        });
-        for ty in part.referenced.iter().chain([own]) {
-            referenced.insert(ty.type_name.clone(), ty.clone());
-        }
-    }
-    TypeDescription {
-        type_description: IndividualTypeDescription {
-            type_name: S::TYPE_NAME.into(),
-            fields,
-            ..IndividualTypeDescription::default()
-        },
-        referenced: referenced.into_values().collect(),
-    }
-}
-
 /// Kept alive by the node's handles.
 pub(crate) struct TypeDescriptionService {
     _service: Service<srv::GetTypeDescription>,
@@ -198,6 +163,8 @@ impl NodeOptions {
 mod tests {
     use pteros_interfaces::rcl_interfaces;
     use pteros_msg::hash::rihs01;
+    use pteros_msg::message::Service as ServiceType;
+    use pteros_msg::type_support::service_description;
 
     use super::*;
 
@@ -205,7 +172,7 @@ mod tests {
     fn a_services_description_has_the_services_hash() {
         fn check<S: ServiceType>() {
             assert_eq!(
-                rihs01(&service_type_description::<S>()),
+                rihs01(&service_description::<S>()),
                 S::TYPE_HASH,
                 "{}",
                 S::TYPE_NAME

@@ -196,8 +196,9 @@ mod tests {
 
     #[test]
     fn a_service_has_a_source_and_its_messages_are_implicit() {
-        let description =
-            super::super::service_type_description::<pteros_interfaces::std_srvs::srv::Trigger>();
+        let description = pteros_msg::type_support::service_description::<
+            pteros_interfaces::std_srvs::srv::Trigger,
+        >();
         let sources = sources_of(&description, None);
         let text = |name: &str| {
             let found = sources

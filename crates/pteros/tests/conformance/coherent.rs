@@ -36,12 +36,12 @@ fn group(harness: &Harness, presentation: Presentation) -> PublisherGroup {
 }
 
 fn publisher(group: &PublisherGroup, topic: &str, qos: &QosProfile) -> Publisher<Text> {
-    group.create_publisher(topic, qos).unwrap()
+    group.create_publisher(topic.qos(qos)).unwrap()
 }
 
 fn subscription(harness: &Harness, topic: &str, qos: &QosProfile) -> Subscription<Text> {
     let node = &harness.subscribing;
-    node.create_polled_subscription(topic, qos).unwrap()
+    node.create_polled_subscription(topic.qos(qos)).unwrap()
 }
 
 /// A separate topic, so that endpoints of an earlier round that are still leaving
@@ -146,7 +146,7 @@ pub fn a_group_set_is_complete_on_all_its_topics(harness: &Harness) {
     let [of_left, of_right] = ["left", "right"].map(|topic| {
         let qos = requesting(coherent(GROUP));
         let node = &harness.subscribing;
-        node.create_polled_subscription::<Text>(topic, &qos)
+        node.create_polled_subscription::<Text>(topic.qos(&qos))
             .unwrap()
     });
     matched(&left, &of_left);
@@ -329,7 +329,9 @@ pub fn invalid_group_operations_are_errors(harness: &Harness) {
     assert!(error.to_string().contains("access scope 3"), "{error}");
     let group = group(harness, coherent(GROUP));
     let changes = group.begin_coherent_changes().unwrap();
-    let refused = group.create_publisher::<Text>("topic", 10).unwrap_err();
+    let refused = group
+        .create_publisher::<Text>("topic".keep_last(10))
+        .unwrap_err();
     let open = EndpointError::Group(GroupError::SetOpen);
     assert!(
         matches!(&refused, CreateError::Endpoint { source, .. } if *source == open),

@@ -1,8 +1,12 @@
 //! Content filters: subscriptions that select messages by their fields.
 
+use pteros::SerializedMessage;
 use std::time::Duration;
 
+use pteros::PublisherOptions;
+use pteros::SerializedType;
 use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicType;
 use pteros::prelude::*;
 use pteros::qos::ResourceLimits;
@@ -18,10 +22,9 @@ fn filtered(
     expression: &str,
     parameters: &[&str],
 ) -> Result<Subscription<Text>, CreateError> {
-    let options = SubscriptionOptions::new(qos).content_filter(expression, parameters.to_vec());
-    harness
-        .subscribing
-        .create_subscription_with("topic", options)
+    let options =
+        SubscriptionOptions::new("topic".qos(qos)).content_filter(expression, parameters.to_vec());
+    harness.subscribing.create_polled_subscription(options)
 }
 
 /// The samples received until `last` arrives.
@@ -206,11 +209,14 @@ pub fn an_invalid_filter_is_refused_with_its_position(harness: &Harness) {
         subscription.content_filter().unwrap().expression,
         "data = '1'"
     );
-    let options = SubscriptionOptions::new(&qos).content_filter("data = '1'", NONE);
-    let raw =
-        harness
-            .subscribing
-            .create_raw_subscription("topic", "std_msgs/msg/String", None, options);
+    let options = SubscriptionOptions::of_type(
+        &SerializedType::new("std_msgs/msg/String", None),
+        "topic".qos(&qos),
+    )
+    .content_filter("data = '1'", NONE);
+    let raw = harness
+        .subscribing
+        .create_polled_subscription::<SerializedMessage>(options);
     let error = refused(raw.map(drop));
     assert!(error.contains("only its name is known"), "{error}");
 }
@@ -220,12 +226,13 @@ pub fn a_dynamic_subscription_filters_too(harness: &Harness) {
     let qos = QosProfile::default().keep_last(10);
     let publisher = harness
         .publishing
-        .create_dynamic_publisher("topic", &ty, &qos)
+        .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&ty, "topic".qos(&qos)))
         .unwrap();
-    let options = SubscriptionOptions::new(&qos).content_filter("data > %0", ["'1'"]);
+    let options =
+        SubscriptionOptions::of_type(&ty, "topic".qos(&qos)).content_filter("data > %0", ["'1'"]);
     let dynamic = harness
         .subscribing
-        .create_dynamic_subscription("topic", &ty, options)
+        .create_polled_subscription::<DynamicMessage>(options)
         .unwrap();
     let typed = filtered(harness, &qos, "data <= '1' OR data = '3'", &[]).unwrap();
     assert!(publisher.wait_for_matched(2, TIMEOUT));

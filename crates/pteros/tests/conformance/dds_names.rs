@@ -1,5 +1,7 @@
 //! Topics and types outside ROS conventions, as other DDS systems name them.
 
+use pteros::SerializedMessage;
+use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::message::Message;
@@ -12,19 +14,22 @@ pub fn a_topic_may_have_a_plain_dds_name(harness: &Harness) {
     let qos = QosProfile::default().avoid_ros_namespace_conventions();
     let ty = DynamicType::new(ShapeType::type_description()).unwrap();
     let (here, there) = (&harness.publishing, &harness.subscribing);
-    let publisher = here.create_publisher::<ShapeType>("Square", &qos).unwrap();
-    let options = PublisherOptions::new(&qos);
-    let untyped = here.create_dynamic_publisher_with("Square", &ty, options);
+    let publisher = here
+        .create_publisher::<ShapeType>("Square".qos(&qos))
+        .unwrap();
+    let options = PublisherOptions::of_type(&ty, "Square".qos(&qos));
+    let untyped = here.create_publisher::<DynamicMessage>(options);
     let untyped = untyped.unwrap();
     let subscription = there
-        .create_polled_subscription::<ShapeType>("Square", &qos)
+        .create_polled_subscription::<ShapeType>("Square".qos(&qos))
         .unwrap();
-    let raw = SubscriptionOptions::new(&qos);
-    let raw = there.create_raw_subscription("Square", "ShapeType", None, raw);
+    let raw =
+        SubscriptionOptions::of_type(&SerializedType::new("ShapeType", None), "Square".qos(&qos));
+    let raw = there.create_polled_subscription::<SerializedMessage>(raw);
     let raw = raw.unwrap();
     // The ROS topic of that name is a different one.
     let ros = there
-        .create_polled_subscription::<ShapeType>("Square", 10)
+        .create_polled_subscription::<ShapeType>("Square".keep_last(10))
         .unwrap();
     for count in [
         subscription.wait_for_matched(2, TIMEOUT),
@@ -64,7 +69,7 @@ pub fn a_topic_may_have_a_plain_dds_name(harness: &Harness) {
     assert_eq!(found[0].topic_type, "ShapeType");
     assert_eq!(graph.subscriptions("rt/Square").len(), 1);
 
-    let error = here.create_publisher::<ShapeType>("my square", &qos);
+    let error = here.create_publisher::<ShapeType>("my square".qos(&qos));
     let error = error.unwrap_err().to_string();
     assert!(error.contains("DDS topic name \"my square\""), "{error}");
 }

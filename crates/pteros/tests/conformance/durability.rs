@@ -42,15 +42,15 @@ pub fn a_restarted_publisher_sends_stored_samples_before_new_ones(harness: &Harn
     for (qos, first) in [(transient(3), 0), (transient(3).persistent(), 10)] {
         // Endpoints of the previous round may still be known.
         let topic = format!("topic_{first}");
-        let options = || PublisherOptions::new(&qos).store(format!("story {first}"));
+        let options =
+            || PublisherOptions::new(topic.as_str().qos(&qos)).store(format!("story {first}"));
         let create = || {
             let node = &harness.publishing;
-            node.create_publisher_with::<Text>(&topic, options())
-                .unwrap()
+            node.create_publisher::<Text>(options()).unwrap()
         };
         let subscribe = |qos: &QosProfile| {
             let node = &harness.subscribing;
-            node.create_polled_subscription::<Text>(&topic, qos)
+            node.create_polled_subscription::<Text>(topic.as_str().qos(qos))
                 .unwrap()
         };
         let publisher = create();
@@ -141,10 +141,9 @@ pub fn durability_service_limits_the_store(harness: &Harness) {
     ] {
         let qos = all.clone().durability_service(service(history));
         let create = || {
-            let options = PublisherOptions::new(&qos).store(name);
+            let options = PublisherOptions::new("topic".qos(&qos)).store(name);
             let node = &harness.publishing;
-            node.create_publisher_with::<Text>("topic", options)
-                .unwrap()
+            node.create_publisher::<Text>(options).unwrap()
         };
         publish(&create(), 1..=last);
         let _publisher = create();
@@ -212,7 +211,7 @@ pub fn a_store_in_use_or_of_another_type_is_a_clear_error(harness: &Harness) {
     let publisher = harness.publisher(&transient(1));
     let node = &harness.publishing;
     let error = |result: Result<(), pteros::CreateError>| result.unwrap_err().to_string();
-    let second = node.create_publisher::<Text>("topic", transient(1));
+    let second = node.create_publisher::<Text>("topic".qos(transient(1)));
     let text = error(second.map(drop));
     assert!(
         text.contains("is in use by another publisher") && text.contains(".redb"),
@@ -221,7 +220,7 @@ pub fn a_store_in_use_or_of_another_type_is_a_clear_error(harness: &Harness) {
     let path = publisher.store_path().unwrap();
     assert!(text.contains(&path.display().to_string()), "{text}");
     drop(publisher);
-    let other = node.create_publisher::<Int32>("topic", transient(1));
+    let other = node.create_publisher::<Int32>("topic".qos(transient(1)));
     let text = error(other.map(drop));
     assert!(text.contains("std_msgs::msg::dds_::String_"), "{text}");
     // A contradictory profile is refused earlier.
@@ -229,7 +228,7 @@ pub fn a_store_in_use_or_of_another_type_is_a_clear_error(harness: &Harness) {
         history: History::KeepLast(0),
         ..DurabilityService::default()
     };
-    let none = node.create_publisher::<Text>("topic", transient(1).durability_service(service));
+    let none = node.create_publisher::<Text>("topic".qos(transient(1).durability_service(service)));
     let text = error(none.map(drop));
     assert!(text.contains("DURABILITY_SERVICE keep last 0"), "{text}");
 }

@@ -82,7 +82,7 @@ pub fn a_type_mismatch_is_reported_on_both_ends(harness: &Harness) {
     let publisher = harness.publisher(&qos);
     let subscription = harness
         .subscribing
-        .create_polled_subscription::<pteros::interfaces::std_msgs::msg::Int8>("topic", &qos)
+        .create_polled_subscription::<pteros::interfaces::std_msgs::msg::Int8>("topic".qos(&qos))
         .unwrap();
     let mut ours = EventLog::by(|| publisher.take_event());
     let mut theirs = EventLog::by(|| subscription.take_event());
@@ -215,7 +215,7 @@ pub fn manual_by_participant_one_writer_asserts_all(harness: &Harness) {
     let (quiet, subscription) = harness.pair(&qos);
     let speaker: Publisher<_> = harness
         .publishing
-        .create_publisher::<pteros::interfaces::std_msgs::msg::Empty>("elsewhere", &qos)
+        .create_publisher::<pteros::interfaces::std_msgs::msg::Empty>("elsewhere".qos(&qos))
         .unwrap();
     let mut theirs = EventLog::by(|| subscription.take_event());
     harness.wait_until("silent", || theirs.any(is_liveliness_lost));

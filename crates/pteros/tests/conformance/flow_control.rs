@@ -10,11 +10,8 @@ use pteros::{CreateError, PublisherOptions};
 use crate::harness::{Harness, SLOW_CONTROLLER, TIMEOUT, TestTransport, text};
 
 fn flow_controlled(harness: &Harness, qos: &QosProfile) -> (Publisher<Text>, Subscription<Text>) {
-    let options = PublisherOptions::new(qos).asynchronous(SLOW_CONTROLLER);
-    let publisher = harness
-        .publishing
-        .create_publisher_with("topic", options)
-        .unwrap();
+    let options = PublisherOptions::new("topic".qos(qos)).asynchronous(SLOW_CONTROLLER);
+    let publisher = harness.publishing.create_publisher(options).unwrap();
     let subscription = harness.subscription(qos);
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     assert!(subscription.wait_for_matched(1, TIMEOUT));
@@ -192,10 +189,8 @@ pub fn small_messages_share_datagrams_within_the_latency_budget(harness: &Harnes
 }
 
 pub fn a_flow_controller_that_does_not_exist_is_named(harness: &Harness) {
-    let options = PublisherOptions::new(10).asynchronous("fast");
-    let refused = harness
-        .publishing
-        .create_publisher_with::<Text>("topic", options);
+    let options = PublisherOptions::new("topic".keep_last(10)).asynchronous("fast");
+    let refused = harness.publishing.create_publisher::<Text>(options);
     let error = refused.expect_err("refused");
     assert!(matches!(error, CreateError::Endpoint { .. }), "{error:?}");
     let text = error.to_string();

@@ -135,10 +135,13 @@ impl Harness {
 
     /// Connections are made when endpoints match, and stay.
     fn connect_shared_memory(&self) {
-        let _publisher: Publisher<Text> = self.publishing.create_publisher("link", 1).unwrap();
+        let _publisher: Publisher<Text> = self
+            .publishing
+            .create_publisher("link".keep_last(1))
+            .unwrap();
         let _subscription: Subscription<Text> = self
             .subscribing
-            .create_polled_subscription("link", 1)
+            .create_polled_subscription("link".keep_last(1))
             .unwrap();
         let paths = || {
             let [a, b] = [&self.contexts[0], &self.contexts[1]];
@@ -162,12 +165,12 @@ impl Harness {
     }
 
     pub fn publisher(&self, qos: &QosProfile) -> Publisher<Text> {
-        self.publishing.create_publisher("topic", qos).unwrap()
+        self.publishing.create_publisher("topic".qos(qos)).unwrap()
     }
 
     pub fn subscription(&self, qos: &QosProfile) -> Subscription<Text> {
         self.subscribing
-            .create_polled_subscription("topic", qos)
+            .create_polled_subscription("topic".qos(qos))
             .unwrap()
     }
 

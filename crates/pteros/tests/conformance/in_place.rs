@@ -12,10 +12,10 @@ use pteros::{DeliveryPath, InPlaceMessage, MessageView, PublishError, Subscripti
 use crate::harness::{Harness, TIMEOUT, TestTransport};
 
 fn views<T: Viewable>(harness: &Harness, qos: &QosProfile) -> Subscription<InPlaceMessage<T>> {
-    let options = SubscriptionOptions::new(qos);
+    let options = SubscriptionOptions::new("topic".qos(qos));
     harness
         .subscribing
-        .create_view_subscription_with("topic", options)
+        .create_polled_subscription(options)
         .unwrap()
 }
 
@@ -28,11 +28,14 @@ fn endpoints<T: Viewable>(
     Subscription<T>,
 ) {
     let qos = QosProfile::default();
-    let publisher = harness.publishing.create_publisher("topic", &qos).unwrap();
+    let publisher = harness
+        .publishing
+        .create_publisher("topic".qos(&qos))
+        .unwrap();
     let views = views::<T>(harness, &qos);
     let typed = harness
         .subscribing
-        .create_polled_subscription::<T>("topic", &qos)
+        .create_polled_subscription::<T>("topic".qos(&qos))
         .unwrap();
     assert!(publisher.wait_for_matched(2, TIMEOUT));
     assert!(views.wait_for_matched(1, TIMEOUT) && typed.wait_for_matched(1, TIMEOUT));
@@ -192,7 +195,7 @@ pub fn a_loan_is_kept_for_late_joiners(harness: &Harness) {
     let qos = QosProfile::default().keep_last(2).transient_local();
     let publisher = harness
         .publishing
-        .create_publisher::<LaserScan>("topic", &qos)
+        .create_publisher::<LaserScan>("topic".qos(&qos))
         .unwrap();
     let mut scan = LaserScan {
         intensities: vec![1.0; 10],
@@ -247,7 +250,7 @@ pub fn a_loan_may_be_dropped_and_may_outlive_its_publisher(harness: &Harness) {
     pixels.fill(9);
     let successor = harness
         .publishing
-        .create_publisher::<Image>("topic", 10)
+        .create_publisher::<Image>("topic".keep_last(10))
         .unwrap();
     assert!(successor.wait_for_matched(2, TIMEOUT));
     successor.publish_loaned(pixels).unwrap();
@@ -279,7 +282,7 @@ pub fn a_callback_reads_in_place(harness: &Harness) {
     let (sender, receiver) = channel();
     let publisher = harness
         .publishing
-        .create_publisher::<Image>("topic", 10)
+        .create_publisher::<Image>("topic".keep_last(10))
         .unwrap();
     let callback = move |image: MessageView<'_, Image>| {
         let sum: u64 = image.data.iter().map(|pixel| u64::from(*pixel)).sum();
@@ -289,7 +292,7 @@ pub fn a_callback_reads_in_place(harness: &Harness) {
     };
     let views = harness
         .subscribing
-        .create_view_subscription("topic", 10, callback)
+        .create_view_subscription("topic".keep_last(10), callback)
         .unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT) && views.wait_for_matched(1, TIMEOUT));
     let sent = image(10_000);
@@ -311,14 +314,15 @@ pub fn a_callback_reads_in_place(harness: &Harness) {
 pub fn loans_and_views_keep_to_the_representation_of_the_profile(harness: &Harness) {
     let qos = QosProfile::default().representation(Representation::Xcdr2);
     let node = &harness.publishing;
-    let poses = node.create_publisher::<Pose>("poses", &qos).unwrap();
-    let infos = node.create_publisher::<CameraInfo>("infos", &qos).unwrap();
-    let markers = node.create_publisher::<Marker>("topic", &qos).unwrap();
+    let poses = node.create_publisher::<Pose>("poses".qos(&qos)).unwrap();
+    let infos = node
+        .create_publisher::<CameraInfo>("infos".qos(&qos))
+        .unwrap();
+    let markers = node.create_publisher::<Marker>("topic".qos(&qos)).unwrap();
     let node = &harness.subscribing;
-    let options = || SubscriptionOptions::new(&qos);
-    let seen_poses = node.create_view_subscription_with::<Pose>("poses", options());
+    let seen_poses = node.create_polled_subscription::<InPlaceMessage<Pose>>("poses".qos(&qos));
     let seen_infos =
-        node.create_view_subscription_with::<CameraInfo>("infos", SubscriptionOptions::new(&qos));
+        node.create_polled_subscription::<InPlaceMessage<CameraInfo>>("infos".qos(&qos));
     let (seen_poses, seen_infos) = (seen_poses.unwrap(), seen_infos.unwrap());
     assert!(poses.wait_for_matched(1, TIMEOUT) && infos.wait_for_matched(1, TIMEOUT));
 
@@ -354,7 +358,9 @@ pub fn loans_and_views_keep_to_the_representation_of_the_profile(harness: &Harne
         panic!("{refused:?}");
     };
     assert!(reason.contains("XCDR2"), "{reason}");
-    let other = harness.publishing.create_publisher::<Pose>("poses", 10);
+    let other = harness
+        .publishing
+        .create_publisher::<Pose>("poses".keep_last(10));
     let foreign = poses.publish_loaned(other.unwrap().borrow_loaned_message().unwrap());
     assert!(matches!(foreign, Err(PublishError::Invalid { .. })));
 }
@@ -368,10 +374,12 @@ pub fn a_group_shows_views_of_whole_sets(harness: &Harness) {
     let out = harness.publishing.create_publisher_group(presentation);
     let group = harness.subscribing.create_subscription_group(presentation);
     let (out, group) = (out.unwrap(), group.unwrap());
-    let publisher = out.create_publisher::<Image>("topic", 10).unwrap();
-    let options = SubscriptionOptions::new(10);
+    let publisher = out
+        .create_publisher::<Image>("topic".keep_last(10))
+        .unwrap();
+    let options = SubscriptionOptions::new("topic".keep_last(10));
     let views = group
-        .create_view_subscription_with::<Image>("topic", options)
+        .create_polled_subscription::<InPlaceMessage<Image>>(options)
         .unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT) && views.wait_for_matched(1, TIMEOUT));
     assert!(group.take().is_none(), "the first look");

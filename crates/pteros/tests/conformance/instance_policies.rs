@@ -1,7 +1,10 @@
 //! Policies per instance of a keyed topic, and what becomes of ended instances.
 
+use pteros::SerializedMessage;
 use std::time::{Duration, SystemTime};
 
+use pteros::PublisherOptions;
+use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::prelude::*;
@@ -362,15 +365,24 @@ pub fn dynamic_and_raw_endpoints_use_the_key(harness: &Harness) {
     let qos = QosProfile::default();
     let publisher = harness
         .publishing
-        .create_dynamic_publisher("shapes", &ty, qos.clone())
+        .create_publisher::<DynamicMessage>(PublisherOptions::of_type(
+            &ty,
+            "shapes".qos(qos.clone()),
+        ))
         .unwrap();
     let node = &harness.subscribing;
     let dynamic = node
-        .create_dynamic_subscription("shapes", &ty, SubscriptionOptions::new(qos.clone()))
+        .create_polled_subscription::<DynamicMessage>(SubscriptionOptions::of_type(
+            &ty,
+            "shapes".qos(qos.clone()),
+        ))
         .unwrap();
-    let raw = SubscriptionOptions::new(qos.clone()).key_reader(ty.key_reader().unwrap());
+    let raw = SubscriptionOptions::of_type(
+        &SerializedType::new(ty.dds_type_name(), None).key_reader(ty.key_reader().unwrap()),
+        "shapes".qos(qos.clone()),
+    );
     let raw = node
-        .create_raw_subscription("shapes", &ty.dds_type_name(), None, raw)
+        .create_polled_subscription::<SerializedMessage>(raw)
         .unwrap();
     let typed = subscription(harness, &qos);
     assert!(publisher.wait_for_matched(3, TIMEOUT));

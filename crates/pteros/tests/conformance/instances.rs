@@ -24,12 +24,15 @@ pub struct Pair {
 }
 
 pub fn publisher(harness: &Harness, qos: &QosProfile) -> Publisher<Shape> {
-    harness.publishing.create_publisher("shapes", qos).unwrap()
+    harness
+        .publishing
+        .create_publisher("shapes".qos(qos))
+        .unwrap()
 }
 
 pub fn subscription(harness: &Harness, qos: &QosProfile) -> Subscription<Shape> {
     let node = &harness.subscribing;
-    node.create_polled_subscription("shapes", qos).unwrap()
+    node.create_polled_subscription("shapes".qos(qos)).unwrap()
 }
 
 pub fn pair_of(harness: &Harness, offered: &QosProfile, requested: &QosProfile) -> Pair {
@@ -229,11 +232,11 @@ pub fn an_asynchronous_publisher_disposes_of_its_instances_when_it_is_gone(harne
         ("reliable", qos.clone(), 1_000),
         ("fleeting", qos.best_effort(), 200),
     ] {
-        let options = PublisherOptions::new(&qos).asynchronous(SLOW_CONTROLLER);
+        let options = PublisherOptions::new(topic.qos(&qos)).asynchronous(SLOW_CONTROLLER);
         let node = &harness.publishing;
-        let publisher = node.create_publisher_with(topic, options).unwrap();
+        let publisher = node.create_publisher(options).unwrap();
         let node = &harness.subscribing;
-        let subscription = node.create_polled_subscription(topic, &qos).unwrap();
+        let subscription = node.create_polled_subscription(topic.qos(&qos)).unwrap();
         assert!(publisher.wait_for_matched(1, TIMEOUT));
         harness.wait_until("matched", || subscription.matched_count() == 1);
         // Half a kilobyte takes a tenth of a millisecond to serialize, so all of

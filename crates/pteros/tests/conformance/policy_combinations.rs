@@ -1,7 +1,9 @@
 //! Policy combinations: several policies on one topic, each in force.
 
+use pteros::SerializedMessage;
 use std::time::Duration;
 
+use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
@@ -24,9 +26,10 @@ const TOPIC_SETS: Presentation = Presentation {
 };
 
 fn filtered(harness: &Harness, qos: &QosProfile, expression: &str) -> Subscription<Shape> {
-    let options = SubscriptionOptions::new(qos).content_filter(expression, Vec::<String>::new());
+    let options = SubscriptionOptions::new("shapes".qos(qos))
+        .content_filter(expression, Vec::<String>::new());
     let node = &harness.subscribing;
-    node.create_subscription_with("shapes", options).unwrap()
+    node.create_polled_subscription(options).unwrap()
 }
 
 fn matched(publisher: &Publisher<Shape>, subscription: &Subscription<Shape>) {
@@ -55,7 +58,10 @@ pub fn a_raw_reader_without_key_reader_gets_no_instance_ends(harness: &Harness) 
     let name = Shape::dds_type_name();
     let raw = harness
         .subscribing
-        .create_raw_subscription("shapes", &name, None, SubscriptionOptions::new(&qos))
+        .create_polled_subscription::<SerializedMessage>(SubscriptionOptions::of_type(
+            &SerializedType::new(&name, None),
+            "shapes".qos(&qos),
+        ))
         .unwrap();
     let keyed = subscription(harness, &QosProfile::default());
     assert!(publisher.wait_for_matched(2, TIMEOUT) && raw.wait_for_matched(1, TIMEOUT));
@@ -81,8 +87,8 @@ pub fn a_filtered_set_of_instances_is_complete_with_flow_control(harness: &Harne
         .publishing
         .create_publisher_group(TOPIC_SETS)
         .unwrap();
-    let options = PublisherOptions::new(&qos).asynchronous(SLOW_CONTROLLER);
-    let publisher: Publisher<Shape> = group.create_publisher_with("shapes", options).unwrap();
+    let options = PublisherOptions::new("shapes".qos(&qos)).asynchronous(SLOW_CONTROLLER);
+    let publisher: Publisher<Shape> = group.create_publisher(options).unwrap();
     let wants = QosProfile {
         presentation: TOPIC_SETS,
         ..qos
@@ -117,10 +123,11 @@ pub fn a_filtered_out_message_needs_no_room(harness: &Harness) {
             max_samples_per_instance: Some(2),
         });
     let publisher = harness.publisher(&QosProfile::default().keep_all());
-    let options = SubscriptionOptions::new(&qos).content_filter("data < '2'", Vec::<String>::new());
+    let options = SubscriptionOptions::new("topic".qos(&qos))
+        .content_filter("data < '2'", Vec::<String>::new());
     let subscription: Subscription<Text> = harness
         .subscribing
-        .create_subscription_with("topic", options)
+        .create_polled_subscription(options)
         .unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     assert!(subscription.wait_for_matched(1, TIMEOUT));
@@ -148,10 +155,9 @@ pub fn stored_instances_are_filtered_for_late_joiners(harness: &Harness) {
         ..transient
     };
     let lives = || {
-        let options = PublisherOptions::new(&qos).store("mixture");
+        let options = PublisherOptions::new("shapes".qos(&qos)).store("mixture");
         let node = &harness.publishing;
-        node.create_publisher_with::<Shape>("shapes", options)
-            .unwrap()
+        node.create_publisher::<Shape>(options).unwrap()
     };
     let first = lives();
     for x in 0..4 {
@@ -185,7 +191,8 @@ pub fn coherent_sets_respect_ownership_per_instance(harness: &Harness) {
             .publishing
             .create_publisher_group(TOPIC_SETS)
             .unwrap();
-        let publisher: Publisher<Shape> = group.create_publisher("shapes", qos(strength)).unwrap();
+        let publisher: Publisher<Shape> =
+            group.create_publisher("shapes".qos(qos(strength))).unwrap();
         (group, publisher)
     };
     let (weak, strong) = (make(1), make(2));
@@ -233,7 +240,7 @@ pub fn a_dynamic_publisher_of_xcdr2_is_filtered_by_instance(harness: &Harness) {
     let offered = qos.clone().representation(Representation::Xcdr2);
     let publisher = harness
         .publishing
-        .create_dynamic_publisher("shapes", &ty, &offered)
+        .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&ty, "shapes".qos(&offered)))
         .unwrap();
     let subscription = filtered(harness, &qos, "color = 'red' OR x > 5");
     assert!(publisher.wait_for_matched(1, TIMEOUT));
@@ -295,7 +302,7 @@ pub fn kept_coherent_sets_are_filtered_for_late_joiners(harness: &Harness) {
         .publishing
         .create_publisher_group(TOPIC_SETS)
         .unwrap();
-    let publisher: Publisher<Shape> = group.create_publisher("shapes", &qos).unwrap();
+    let publisher: Publisher<Shape> = group.create_publisher("shapes".qos(&qos)).unwrap();
     let wants = QosProfile {
         presentation: TOPIC_SETS,
         ..qos

@@ -1,6 +1,8 @@
 //! Samples are sent in the CDR representation that the profile names.
 
-use bytes::Bytes;
+use pteros::PublisherOptions;
+use pteros::SerializedMessage;
+use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
@@ -29,10 +31,13 @@ fn topic_of(round: usize) -> String {
 pub fn samples_are_written_as_the_profile_says(harness: &Harness) {
     for (round, (qos, header)) in versions().into_iter().enumerate() {
         let topic = topic_of(round);
-        let publisher = harness.publishing.create_publisher(&topic, &qos).unwrap();
+        let publisher = harness
+            .publishing
+            .create_publisher(topic.as_str().qos(&qos))
+            .unwrap();
         let subscription = harness
             .subscribing
-            .create_polled_subscription::<Text>(&topic, 10)
+            .create_polled_subscription::<Text>(topic.as_str().keep_last(10))
             .unwrap();
         let raw = raw(harness, &topic, Text::TYPE_NAME);
         assert!(publisher.wait_for_matched(2, TIMEOUT));
@@ -55,14 +60,21 @@ pub fn appendable_types_are_delimited(harness: &Harness) {
     for (round, (qos, header)) in versions().into_iter().enumerate() {
         let header = if header == 7 { 9 } else { header };
         let topic = topic_of(round);
-        let typed = harness.publishing.create_publisher(&topic, &qos).unwrap();
-        let untyped = harness
+        let typed = harness
             .publishing
-            .create_dynamic_publisher(&topic, &ty, &qos);
+            .create_publisher(topic.as_str().qos(&qos))
+            .unwrap();
+        let untyped =
+            harness
+                .publishing
+                .create_publisher::<DynamicMessage>(PublisherOptions::of_type(
+                    &ty,
+                    topic.as_str().qos(&qos),
+                ));
         let untyped = untyped.unwrap();
         let subscription = harness
             .subscribing
-            .create_polled_subscription::<ShapeType>(&topic, 10)
+            .create_polled_subscription::<ShapeType>(topic.as_str().keep_last(10))
             .unwrap();
         let raw = raw(harness, &topic, &ty.dds_type_name());
         assert!(typed.wait_for_matched(2, TIMEOUT) && untyped.wait_for_matched(2, TIMEOUT));
@@ -94,10 +106,11 @@ pub fn a_subscription_may_take_one_version_only(harness: &Harness) {
     assert_eq!(publisher.matched_count(), 0);
 }
 
-fn raw(harness: &Harness, topic: &str, type_name: &str) -> Subscription<Bytes> {
-    let options = SubscriptionOptions::new(10);
+fn raw(harness: &Harness, topic: &str, type_name: &str) -> Subscription<SerializedMessage> {
+    let options =
+        SubscriptionOptions::of_type(&SerializedType::new(type_name, None), topic.keep_last(10));
     let node = &harness.subscribing;
-    node.create_raw_subscription(topic, type_name, None, options)
+    node.create_polled_subscription::<SerializedMessage>(options)
         .unwrap()
 }
 

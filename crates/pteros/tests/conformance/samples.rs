@@ -1,7 +1,10 @@
 //! Which samples are delivered, and which are not.
 
+use pteros::SerializedMessage;
 use std::time::Duration;
 
+use pteros::PublisherOptions;
+use pteros::SerializedType;
 use pteros::SubscriptionOptions;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
@@ -52,7 +55,7 @@ pub fn a_late_joiner_gets_kept_samples_in_its_delivery_form(harness: &Harness) {
     let typed = harness.publisher(&latched);
     let dynamic = harness
         .publishing
-        .create_dynamic_publisher("topic", &ty, &latched)
+        .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&ty, "topic".qos(&latched)))
         .unwrap();
     typed.publish(&text(1)).unwrap();
     let message = |n| DynamicMessage::from_message(&ty, &text(n)).unwrap();
@@ -63,22 +66,23 @@ pub fn a_late_joiner_gets_kept_samples_in_its_delivery_form(harness: &Harness) {
     let node = &harness.subscribing;
     let late = harness.subscription(&latched);
     let late_dynamic = node
-        .create_dynamic_subscription("topic", &ty, SubscriptionOptions::new(&latched))
+        .create_polled_subscription::<DynamicMessage>(SubscriptionOptions::of_type(
+            &ty,
+            "topic".qos(&latched),
+        ))
         .unwrap();
     let late_raw = node
-        .create_raw_subscription(
-            "topic",
-            Text::TYPE_NAME,
-            None,
-            SubscriptionOptions::new(&latched),
-        )
+        .create_polled_subscription::<SerializedMessage>(SubscriptionOptions::of_type(
+            &SerializedType::new(Text::TYPE_NAME, None),
+            "topic".qos(&latched),
+        ))
         .unwrap();
     let mut seen: [Vec<Text>; 3] = Default::default();
     harness.wait_until("all kept samples, three times", || {
         seen[0].extend(late.take().map(|sample| sample.into_inner()));
         seen[1].extend(late_dynamic.take().map(|m| m.to_message().unwrap()));
         seen[2].extend(late_raw.take().map(|bytes| {
-            let message = DynamicMessage::from_payload(&ty, &bytes).unwrap();
+            let message = DynamicMessage::from_payload(&ty, &bytes[..]).unwrap();
             message.to_message().unwrap()
         }));
         seen.iter().all(|list| list.len() == 3)

@@ -65,10 +65,12 @@ fn a_message_is_serialized_once_for_all_serialized_readers_and_decoded_by_each()
     for (publishing, shares_values) in [(&on, true), (&off, false)] {
         for (sharing, taking_bytes) in [(2, 0), (0, 2), (2, 2), (0, 0)] {
             let what = format!("{shares_values}, to {sharing} and {taking_bytes}");
-            let publisher = publishing.create_publisher::<Counted>("topic", 10).unwrap();
+            let publisher = publishing
+                .create_publisher::<Counted>("topic".keep_last(10))
+                .unwrap();
             let homes = [vec![&on; sharing], vec![&off; taking_bytes]].concat();
             let made = homes.iter().map(|node| {
-                let made = node.create_polled_subscription::<Counted>("topic", 10);
+                let made = node.create_polled_subscription::<Counted>("topic".keep_last(10));
                 made.unwrap()
             });
             let all: Vec<_> = made.collect();
@@ -107,12 +109,12 @@ fn late_joiners_get_kept_samples_in_either_form() {
     let [on, off] = nodes();
     let latched = QosProfile::default().keep_last(2).transient_local();
     for publishing in [&on, &off] {
-        let publisher = publishing.create_publisher("topic", &latched).unwrap();
+        let publisher = publishing.create_publisher("topic".qos(&latched)).unwrap();
         for n in 0..3 {
             publisher.publish(&Counted(text(n))).unwrap();
         }
         for node in [&on, &off] {
-            let late = node.create_polled_subscription::<Counted>("topic", &latched);
+            let late = node.create_polled_subscription::<Counted>("topic".qos(&latched));
             let late = late.unwrap();
             assert!(late.wait_for_matched(1, TIMEOUT));
             let all: Vec<_> = std::iter::from_fn(|| late.take())

@@ -434,10 +434,10 @@ pub fn a_group_changes_partition_as_a_whole(harness: &Harness) {
         .create_subscription_group(presentation)
         .unwrap();
     let qos = QosProfile::default();
-    let publisher = |topic: &str| writing.create_publisher::<Text>(topic, &qos).unwrap();
+    let publisher = |topic: &str| writing.create_publisher::<Text>(topic.qos(&qos)).unwrap();
     let subscription = |topic: &str| {
         reading
-            .create_polled_subscription::<Text>(topic, &qos)
+            .create_polled_subscription::<Text>(topic.qos(&qos))
             .unwrap()
     };
     let (a, b) = (publisher("a"), publisher("b"));

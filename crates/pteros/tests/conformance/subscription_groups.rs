@@ -1,10 +1,13 @@
 //! Subscription groups: coherent and ordered access across topics.
 
+use pteros::SerializedMessage;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::interfaces::std_msgs::msg::{Int32, String as Text};
+use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::{DynamicType, Value};
 use pteros::msg::message::Message;
 use pteros::prelude::*;
@@ -63,8 +66,8 @@ impl GroupFixture {
     ) -> Self {
         let node = &harness.subscribing;
         let group = node.create_subscription_group(out.presentation()).unwrap();
-        let [of_left, of_right] =
-            ["left", "right"].map(|topic| group.create_polled_subscription(topic, qos).unwrap());
+        let [of_left, of_right] = ["left", "right"]
+            .map(|topic| group.create_polled_subscription(topic.qos(qos)).unwrap());
         Self {
             out,
             left,
@@ -125,7 +128,7 @@ fn publishers(
 ) -> (PublisherGroup, [Publisher<Text>; 2]) {
     let node = &harness.publishing;
     let out = node.create_publisher_group(presentation).unwrap();
-    let publishers = ["left", "right"].map(|topic| out.create_publisher(topic, qos).unwrap());
+    let publishers = ["left", "right"].map(|topic| out.create_publisher(topic.qos(qos)).unwrap());
     (out, publishers)
 }
 
@@ -209,22 +212,20 @@ pub fn a_full_history_drops_the_oldest_group_set_on_all_topics(harness: &Harness
 
 pub fn an_ordered_group_yields_samples_in_publishing_order_across_topics(harness: &Harness) {
     let (out, [left, right]) = publishers(harness, ordered(), &depth(200));
-    let number: Publisher<Int32> = out.create_publisher("number", depth(200)).unwrap();
+    let number: Publisher<Int32> = out.create_publisher("number".qos(depth(200))).unwrap();
     let fixture = GroupFixture::with(harness, out, [left, right], &depth(200));
     let ty = DynamicType::new(Int32::type_description()).unwrap();
-    let options = SubscriptionOptions::new(depth(200));
+    let options = SubscriptionOptions::of_type(&ty, "number".qos(depth(200)));
     let numbers = fixture
         .group
-        .create_dynamic_subscription("number", &ty, options)
+        .create_polled_subscription::<DynamicMessage>(options)
         .unwrap();
     let raw = fixture
         .group
-        .create_raw_subscription(
-            "number",
-            "std_msgs/msg/Int32",
-            None,
-            SubscriptionOptions::new(depth(200)),
-        )
+        .create_polled_subscription::<SerializedMessage>(SubscriptionOptions::of_type(
+            &SerializedType::new("std_msgs/msg/Int32", None),
+            "number".qos(depth(200)),
+        ))
         .unwrap();
     fixture.wait_for_matches();
     assert!(number.wait_for_matched(2, TIMEOUT));
@@ -272,15 +273,15 @@ pub fn group_callbacks_run_in_order_and_see_complete_sets(harness: &Harness) {
         move |sample: Sample<Text>| received.lock().unwrap().push(sample.data.parse().unwrap())
     };
     let of_left = group
-        .create_subscription("left", depth(20), note())
+        .create_subscription("left".qos(depth(20)), note())
         .unwrap();
     // A callback may take the other subscriptions' part of the set.
-    let aside: Publisher<Text> = out.create_publisher("aside", depth(20)).unwrap();
+    let aside: Publisher<Text> = out.create_publisher("aside".qos(depth(20))).unwrap();
     let of_aside: Subscription<Text> = group
-        .create_polled_subscription("aside", depth(20))
+        .create_polled_subscription("aside".qos(depth(20)))
         .unwrap();
     let of_right = group
-        .create_subscription("right", depth(20), {
+        .create_subscription("right".qos(depth(20)), {
             let (note, of_aside) = (note(), of_aside.clone());
             move |sample| {
                 note(sample);
@@ -330,7 +331,9 @@ pub fn a_dropped_subscription_does_not_block_its_group(harness: &Harness) {
     fixture.publish_set(&[1], &[2]);
     fixture.wait_until_received(harness, 2);
     let node = &harness.subscribing;
-    let elsewhere = node.create_polled_subscription("elsewhere", 1).unwrap();
+    let elsewhere = node
+        .create_polled_subscription("elsewhere".keep_last(1))
+        .unwrap();
     drop(std::mem::replace(&mut fixture.of_right, elsewhere));
     harness.wait_until("it leaves", || fixture.right.matched_count() == 0);
     fixture.publish_set(&[3], &[4]);
@@ -338,7 +341,7 @@ pub fn a_dropped_subscription_does_not_block_its_group(harness: &Harness) {
     // A new subscription belongs to the sets that begin after it.
     fixture.of_right = fixture
         .group
-        .create_polled_subscription("right", depth(20))
+        .create_polled_subscription("right".qos(depth(20)))
         .unwrap();
     fixture.wait_for_matches();
     fixture.publish_set(&[5], &[6]);
@@ -420,13 +423,16 @@ pub fn filtered_samples_do_not_make_a_set_incomplete(harness: &Harness) {
         .subscribing
         .create_subscription_group(coherent())
         .unwrap();
-    let options = SubscriptionOptions::new(depth(20)).content_filter("data LIKE 'a%'", [""; 0]);
-    let of_left: Subscription<Text> = group.create_subscription_with("left", options).unwrap();
+    let options =
+        SubscriptionOptions::new("left".qos(depth(20))).content_filter("data LIKE 'a%'", [""; 0]);
+    let of_left: Subscription<Text> = group.create_polled_subscription(options).unwrap();
     let sparse = QosProfile {
         time_based_filter: Duration::from_secs(1000),
         ..depth(20)
     };
-    let of_right: Subscription<Text> = group.create_polled_subscription("right", sparse).unwrap();
+    let of_right: Subscription<Text> = group
+        .create_polled_subscription("right".qos(sparse))
+        .unwrap();
     for publisher in &publishers {
         assert!(publisher.wait_for_matched(1, TIMEOUT));
     }
@@ -468,17 +474,17 @@ pub fn instances_end_within_sets(harness: &Harness) {
         .publishing
         .create_publisher_group(presentation)
         .unwrap();
-    let shapes: Publisher<Shape> = out.create_publisher("shapes", depth(2)).unwrap();
-    let notes: Publisher<Text> = out.create_publisher("notes", depth(20)).unwrap();
+    let shapes: Publisher<Shape> = out.create_publisher("shapes".qos(depth(2))).unwrap();
+    let notes: Publisher<Text> = out.create_publisher("notes".qos(depth(20))).unwrap();
     let group = harness
         .subscribing
         .create_subscription_group(presentation)
         .unwrap();
     let of_shapes: Subscription<Shape> = group
-        .create_polled_subscription("shapes", depth(2))
+        .create_polled_subscription("shapes".qos(depth(2)))
         .unwrap();
     let of_notes: Subscription<Text> = group
-        .create_polled_subscription("notes", depth(20))
+        .create_polled_subscription("notes".qos(depth(20)))
         .unwrap();
     assert!(shapes.wait_for_matched(1, TIMEOUT) && notes.wait_for_matched(1, TIMEOUT));
     assert!(of_shapes.wait_for_matched(1, TIMEOUT) && of_notes.wait_for_matched(1, TIMEOUT));
@@ -537,7 +543,10 @@ pub fn a_group_without_group_access_has_independent_subscriptions(harness: &Harn
     drop(access);
     assert_eq!(fixture.of_left.counts().overwritten, 1);
     // Publishers outside of groups are received as well.
-    let alone: Publisher<Text> = harness.publishing.create_publisher("left", 10).unwrap();
+    let alone: Publisher<Text> = harness
+        .publishing
+        .create_publisher("left".keep_last(10))
+        .unwrap();
     assert!(alone.wait_for_matched(1, TIMEOUT));
     harness.wait_until("matched", || fixture.of_left.matched_count() == 2);
     alone.publish(&text(100)).unwrap();

@@ -60,7 +60,7 @@ impl ServerCase {
         let node = harness.node();
         let (send, goals) = mpsc::channel();
         let options =
-            ActionServerOptions::<Fibonacci>::default().on_goal(|goal: &Fibonacci_Goal| {
+            ActionServerOptions::<Fibonacci>::new(NAME).on_goal(|goal: &Fibonacci_Goal| {
                 if goal.order > 45 {
                     GoalResponse::Reject
                 } else {
@@ -68,7 +68,7 @@ impl ServerCase {
                 }
             });
         let server = node
-            .create_action_server(NAME, options, move |goal| send.send(goal).unwrap())
+            .create_action_server(options, move |goal| send.send(goal).unwrap())
             .unwrap();
         let mut peer = harness.node_peer("action", "call");
         peer.expect("ready", TIMEOUT);

@@ -19,13 +19,12 @@ fn best_effort(is_it: bool) -> QosProfile {
 
 fn check_our_filter(harness: &Harness, is_best_effort: bool) {
     let node = harness.node();
-    let options = SubscriptionOptions::new(best_effort(is_best_effort)).content_filter(
-        "data LIKE %0 OR data BETWEEN 'Hello World: 7' AND 'Hello World: 8'",
-        ["'%: _5'"],
-    );
-    let subscription = node
-        .create_subscription_with::<Text>("chatter", options)
-        .unwrap();
+    let options = SubscriptionOptions::new("chatter".qos(best_effort(is_best_effort)))
+        .content_filter(
+            "data LIKE %0 OR data BETWEEN 'Hello World: 7' AND 'Hello World: 8'",
+            ["'%: _5'"],
+        );
+    let subscription = node.create_polled_subscription::<Text>(options).unwrap();
     let reliability = if is_best_effort {
         "best_effort"
     } else {
@@ -61,7 +60,7 @@ pub fn their_content_filter_selects_our_samples(harness: &Harness) {
     let node = harness.node();
     for reliability in ["reliable", "best_effort"] {
         let publisher = node
-            .create_publisher::<Text>("chatter", best_effort(false))
+            .create_publisher::<Text>("chatter".qos(best_effort(false)))
             .unwrap();
         let mut peer = harness.peer(&format!(
             "sub --reliability {reliability} --filter data/LIKE/%0/OR/data='Hello/World:/9' \

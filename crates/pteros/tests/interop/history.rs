@@ -13,7 +13,9 @@ const MANY: usize = 3_000;
 pub fn their_late_joiner_gets_the_depth_in_order(harness: &Harness) {
     let node = harness.node();
     let latched = QosProfile::default().keep_last(DEPTH).transient_local();
-    let publisher = node.create_publisher::<Text>("chatter", &latched).unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".qos(&latched))
+        .unwrap();
     for n in 1..=WRITTEN {
         publisher.publish(&hello(n)).unwrap();
     }
@@ -41,13 +43,13 @@ pub fn our_late_joiner_gets_the_depth_in_order(harness: &Harness) {
     let node = harness.node();
     let latched = QosProfile::default().transient_local();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", &latched)
+        .create_polled_subscription::<Text>("chatter".qos(&latched))
         .unwrap();
     for n in WRITTEN - DEPTH + 1..=WRITTEN {
         expect_hello(&subscription, n);
     }
     let volatile = node
-        .create_polled_subscription::<Text>("chatter", 10)
+        .create_polled_subscription::<Text>("chatter".keep_last(10))
         .unwrap();
     assert!(volatile.wait_for_matched(1, TIMEOUT));
     signal(&peer, "INT");
@@ -63,7 +65,7 @@ pub fn their_reader_gets_every_sample_of_our_fast_writer(harness: &Harness) {
         max_blocking_time: Some(TIMEOUT),
         ..QosProfile::default().keep_all()
     };
-    let publisher = node.create_publisher::<Text>("chatter", &all).unwrap();
+    let publisher = node.create_publisher::<Text>("chatter".qos(&all)).unwrap();
     let mut peer = harness.peer(&format!("sub --history keep_all --count {MANY}"));
     wait_until_peer_matched(&publisher, &mut peer);
     for n in 1..=MANY {
@@ -79,7 +81,7 @@ pub fn our_reader_gets_every_sample_of_their_fast_writer(harness: &Harness) {
     let node = harness.node();
     let all = QosProfile::default().keep_all();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", &all)
+        .create_polled_subscription::<Text>("chatter".qos(&all))
         .unwrap();
     let mut peer =
         harness.waiting_publisher(&format!("--history keep_all --count {MANY} --rate 0"));
@@ -105,7 +107,7 @@ pub fn their_reader_gets_every_large_sample_of_ours(harness: &Harness) {
         ..QosProfile::default().keep_all()
     };
     let publisher = node
-        .create_publisher::<UInt8MultiArray>("chatter", &all)
+        .create_publisher::<UInt8MultiArray>("chatter".qos(&all))
         .unwrap();
     let mut peer = harness.peer(&format!(
         "sub --type bytes --history keep_all --count {LARGE_MANY}"
@@ -127,7 +129,7 @@ pub fn our_reader_gets_every_large_sample_of_theirs(harness: &Harness) {
     let node = harness.node();
     let all = QosProfile::default().keep_all();
     let subscription = node
-        .create_polled_subscription::<UInt8MultiArray>("chatter", &all)
+        .create_polled_subscription::<UInt8MultiArray>("chatter".qos(&all))
         .unwrap();
     let mut peer = harness.waiting_publisher(&format!(
         "--type bytes --history keep_all --size {LARGE_BYTES} --count {LARGE_MANY} --rate 0"

@@ -48,9 +48,7 @@ fn peer_options(node: &Node) -> String {
 
 fn they_draw(harness: &Harness, options: &str, script: &[(&str, &[Result<i32, State>])]) {
     let node = harness.node();
-    let subscription = node
-        .create_polled_subscription::<Shape>("shapes", QosProfile::default())
-        .unwrap();
+    let subscription = node.create_polled_subscription::<Shape>("shapes").unwrap();
     let mut peer = harness.waiting_publisher(&format!("{} {options}", peer_options(&node)));
     wait_until_matched_and_start(&subscription, &mut peer);
     for (line, expected) in script {
@@ -102,7 +100,9 @@ fn expect_shape(peer: &mut Peer, text: &str) {
 
 pub fn our_instances_end_for_them(harness: &Harness) {
     let node = harness.node();
-    let first = node.create_publisher::<Shape>("shapes", 10).unwrap();
+    let first = node
+        .create_publisher::<Shape>("shapes".keep_last(10))
+        .unwrap();
     let mut peer = harness.peer(&format!("sub {}", peer_options(&node)));
     wait_until_peer_matched(&first, &mut peer);
     first.publish(&shape("RED", 1)).unwrap();
@@ -115,7 +115,7 @@ pub fn our_instances_end_for_them(harness: &Harness) {
     drop(first);
     expect_instance(&mut peer, "BLUE", "disposed");
     let kept = QosProfile::default().no_autodispose();
-    let second = node.create_publisher::<Shape>("shapes", kept).unwrap();
+    let second = node.create_publisher::<Shape>("shapes".qos(kept)).unwrap();
     assert!(second.wait_for_matched(1, TIMEOUT));
     peer.expect("matched 1", TIMEOUT);
     second.publish(&shape("GREEN", 3)).unwrap();

@@ -15,7 +15,7 @@ const LEASE: Duration = Duration::from_millis(600);
 pub fn our_missed_deadline_is_reported_on_both_sides(harness: &Harness) {
     let node = harness.node();
     let qos = QosProfile::default().deadline(Duration::from_millis(200));
-    let publisher = node.create_publisher::<Text>("chatter", &qos).unwrap();
+    let publisher = node.create_publisher::<Text>("chatter".qos(&qos)).unwrap();
     let mut peer = harness.peer("sub --deadline 200");
     wait_until_peer_matched(&publisher, &mut peer);
     publisher.publish(&hello(1)).unwrap();
@@ -32,7 +32,7 @@ pub fn their_missed_deadline_is_reported_on_both_sides(harness: &Harness) {
     let node = harness.node();
     let qos = QosProfile::default().deadline(Duration::from_millis(200));
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", &qos)
+        .create_polled_subscription::<Text>("chatter".qos(&qos))
         .unwrap();
     let mut peer = harness.waiting_publisher("--deadline 200 --rate 0.5");
     wait_until_matched_and_start(&subscription, &mut peer);
@@ -58,7 +58,7 @@ pub fn our_automatic_liveliness_is_kept_without_messages(harness: &Harness) {
     let node = harness.node();
     let automatic = lease(LivelinessPolicy::Automatic);
     let publisher = node
-        .create_publisher::<Text>("chatter", &automatic)
+        .create_publisher::<Text>("chatter".qos(&automatic))
         .unwrap();
     let mut peer = harness.peer(&format!(
         "sub --liveliness automatic --lease {}",
@@ -82,7 +82,7 @@ pub fn their_automatic_liveliness_is_kept_without_messages(harness: &Harness) {
     let node = harness.node();
     let automatic = lease(LivelinessPolicy::Automatic);
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", &automatic)
+        .create_polled_subscription::<Text>("chatter".qos(&automatic))
         .unwrap();
     let mut peer = harness.waiting_publisher(&format!(
         "--liveliness automatic --lease {} --count 1 --linger 60",
@@ -104,7 +104,7 @@ pub fn their_automatic_liveliness_is_kept_without_messages(harness: &Harness) {
 fn check_our_manual_liveliness(harness: &Harness, kind: LivelinessPolicy, word: &str) {
     let node = harness.node();
     let publisher = node
-        .create_publisher::<Text>("chatter", lease(kind))
+        .create_publisher::<Text>("chatter".qos(lease(kind)))
         .unwrap();
     let mut peer = harness.peer(&format!(
         "sub --liveliness {word} --lease {}",
@@ -155,7 +155,7 @@ fn check_their_manual_liveliness(harness: &Harness, kind: LivelinessPolicy, word
 fn expect_alive_while_asserted(harness: &Harness, kind: LivelinessPolicy, word: &str) {
     let node = harness.node();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", lease(kind))
+        .create_polled_subscription::<Text>("chatter".qos(lease(kind)))
         .unwrap();
     let mut peer = harness.waiting_publisher(&format!(
         "--liveliness {word} --lease {} --assert 150 --rate 0.5 --count 2 --linger 60",
@@ -172,7 +172,7 @@ fn expect_alive_while_asserted(harness: &Harness, kind: LivelinessPolicy, word: 
 fn expect_lost_without_assertions(harness: &Harness, kind: LivelinessPolicy, word: &str) {
     let node = harness.node();
     let subscription = node
-        .create_polled_subscription::<Text>("silence", lease(kind))
+        .create_polled_subscription::<Text>("silence".qos(lease(kind)))
         .unwrap();
     let mut peer = harness.waiting_publisher(&format!(
         "--topic rt/silence --liveliness {word} --lease {} --rate 0.5",

@@ -1,5 +1,6 @@
 //! Message sizes: payloads from nothing to 4 MB, compared by CRC.
 
+use pteros::NamedQosExt;
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 
 use crate::harness::*;
@@ -27,7 +28,7 @@ pub fn every_size_arrives_at_their_reader(harness: &Harness) {
     let mut peer = harness.peer(&format!("sub --type bytes --count {count}"));
     let node = harness.node();
     let publisher = node
-        .create_publisher::<UInt8MultiArray>("chatter", 20)
+        .create_publisher::<UInt8MultiArray>("chatter".keep_last(20))
         .unwrap();
     wait_until_peer_matched(&publisher, &mut peer);
     for (n, size) in SIZES.into_iter().enumerate() {
@@ -45,7 +46,7 @@ pub fn every_size_arrives_at_our_reader(harness: &Harness) {
     let node = harness.node();
     for size in SIZES {
         let subscription = node
-            .create_polled_subscription::<UInt8MultiArray>("chatter", 10)
+            .create_polled_subscription::<UInt8MultiArray>("chatter".keep_last(10))
             .unwrap();
         let options = format!("--type bytes --count 3 --rate 0 --size {size}");
         let mut peer = harness.waiting_publisher(&options);
@@ -65,7 +66,9 @@ pub fn every_size_arrives_at_our_reader(harness: &Harness) {
 pub fn an_empty_string_arrives_in_both_directions(harness: &Harness) {
     let node = harness.node();
     let mut peer = harness.peer("sub --count 1");
-    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     wait_until_peer_matched(&publisher, &mut peer);
     publisher.publish(&Text::default()).unwrap();
     let line = peer.expect("received ", TIMEOUT);
@@ -73,7 +76,7 @@ pub fn an_empty_string_arrives_in_both_directions(harness: &Harness) {
     drop((peer, publisher));
 
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", 10)
+        .create_polled_subscription::<Text>("chatter".keep_last(10))
         .unwrap();
     let mut peer = harness.waiting_publisher("--count 1 --size 0");
     wait_until_matched_and_start(&subscription, &mut peer);

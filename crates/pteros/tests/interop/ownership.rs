@@ -19,10 +19,10 @@ fn exclusive(strength: i32) -> QosProfile {
 pub fn our_reader_follows_their_stronger_writer(harness: &Harness) {
     let node = harness.node();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", exclusive(0))
+        .create_polled_subscription::<Text>("chatter".qos(exclusive(0)))
         .unwrap();
     let weak = node
-        .create_publisher::<Text>("chatter", exclusive(3))
+        .create_publisher::<Text>("chatter".qos(exclusive(3)))
         .unwrap();
     let is_heard = |n: usize| {
         weak.publish(&hello(n)).unwrap();
@@ -51,7 +51,7 @@ pub fn our_reader_follows_their_stronger_writer(harness: &Harness) {
 pub fn their_reader_follows_our_stronger_writer(harness: &Harness) {
     let node = harness.node();
     let publisher = |strength| {
-        node.create_publisher::<Text>("chatter", exclusive(strength))
+        node.create_publisher::<Text>("chatter".qos(exclusive(strength)))
             .unwrap()
     };
     let (weak, strong) = (publisher(3), publisher(8));

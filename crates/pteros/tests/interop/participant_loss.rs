@@ -9,6 +9,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use pteros::NamedQosExt;
 use pteros::interfaces::std_msgs::msg::String as Text;
 
 use crate::harness::*;
@@ -22,7 +23,7 @@ const LEASE_TIMEOUT: Duration = Duration::from_secs(40);
 pub fn a_killed_peer_is_removed_when_its_lease_ends(harness: &Harness) {
     let node = harness.node();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", 10)
+        .create_polled_subscription::<Text>("chatter".keep_last(10))
         .unwrap();
     let mut peer = harness.peer("pub");
     assert!(subscription.wait_for_matched(1, TIMEOUT));
@@ -38,7 +39,7 @@ pub fn a_killed_peer_is_removed_when_its_lease_ends(harness: &Harness) {
 pub fn a_peer_that_exits_is_removed_at_once(harness: &Harness) {
     let node = harness.node();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", 10)
+        .create_polled_subscription::<Text>("chatter".keep_last(10))
         .unwrap();
     let peer = harness.peer("pub");
     assert!(subscription.wait_for_matched(1, TIMEOUT));
@@ -58,7 +59,9 @@ pub fn our_killed_process_is_removed_when_its_lease_ends(harness: &Harness) {
 
 pub fn our_exit_is_noticed_by_the_peer_at_once(harness: &Harness) {
     let node = harness.node();
-    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     let mut peer = harness.peer("sub");
     wait_until_peer_matched(&publisher, &mut peer);
     drop((node, publisher));
@@ -85,7 +88,9 @@ fn a_child_process_publishes_until_killed() {
         return;
     };
     let node = Harness::of_domain(domain).node();
-    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     let _timer = node
         .create_timer(Duration::from_millis(100), move || {
             let _ = publisher.publish(&hello(1));

@@ -12,7 +12,7 @@ const COUNT: usize = 10;
 
 fn we_talk(harness: &Harness, ours: QosProfile, mut peer: Peer) {
     let node = harness.node();
-    let publisher = node.create_publisher::<Text>("chatter", ours).unwrap();
+    let publisher = node.create_publisher::<Text>("chatter".qos(ours)).unwrap();
     wait_until_peer_matched(&publisher, &mut peer);
     for n in 1..=COUNT {
         publisher.publish(&hello(n)).unwrap();
@@ -26,7 +26,7 @@ fn we_talk(harness: &Harness, ours: QosProfile, mut peer: Peer) {
 fn they_talk(harness: &Harness, ours: QosProfile, options: &str) {
     let node = harness.node();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", ours)
+        .create_polled_subscription::<Text>("chatter".qos(ours))
         .unwrap();
     let mut peer = harness.waiting_publisher(&format!("--count {COUNT} --rate 100 {options}"));
     wait_until_matched_and_start(&subscription, &mut peer);
@@ -55,7 +55,7 @@ pub fn their_best_effort_subscription_gets_our_messages(harness: &Harness) {
 /// reader requests no retransmission.
 fn publish_until_received(harness: &Harness, ours: QosProfile) {
     let node = harness.node();
-    let publisher = node.create_publisher::<Text>("chatter", ours).unwrap();
+    let publisher = node.create_publisher::<Text>("chatter".qos(ours)).unwrap();
     let mut peer = harness.peer(&format!("sub --count {COUNT} --reliability best_effort"));
     wait_until_peer_matched(&publisher, &mut peer);
     let mut sent = 0;
@@ -85,7 +85,9 @@ pub fn a_best_effort_reader_gets_messages_of_a_reliable_writer(harness: &Harness
 
 pub fn a_restarted_peer_is_matched_again(harness: &Harness) {
     let node = harness.node();
-    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     let mut dead = 0;
     for end in ["INT", "KILL", "INT"] {
         let mut peer = harness.peer("sub");
@@ -105,7 +107,9 @@ pub fn our_restart_is_matched_at_once(harness: &Harness) {
     let mut peer = harness.peer("sub");
     for _ in 0..3 {
         let node = harness.node();
-        let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+        let publisher = node
+            .create_publisher::<Text>("chatter".keep_last(10))
+            .unwrap();
         wait_until_peer_matched(&publisher, &mut peer);
         publisher.publish(&hello(1)).unwrap();
         peer_expects_hello(&mut peer, 1);

@@ -74,7 +74,7 @@ pub fn our_incompatible_offer_is_reported_on_both_sides(harness: &Harness) {
     for (n, case) in CASES.iter().enumerate() {
         let topic = format!("chatter{n}");
         let publisher = node
-            .create_publisher::<Text>(&topic, (case.weak)())
+            .create_publisher::<Text>(topic.as_str().qos((case.weak)()))
             .unwrap();
         let mut peer = harness.peer(&format!("sub --topic rt/{topic} {}", case.strong_words));
         let told = format!("incompatible_qos policy={} ", case.policy.name());
@@ -94,7 +94,7 @@ pub fn their_incompatible_offer_is_reported_on_both_sides(harness: &Harness) {
     for (n, case) in CASES.iter().enumerate() {
         let topic = format!("chatter{n}");
         let subscription = node
-            .create_polled_subscription::<Text>(&topic, (case.strong)())
+            .create_polled_subscription::<Text>(topic.as_str().qos((case.strong)()))
             .unwrap();
         let mut peer = harness.peer(&format!("pub --topic rt/{topic} {}", case.weak_words));
         let told = format!("incompatible_qos policy={} ", case.policy.name());

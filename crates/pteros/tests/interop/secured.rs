@@ -206,7 +206,7 @@ fn a_child_process_talks_until_killed() {
     };
     if verb == "pub" {
         let publisher = node
-            .create_publisher::<UInt8MultiArray>("chatter", qos)
+            .create_publisher::<UInt8MultiArray>("chatter".qos(qos))
             .expect("a publisher");
         say("ready");
         assert!(publisher.wait_for_matched(1, TIMEOUT), "nobody hears us");
@@ -220,7 +220,7 @@ fn a_child_process_talks_until_killed() {
         return;
     }
     let subscription = node
-        .create_polled_subscription::<UInt8MultiArray>("chatter", qos)
+        .create_polled_subscription::<UInt8MultiArray>("chatter".qos(qos))
         .expect("a subscription");
     say("ready");
     if subscription.wait_for_matched(1, TIMEOUT) {

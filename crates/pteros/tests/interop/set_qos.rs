@@ -27,10 +27,10 @@ fn wait_until_peer_publisher(node: &Node, mut fits: impl FnMut(&QosProfile) -> b
 pub fn we_follow_their_strength_and_user_data(harness: &Harness) {
     let node = harness.node();
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", exclusive(0))
+        .create_polled_subscription::<Text>("chatter".qos(exclusive(0)))
         .unwrap();
     let ours = node
-        .create_publisher::<Text>("chatter", exclusive(5))
+        .create_publisher::<Text>("chatter".qos(exclusive(5)))
         .unwrap();
     let mut theirs = harness.peer("pub --wait-matched 1 --start lines --exclusive 3");
     assert!(subscription.wait_for_matched(2, TIMEOUT));
@@ -67,9 +67,7 @@ pub fn we_follow_their_strength_and_user_data(harness: &Harness) {
 
 pub fn we_follow_them_to_another_partition(harness: &Harness) {
     let node = harness.node();
-    let subscription = node
-        .create_polled_subscription::<Text>("chatter", QosProfile::default())
-        .unwrap();
+    let subscription = node.create_polled_subscription::<Text>("chatter").unwrap();
     let mut theirs = harness.peer("pub --wait-matched 1 --start lines");
     assert!(subscription.wait_for_matched(1, TIMEOUT));
     theirs.expect("matched 1", TIMEOUT);
@@ -94,7 +92,7 @@ pub fn we_follow_them_to_another_partition(harness: &Harness) {
 pub fn they_follow_our_partition_and_strength(harness: &Harness) {
     let node = harness.node();
     let publisher = |strength| {
-        node.create_publisher::<Text>("chatter", exclusive(strength))
+        node.create_publisher::<Text>("chatter".qos(exclusive(strength)))
             .unwrap()
     };
     let (a, b) = (publisher(5), publisher(3));

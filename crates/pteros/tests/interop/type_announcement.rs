@@ -45,14 +45,14 @@ pub fn our_type_announcements_match_theirs(harness: &Harness) {
     assert_eq!(theirs.liveliness_lease, Some(Duration::from_millis(2500)));
     assert_eq!(theirs.partition, ["robots"]);
     let elsewhere = node
-        .create_polled_subscription::<Text>("chatter", 10)
+        .create_polled_subscription::<Text>("chatter".keep_last(10))
         .unwrap();
     let there = QosProfile {
         partition: vec!["ro*".into()],
         ..theirs
     };
     let subscription = node
-        .create_polled_subscription::<Text>("chatter", there)
+        .create_polled_subscription::<Text>("chatter".qos(there))
         .unwrap();
     assert!(subscription.wait_for_matched(1, TIMEOUT));
     peer.expect("matched 1", TIMEOUT);
@@ -62,9 +62,11 @@ pub fn our_type_announcements_match_theirs(harness: &Harness) {
 /// The members are written as Python shows them.
 pub fn our_types_are_shown(harness: &Harness) {
     let node = harness.node();
-    let _publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let _publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     let _subscription = node
-        .create_polled_subscription::<JointState>("joints", 10)
+        .create_polled_subscription::<JointState>("joints".keep_last(10))
         .unwrap();
     for (topic, expected) in [
         ("rt/chatter", "type std_msgs::msg::dds_::String_ data"),
@@ -100,9 +102,11 @@ pub fn their_types_are_understood(harness: &Harness) {
 
 pub fn our_type_hash_is_read(harness: &Harness) {
     let node = harness.node();
-    let _publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let _publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
     let _subscription = node
-        .create_polled_subscription::<Text>("chatter", 10)
+        .create_polled_subscription::<Text>("chatter".keep_last(10))
         .unwrap();
     let hash = Text::TYPE_HASH;
     let mut peer = harness.peer("look");

@@ -2,6 +2,8 @@
 //! processes after the waiting callbacks, unless these are slow, and are always
 //! sent.
 
+use pteros::NamedQosExt;
+use pteros::Publisher;
 use std::sync::atomic::AtomicU64;
 
 use super::*;
@@ -28,22 +30,23 @@ impl Fixture {
             CountingProcess::open(domain, connected),
         );
         let qos = QosProfile::default().keep_last(1);
-        let publisher = near.node.create_publisher::<Text>("t", &qos).unwrap();
+        let publisher = near.node.create_publisher::<Text>("t".qos(&qos)).unwrap();
         let serialized = Arc::<AtomicU64>::default();
         let span = Arc::<Mutex<Duration>>::default();
         let local = {
             let (publisher, serialized, span) =
                 (publisher.clone(), serialized.clone(), Arc::clone(&span));
-            near.node.create_subscription::<Text>("t", 10, move |_| {
-                serialized.store(publisher.counts().serialized, Ordering::Relaxed);
-                busy(*span.lock().unwrap());
-            })
+            near.node
+                .create_subscription::<Text>("t".keep_last(10), move |_| {
+                    serialized.store(publisher.counts().serialized, Ordering::Relaxed);
+                    busy(*span.lock().unwrap());
+                })
         };
         let outside = Arc::<Mutex<Vec<String>>>::default();
         let callbacks = outside.clone();
         let remote = far
             .node
-            .create_subscription::<Text>("t", 10, move |sample| {
+            .create_subscription::<Text>("t".keep_last(10), move |sample| {
                 callbacks.lock().unwrap().push(sample.data.clone());
             });
         let subscriptions = (local.unwrap(), remote.unwrap());
@@ -63,13 +66,17 @@ impl Fixture {
 
     /// Runs a function in a callback, and lets the executor finish its work.
     fn in_a_callback(&self, mut what: impl FnMut(&Publisher<Text>) + Send + 'static) {
-        let ask = self.near.node.create_publisher::<Text>("ask", 10).unwrap();
+        let ask = self
+            .near
+            .node
+            .create_publisher::<Text>("ask".keep_last(10))
+            .unwrap();
         let publisher = self.publisher.clone();
         let answer = move |_: Sample<Text>| what(&publisher);
         let _asked = self
             .near
             .node
-            .create_subscription::<Text>("ask", 10, answer);
+            .create_subscription::<Text>("ask".keep_last(10), answer);
         ask.publish(&Text::default()).unwrap();
         while self.near.executor.spin_some() > 0 {}
     }
@@ -162,7 +169,11 @@ fn a_callback_that_waits_or_flushes_sends_deferred_messages_first() {
 #[test]
 fn the_last_message_of_a_publisher_dropped_in_the_callback_arrives() {
     let fixture = Fixture::new(false);
-    let last = fixture.near.node.create_publisher::<Text>("t", 10).unwrap();
+    let last = fixture
+        .near
+        .node
+        .create_publisher::<Text>("t".keep_last(10))
+        .unwrap();
     spin_both_until(&fixture.near, &fixture.far, || {
         last.matched_count() == 2 && fixture._subscriptions.1.matched_count() == 2
     });

@@ -64,13 +64,13 @@ fn assert_only_clock_reads(what: &str, qos: &QosProfile, bytes: usize, expected:
     let (seen, sink) = subscribers();
     let _subscription = party
         .node
-        .create_subscription::<UInt8MultiArray>("t", qos, move |sample| {
+        .create_subscription::<UInt8MultiArray>("t".qos(qos), move |sample| {
             sink.store(sample.data.as_ptr() as usize, Ordering::Relaxed);
         })
         .unwrap();
     let publisher = party
         .node
-        .create_publisher::<UInt8MultiArray>("t", qos)
+        .create_publisher::<UInt8MultiArray>("t".qos(qos))
         .unwrap();
 
     let shared = Arc::new(message(bytes));

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pteros::PublisherOptions;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::cdr::{DecodeError, Decoder, Encoder};
 use pteros::msg::describe::TypeDescription;
@@ -75,16 +76,16 @@ fn intra_process_readers_get_a_message_before_it_is_serialized_once_for_others()
         let [near, far] = CountingProcess::two();
         let publisher = near
             .node
-            .create_publisher::<CountingMessage>("t", &qos)
+            .create_publisher::<CountingMessage>("t".qos(&qos))
             .unwrap();
         let local = near
             .node
-            .create_polled_subscription::<CountingMessage>("t", &qos)
+            .create_polled_subscription::<CountingMessage>("t".qos(&qos))
             .unwrap();
         let callbacks: [CallbackCounter; 2] = Default::default();
         let others = callbacks.clone().map(|sink| {
             far.node
-                .create_subscription::<Text>("t", &qos, move |_| sink.note())
+                .create_subscription::<Text>("t".qos(&qos), move |_| sink.note())
                 .unwrap()
         });
         spin_both_until(&near, &far, || publisher.matched_count() == 3);
@@ -114,13 +115,13 @@ fn transient_local_samples_are_serialized_when_a_remote_late_joiner_matches() {
     let latched = QosProfile::default().transient_local().keep_last(3);
     let publisher = near
         .node
-        .create_publisher::<CountingMessage>("t", &latched)
+        .create_publisher::<CountingMessage>("t".qos(&latched))
         .unwrap();
     let callbacks = CallbackCounter::default();
     let sink = callbacks.clone();
     let _local = near
         .node
-        .create_subscription::<CountingMessage>("t", &latched, move |_| sink.note())
+        .create_subscription::<CountingMessage>("t".qos(&latched), move |_| sink.note())
         .unwrap();
     let message = counting_message();
     let round = || {
@@ -136,7 +137,7 @@ fn transient_local_samples_are_serialized_when_a_remote_late_joiner_matches() {
     // message.
     let texts = far
         .node
-        .create_polled_subscription::<Text>("t", &latched)
+        .create_polled_subscription::<Text>("t".qos(&latched))
         .unwrap();
     let mut taken = Vec::new();
     spin_both_until(&near, &far, || {
@@ -156,7 +157,7 @@ fn transient_local_samples_are_serialized_when_a_remote_late_joiner_matches() {
     assert_eq!(publisher.counts().serialized, 4);
     let texts = far
         .node
-        .create_polled_subscription::<Text>("t", &latched)
+        .create_polled_subscription::<Text>("t".qos(&latched))
         .unwrap();
     let mut taken = Vec::new();
     spin_both_until(&near, &far, || {
@@ -180,17 +181,18 @@ fn a_dynamic_message_is_shared_with_dynamic_readers_for_any_qos() {
     ];
     for qos in profiles {
         let party = CountingProcess::new(unused_domain());
-        let publisher = party.node.create_dynamic_publisher("t", &ty, &qos).unwrap();
+        let publisher = party
+            .node
+            .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&ty, "t".qos(&qos)))
+            .unwrap();
         let at = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let sink = at.clone();
-        let options = SubscriptionOptions::new(&qos).callback(move |sample| {
+        let callback = move |sample: Sample<DynamicMessage>| {
             let message: *const DynamicMessage = &*sample;
             sink.store(message as usize, std::sync::atomic::Ordering::Relaxed);
-        });
-        let _subscription = party
-            .node
-            .create_dynamic_subscription("t", &ty, options)
-            .unwrap();
+        };
+        let options = SubscriptionOptions::of_type(&ty, "t".qos(&qos));
+        let _subscription = party.node.create_subscription(options, callback).unwrap();
         let mut message = DynamicMessage::new(&ty);
         message.set("data", "known at run time").unwrap();
         let message = Arc::new(message);

@@ -214,9 +214,12 @@ fn small_messages(talker: &CountingProcess, listener: &CountingProcess) -> [(u64
     let sink = callbacks.clone();
     let subscription = listener
         .node
-        .create_subscription::<Text>("t", 10, move |_| sink.note())
+        .create_subscription::<Text>("t".keep_last(10), move |_| sink.note())
         .unwrap();
-    let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = talker
+        .node
+        .create_publisher::<Text>("t".keep_last(10))
+        .unwrap();
     spin_both_until(talker, listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1
     });
@@ -282,9 +285,14 @@ fn over_udp_user_code_does_not_wait_until_its_message_is_acknowledged() {
         *noted.lock().unwrap() = counters.snapshot().sends;
         sink.note();
     };
-    let subscription = listener.node.create_subscription::<Text>("t", 10, hear);
+    let subscription = listener
+        .node
+        .create_subscription::<Text>("t".keep_last(10), hear);
     let subscription = subscription.unwrap();
-    let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
+    let publisher = talker
+        .node
+        .create_publisher::<Text>("t".keep_last(10))
+        .unwrap();
     spin_both_until(&talker, &listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1
     });
@@ -319,9 +327,12 @@ fn with_a_latency_budget_a_hundred_small_messages_are_a_few_datagrams() {
         .latency_budget(Duration::from_secs(60));
     let subscription = listener
         .node
-        .create_subscription::<Text>("t", &budget, move |_| sink.note())
+        .create_subscription::<Text>("t".qos(&budget), move |_| sink.note())
         .unwrap();
-    let publisher = talker.node.create_publisher::<Text>("t", &budget).unwrap();
+    let publisher = talker
+        .node
+        .create_publisher::<Text>("t".qos(&budget))
+        .unwrap();
     spin_both_until(&talker, &listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1
     });
@@ -369,11 +380,11 @@ fn a_megabyte_is_copied_once_on_the_way_out_and_twice_on_the_way_in() {
     let sink = callbacks.clone();
     let subscription = listener
         .node
-        .create_subscription::<UInt8MultiArray>("t", 10, move |_| sink.note())
+        .create_subscription::<UInt8MultiArray>("t".keep_last(10), move |_| sink.note())
         .unwrap();
     let publisher = talker
         .node
-        .create_publisher::<UInt8MultiArray>("t", 10)
+        .create_publisher::<UInt8MultiArray>("t".keep_last(10))
         .unwrap();
     spin_both_until(&talker, &listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::AtomicBool;
 
+use pteros::NamedQosExt;
+use pteros::Publisher;
 use pteros::msg::view::Cow;
 use pteros::{ConnectionCounts, MessageView};
 
@@ -37,9 +39,9 @@ fn connected_with<M: Message + Send + Sync + 'static>(
     let sink = callbacks.clone();
     let subscription = listener
         .node
-        .create_subscription::<M>("t", qos, move |_| sink.note())
+        .create_subscription::<M>("t".qos(qos), move |_| sink.note())
         .unwrap();
-    let publisher = talker.node.create_publisher::<M>("t", qos).unwrap();
+    let publisher = talker.node.create_publisher::<M>("t".qos(qos)).unwrap();
     await_connection(&talker, &listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1
     });
@@ -151,7 +153,7 @@ fn a_transient_local_megabyte_is_kept_once_in_the_form_of_its_readers() {
     }
     let late = talker
         .node
-        .create_polled_subscription::<UInt8MultiArray>("t", &qos)
+        .create_polled_subscription::<UInt8MultiArray>("t".qos(&qos))
         .unwrap();
     let kept: Vec<_> = std::iter::from_fn(|| late.take()).collect();
     assert_eq!(kept.len(), 4);
@@ -225,8 +227,12 @@ fn a_loaned_megabyte_is_never_copied() {
             assert_eq!((array.data.len(), array.data[77]), (BYTES, 7));
             sink.note();
         };
-        let views = listener.node.create_view_subscription("t", 10, callback);
-        let publisher = talker.node.create_publisher::<UInt8MultiArray>("t", 10);
+        let views = listener
+            .node
+            .create_view_subscription("t".keep_last(10), callback);
+        let publisher = talker
+            .node
+            .create_publisher::<UInt8MultiArray>("t".keep_last(10));
         (publisher.unwrap(), views.unwrap())
     };
     await_connection(&talker, &listener, || publisher.matched_count() == 1);

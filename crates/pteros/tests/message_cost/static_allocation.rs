@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pteros::NamedQosExt;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::{DataSemantics, StaticExecutor, WaitSet};
 
@@ -12,10 +13,12 @@ use crate::{CountingProcess, TIMEOUT, allocations_of, unused_domain};
 fn a_wait_set_allocates_nothing() {
     let party = CountingProcess::new(unused_domain());
     let [a, b] = ["a", "b"].map(|topic| {
-        let publisher = party.node.create_publisher::<UInt8MultiArray>(topic, 10);
+        let publisher = party
+            .node
+            .create_publisher::<UInt8MultiArray>(topic.keep_last(10));
         let polled = party
             .node
-            .create_polled_subscription::<UInt8MultiArray>(topic, 10);
+            .create_polled_subscription::<UInt8MultiArray>(topic.keep_last(10));
         (publisher.unwrap(), polled.unwrap())
     });
     let mut set = WaitSet::new(&party.context);
@@ -36,19 +39,19 @@ fn a_static_executor_allocates_nothing_after_its_set_up() {
     let party = CountingProcess::new(unused_domain());
     let publisher = party
         .node
-        .create_publisher::<UInt8MultiArray>("in", 10)
+        .create_publisher::<UInt8MultiArray>("in".keep_last(10))
         .unwrap();
     let polled = party
         .node
-        .create_polled_subscription::<UInt8MultiArray>("in", 10)
+        .create_polled_subscription::<UInt8MultiArray>("in".keep_last(10))
         .unwrap();
     let given = party
         .node
-        .create_publisher::<UInt8MultiArray>("out", 10)
+        .create_publisher::<UInt8MultiArray>("out".keep_last(10))
         .unwrap();
     let out = party
         .node
-        .create_polled_subscription::<UInt8MultiArray>("out", 10)
+        .create_polled_subscription::<UInt8MultiArray>("out".keep_last(10))
         .unwrap();
     let message = Arc::new(UInt8MultiArray::default());
     let mut executor = StaticExecutor::new(&party.context);
@@ -56,7 +59,7 @@ fn a_static_executor_allocates_nothing_after_its_set_up() {
     let (output, answer) = (executor.add_output(&given, 1), message.clone());
     let step = move |_| output.publish_arc(answer.clone());
     executor.add_subscription(&polled, step).unwrap();
-    let guard = party.node.create_guard_condition(|| ());
+    let guard = party.node.create_guard_condition(None, || ());
     executor.add_guard_condition(&guard).unwrap();
     let round = || {
         publisher.publish_arc(message.clone()).unwrap();

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pteros::TimerOptions;
 use pteros::clock::ClockServer;
 use pteros::parameter::Parameter;
 use pteros::prelude::*;
@@ -151,14 +152,17 @@ fn a_callback_waits_for_a_transform_while_it_holds_the_only_thread() {
         let found = Arc::new(Mutex::new(None));
         let (note, stop) = (found.clone(), ours.clone());
         let _timer = node
-            .create_one_shot_timer(Duration::from_millis(1), move || {
-                broadcaster
-                    .send_transform(at(1_000, "a", "b", ahead(1.0)))
-                    .unwrap();
-                let answer = transforms.lookup_transform_within("a", "b", ms(1_000), TIMEOUT);
-                *note.lock().unwrap() = Some(answer);
-                stop.shutdown();
-            })
+            .create_timer(
+                TimerOptions::new(Duration::from_millis(1)).one_shot(),
+                move || {
+                    broadcaster
+                        .send_transform(at(1_000, "a", "b", ahead(1.0)))
+                        .unwrap();
+                    let answer = transforms.lookup_transform_within("a", "b", ms(1_000), TIMEOUT);
+                    *note.lock().unwrap() = Some(answer);
+                    stop.shutdown();
+                },
+            )
             .unwrap();
         node.spin();
         let found = found.lock().unwrap().take();

@@ -9,7 +9,7 @@ use tutorials::tutorials::msg::Battery;
 fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let node = context.create_node("battery")?;
-    let publisher = node.create_publisher::<Battery>("battery", 10)?;
+    let publisher = node.create_publisher::<Battery>("battery".keep_last(10))?;
     println!("publishing {}", publisher.topic());
     let clock = node.clock();
     let mut charge = 1.0_f32;

@@ -14,12 +14,13 @@ const STEP: Duration = Duration::from_millis(200);
 fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let node = context.create_node("fibonacci_server")?;
-    let options = ActionServerOptions::<Fibonacci>::default().on_goal(|goal| match goal.order {
-        1..=40 => GoalResponse::AcceptAndExecute,
-        _ => GoalResponse::Reject,
-    });
+    let options =
+        ActionServerOptions::<Fibonacci>::new("fibonacci").on_goal(|goal| match goal.order {
+            1..=40 => GoalResponse::AcceptAndExecute,
+            _ => GoalResponse::Reject,
+        });
     let worker = node.clone();
-    let _server = node.create_action_server("fibonacci", options, move |goal| {
+    let _server = node.create_action_server(options, move |goal| {
         println!("goal: order {}", goal.goal().order);
         // A future of the node: the executor runs other callbacks while it waits.
         match worker.spawn(execute(worker.clone(), goal)) {

@@ -8,9 +8,10 @@ use pteros::prelude::*;
 fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let node = context.create_node("listener")?;
-    let _subscription = node.create_subscription("chatter", 10, |message: Sample<Text>| {
-        println!("I heard: '{}'", message.data);
-    })?;
+    let _subscription =
+        node.create_subscription("chatter".keep_last(10), |message: Sample<Text>| {
+            println!("I heard: '{}'", message.data);
+        })?;
     node.spin();
     Ok(())
 }

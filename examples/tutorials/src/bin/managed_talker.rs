@@ -14,7 +14,7 @@ struct Talker {
 
 impl LifecycleCallbacks for Talker {
     fn on_configure(&mut self, node: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
-        let Ok(publisher) = node.create_publisher::<Text>("chatter", 10) else {
+        let Ok(publisher) = node.create_publisher::<Text>("chatter".keep_last(10)) else {
             return CallbackReturn::Failure;
         };
         let timer = node.create_timer(Duration::from_millis(500), move || {

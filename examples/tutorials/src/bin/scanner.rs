@@ -12,14 +12,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let node = context.create_node("scanner")?;
     // Best effort, keep last 5: a lost scan is not worth a retransmission.
     let qos = QosProfile::sensor_data();
-    let options = PublisherOptions::new(qos).on_event(|event: &EndpointEvent| {
+    let options = PublisherOptions::new("scan".qos(qos)).on_event(|event: &EndpointEvent| {
         if let EndpointEvent::IncompatibleQos { policies, .. } = event {
             for policy in policies {
                 println!("incompatible QoS: {}", policy.name());
             }
         }
     });
-    let publisher = node.create_publisher_with::<LaserScan>("scan", options)?;
+    let publisher = node.create_publisher::<LaserScan>(options)?;
     let clock = node.clock();
     let _timer = node.create_timer(Duration::from_millis(100), move || {
         let mut scan = LaserScan::default();

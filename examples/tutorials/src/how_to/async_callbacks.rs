@@ -13,23 +13,24 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let node = context.create_node("doubler")?;
     let client = node.create_client::<AddTwoInts>("add_two_ints")?;
     let timer = node.clone();
-    let _numbers = node.create_subscription_async("number", 10, move |number: Sample<Int64>| {
-        let (client, timer) = (client.clone(), timer.clone());
-        async move {
-            let request = AddTwoInts_Request {
-                a: number.data,
-                b: number.data,
-            };
-            let Ok(call) = client.call_async(&request) else {
-                return;
-            };
-            match timer.timeout(Duration::from_secs(1), call).await {
-                Some(Ok(response)) => println!("{}", response.sum),
-                Some(Err(error)) => println!("{error}"),
-                None => println!("no response within a second"),
-            }
-        }
-    })?;
+    let _numbers =
+        node.create_subscription("number".keep_last(10), move |number: Sample<Int64>| {
+            let (client, timer) = (client.clone(), timer.clone());
+            Box::pin(async move {
+                let request = AddTwoInts_Request {
+                    a: number.data,
+                    b: number.data,
+                };
+                let Ok(call) = client.call_async(&request) else {
+                    return;
+                };
+                match timer.timeout(Duration::from_secs(1), call).await {
+                    Some(Ok(response)) => println!("{}", response.sum),
+                    Some(Err(error)) => println!("{error}"),
+                    None => println!("no response within a second"),
+                }
+            })
+        })?;
     node.spin();
     Ok(())
 }

@@ -13,7 +13,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let node = context.create_node("planner")?;
     println!("it is {}", node.now());
     let every_second = TimerOptions::new(Duration::from_secs(1)).on_ros_time();
-    let _timer = node.create_timer_with(every_second, || println!("a second of ROS time"))?;
+    let _timer = node.create_timer(every_second, || println!("a second of ROS time"))?;
     let mut rate = Rate::new(&node.clock(), 10.0);
     while rate.sleep() {
         node.spin_once(Duration::ZERO);

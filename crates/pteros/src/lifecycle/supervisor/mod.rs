@@ -13,7 +13,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_interfaces::lifecycle_msgs::msg::{Transition, TransitionEvent};
 use pteros_interfaces::lifecycle_msgs::srv::{
@@ -29,11 +28,12 @@ use super::state_machine::LifecycleState;
 use crate::EndpointEvent;
 use crate::context::Context;
 use crate::executor::SingleThreadedExecutor;
+use crate::named_qos::NamedQosExt;
 use crate::node::{Node, NodeOptions};
 use crate::qos::{LivelinessPolicy, QosProfile};
 use crate::sample::Sample;
 use crate::service::Client;
-use crate::subscription::{Subscription, SubscriptionOptions};
+use crate::subscription::{SerializedMessage, SerializedType, Subscription, SubscriptionOptions};
 use reconciler::{NodeCommand, Reconciler, TargetState};
 
 /// Brings managed nodes up, dependencies first, monitors them, and brings them down
@@ -88,7 +88,7 @@ struct NodeClients {
     /// Number of the last request; responses to earlier ones are outdated.
     request_number: u64,
     _events: Subscription<TransitionEvent>,
-    _liveliness: Option<Subscription<Bytes>>,
+    _liveliness: Option<Subscription<SerializedMessage>>,
 }
 
 /// Updates since the last poll: the newest of each kind per node.
@@ -338,8 +338,8 @@ impl NodeClients {
     ) -> Result<Self, SupervisorError> {
         let name = supervised.name.clone();
         let (on_match, on_sample) = (inbox.clone(), inbox.clone());
-        let options = SubscriptionOptions::new(QosProfile::default())
-            .on_event(move |event| {
+        let options =
+            SubscriptionOptions::new(format!("{name}/transition_event")).on_event(move |event| {
                 if let EndpointEvent::Matched {
                     current, change, ..
                 } = event
@@ -349,12 +349,11 @@ impl NodeClients {
                         update.is_one_lost |= *change < 0 && !fault!("restarted-node-not-detected");
                     });
                 }
-            })
-            .callback(move |event: Sample<TransitionEvent>| {
-                let goal = LifecycleState::from_id(event.goal_state.id);
-                on_sample.update(index, |update| update.event = goal);
             });
-        let events = node.create_subscription_with(&format!("{name}/transition_event"), options)?;
+        let events = node.create_subscription(options, move |event: Sample<TransitionEvent>| {
+            let goal = LifecycleState::from_id(event.goal_state.id);
+            on_sample.update(index, |update| update.event = goal);
+        })?;
         let liveliness_topic = match &supervised.liveliness_topic {
             None => None,
             Some(sign) => {
@@ -362,20 +361,19 @@ impl NodeClients {
                 let qos = QosProfile::default()
                     .best_effort()
                     .liveliness(LivelinessPolicy::ManualByTopic, sign.lease);
-                let options = SubscriptionOptions::new(qos)
-                    .on_event(move |event| {
-                        if let EndpointEvent::LivelinessChanged { not_alive, .. } = event {
-                            inbox.update(index, |update| update.alive = Some(*not_alive == 0));
-                        }
-                    })
-                    .callback(|_: Sample<Bytes>| ());
-                let (topic, ty) = (&sign.topic, &sign.type_name);
-                Some(node.create_raw_subscription(topic, ty, None, options)?)
+                let ty = SerializedType::new(&sign.type_name, None);
+                let topic = sign.topic.as_str().qos(qos);
+                let options = SubscriptionOptions::of_type(&ty, topic).on_event(move |event| {
+                    if let EndpointEvent::LivelinessChanged { not_alive, .. } = event {
+                        inbox.update(index, |update| update.alive = Some(*not_alive == 0));
+                    }
+                });
+                Some(node.create_subscription(options, |_: Sample<SerializedMessage>| ())?)
             }
         };
         Ok(Self {
-            state: node.create_client(&format!("{name}/get_state"))?,
-            change: node.create_client(&format!("{name}/change_state"))?,
+            state: node.create_client(format!("{name}/get_state"))?,
+            change: node.create_client(format!("{name}/change_state"))?,
             name,
             request_number: 0,
             _events: events,

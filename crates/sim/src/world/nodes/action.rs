@@ -49,28 +49,24 @@ pub fn run(world: &NodeWorld) {
     let node = server.context.create_node("counter").expect("a node");
     let jobs: Arc<Mutex<Vec<RunningGoal>>> = Arc::default();
     let (noted, taken, report) = (records.clone(), jobs.clone(), world.report.clone());
-    let options = ActionServerOptions::<Fibonacci>::default()
+    let options = ActionServerOptions::<Fibonacci>::new("count")
         .result_timeout(RESULT_TIMEOUT)
         .on_goal(|goal| match goal.order % 5 {
             4 => GoalResponse::Reject,
             3 => GoalResponse::AcceptAndDefer,
             _ => GoalResponse::AcceptAndExecute,
         });
-    let _actions = node.create_action_server(
-        "count",
-        options,
-        move |goal: ServerGoalHandle<Fibonacci>| {
-            let order = goal.goal().order;
-            report.expect(order % 5 != 4, || {
-                format!("I13 the server got a rejected goal to execute: {order}")
-            });
-            let mut records = noted.lock();
-            let record = records.entry(goal.id()).or_default();
-            record.order = order;
-            record.accepted += 1;
-            taken.lock().push(RunningGoal { goal, ticks: 0 });
-        },
-    );
+    let _actions = node.create_action_server(options, move |goal: ServerGoalHandle<Fibonacci>| {
+        let order = goal.goal().order;
+        report.expect(order % 5 != 4, || {
+            format!("I13 the server got a rejected goal to execute: {order}")
+        });
+        let mut records = noted.lock();
+        let record = records.entry(goal.id()).or_default();
+        record.order = order;
+        record.accepted += 1;
+        taken.lock().push(RunningGoal { goal, ticks: 0 });
+    });
     let (noted, sim) = (records.clone(), world.sim.clone());
     let _timer = node.create_timer(TICK_PERIOD, move || {
         jobs.lock().retain_mut(|job| work(job, &noted, sim.now()));

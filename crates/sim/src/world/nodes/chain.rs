@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pteros::NamedQosExt;
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::{Chain, ChainExecutor, DataSemantics, QosProfile, Sample, StaticExecutor, Trigger};
 
@@ -30,7 +31,7 @@ pub fn run(world: &NodeWorld) {
     let node = sink.context.create_node("sink").expect("a node");
     let log = received.clone();
     let _results = node
-        .create_subscription("results", deep_qos(), move |result: Sample<UInt64>| {
+        .create_subscription("results".qos(deep_qos()), move |result: Sample<UInt64>| {
             log.lock().push(result.data);
         })
         .expect("a subscription");
@@ -74,7 +75,7 @@ fn source(world: &NodeWorld, published: &Arc<AtomicU64>) -> Process {
     let mut process = world.process(SERVER);
     let node = process.context.create_node("source").expect("a node");
     let numbers = node
-        .create_publisher::<UInt64>("numbers", deep_qos())
+        .create_publisher::<UInt64>("numbers".qos(deep_qos()))
         .expect("a publisher");
     assert!(
         numbers.wait_for_matched(2, REPAIR_MAX),
@@ -101,10 +102,10 @@ fn static_executor(world: &NodeWorld) -> Process {
     let mut process = world.process(1);
     let node = process.context.create_node("fixed").expect("a node");
     let numbers = node
-        .create_polled_subscription::<UInt64>("numbers", deep_qos())
+        .create_polled_subscription::<UInt64>("numbers".qos(deep_qos()))
         .expect("a subscription");
     let doubled = node
-        .create_publisher::<UInt64>("doubled", deep_qos())
+        .create_publisher::<UInt64>("doubled".qos(deep_qos()))
         .expect("a publisher");
     let context = process.context.clone();
     let report = world.report.clone();
@@ -136,10 +137,10 @@ fn chain_executor(world: &NodeWorld) -> Process {
     let mut process = world.process(2);
     let node = process.context.create_node("chain").expect("a node");
     let results = node
-        .create_publisher::<UInt64>("results", deep_qos())
+        .create_publisher::<UInt64>("results".qos(deep_qos()))
         .expect("a publisher");
     let doubled = node
-        .create_subscription("doubled", deep_qos(), move |number: Sample<UInt64>| {
+        .create_subscription("doubled".qos(deep_qos()), move |number: Sample<UInt64>| {
             let _ = results.publish_owned(UInt64 {
                 data: number.data + 1,
             });
@@ -168,7 +169,7 @@ fn periodic_executor(world: &NodeWorld) -> (Arc<Mutex<Vec<Duration>>>, Process) 
     let mut process = world.process(4);
     let node = process.context.create_node("periodic").expect("a node");
     let numbers = node
-        .create_polled_subscription::<UInt64>("numbers", 1)
+        .create_polled_subscription::<UInt64>("numbers".keep_last(1))
         .expect("a subscription");
     let (context, notes, sim) = (process.context.clone(), cycles.clone(), world.sim.clone());
     process.add_thread(world.sim.spawn(Box::new(move || {

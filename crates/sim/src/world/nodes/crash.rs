@@ -23,7 +23,7 @@ use pteros::msg::message::GoalId;
 use pteros::{
     ActionClient, ActionError, ActionServerOptions, CallError, Client, GoalStatus, LifecycleNode,
     LifecycleState, LifecycleSupervisor, LossPolicy, Node, NodeOptions, ResponseFuture,
-    ServerGoalHandle, ServiceOptions, SupervisedNode,
+    ServerGoalHandle, SupervisedNode,
 };
 use pteros_container::{Container, ContainerOptions};
 
@@ -185,11 +185,7 @@ fn start_process(world: &NodeWorld, oracle: &Arc<CrashOracle>) -> Process {
     });
     process.keep(sums.expect("a service"));
     let mut held = Vec::new();
-    let never = node.create_deferred_service::<AddTwoInts>(
-        "hold",
-        ServiceOptions::default(),
-        move |call| held.push(call),
-    );
+    let never = node.create_deferred_service::<AddTwoInts>("hold", move |call| held.push(call));
     process.keep(never.expect("a service"));
     count(&mut process, &node, incarnation, oracle.clone());
     world.spin(&mut process, world.random_executor(), &[&node, base.node()]);
@@ -210,8 +206,8 @@ fn start_process(world: &NodeWorld, oracle: &Arc<CrashOracle>) -> Process {
 fn count(process: &mut Process, node: &Node, incarnation: usize, oracle: Arc<CrashOracle>) {
     let jobs: Arc<Mutex<Vec<RunningGoal>>> = Arc::default();
     let (taken, noted) = (jobs.clone(), oracle.clone());
-    let options = ActionServerOptions::<Fibonacci>::default();
-    let actions = node.create_action_server("count", options, move |goal: ServerGoalHandle<_>| {
+    let options = ActionServerOptions::<Fibonacci>::new("count");
+    let actions = node.create_action_server(options, move |goal: ServerGoalHandle<_>| {
         let fate = GoalFate {
             incarnation,
             result: None,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use parking_lot::Mutex;
+use pteros::NamedQosExt;
 use pteros::interfaces::lifecycle_msgs::msg::{Transition, TransitionEvent};
 use pteros::interfaces::lifecycle_msgs::srv::{
     ChangeState, ChangeState_Request, GetState, GetState_Request,
@@ -140,8 +141,7 @@ pub fn run(world: &NodeWorld) {
     let (noted, sim) = (history.clone(), world.sim.clone());
     let _watch = watcher
         .create_subscription(
-            "/arm/transition_event",
-            100,
+            "/arm/transition_event".keep_last(100),
             move |event: Sample<TransitionEvent>| {
                 noted.lock().push(TimedTransition::new(sim.now(), &event));
             },
@@ -218,8 +218,7 @@ fn client(
         let received = History::default();
         let (log, sim) = (received.clone(), caller.sim.clone());
         let _watch = node.create_subscription(
-            "/arm/transition_event",
-            100,
+            "/arm/transition_event".keep_last(100),
             move |event: Sample<TransitionEvent>| {
                 log.lock().push(TimedTransition::new(sim.now(), &event))
             },

@@ -1,0 +1,108 @@
+//! Dynamic service type: the message types of a service known at run time only.
+
+use super::types::DynamicType;
+use crate::library::{InterfaceLibrary, LibraryError};
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+/// A service type known at run time: its request and response types.
+///
+/// `Client<DynamicService>` and `Service<DynamicService>` carry
+/// [`DynamicMessage`](super::DynamicMessage)s.
+#[derive(Clone, Debug)]
+pub struct DynamicService {
+    name: String,
+    request: DynamicType,
+    response: DynamicType,
+    /// The introspection event type, if the library defines its parts.
+    event: Option<DynamicType>,
+}
+
+/// Why the types of a service or an action could not be loaded.
+#[derive(Debug)]
+pub enum InterfaceTypeError {
+    /// The definition does not exist or cannot be read.
+    Library(LibraryError),
+    /// A definition uses something that messages do not support.
+    Type {
+        /// The service or action type.
+        name: String,
+        /// The problem.
+        reason: String,
+    },
+}
+
+impl fmt::Display for InterfaceTypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(error) => error.fmt(f),
+            Self::Type { name, reason } => write!(f, "type {name}: {reason}"),
+        }
+    }
+}
+
+impl core::error::Error for InterfaceTypeError {}
+
+impl From<LibraryError> for InterfaceTypeError {
+    fn from(error: LibraryError) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl DynamicService {
+    /// Loads the types of a service, by its full name, from `library`.
+    ///
+    /// # Errors
+    /// See [`InterfaceTypeError`].
+    pub fn new(library: &InterfaceLibrary, name: &str) -> Result<Self, InterfaceTypeError> {
+        let part = |suffix: &str| {
+            let description = library.describe(&format!("{name}{suffix}"))?;
+            DynamicType::new(&description).map_err(|error| InterfaceTypeError::Type {
+                name: name.into(),
+                reason: error.to_string(),
+            })
+        };
+        Ok(Self {
+            name: name.into(),
+            request: part("_Request")?,
+            response: part("_Response")?,
+            event: part("_Event").ok(),
+        })
+    }
+
+    /// The types of a service, by its full name, from its two message types.
+    pub fn from_parts(
+        name: impl Into<String>,
+        request: DynamicType,
+        response: DynamicType,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            request,
+            response,
+            event: None,
+        }
+    }
+
+    /// For example `example_interfaces/srv/AddTwoInts`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The request's type.
+    pub fn request(&self) -> &DynamicType {
+        &self.request
+    }
+
+    /// The response's type.
+    pub fn response(&self) -> &DynamicType {
+        &self.response
+    }
+
+    /// The type of the service's introspection events; `None` where the library
+    /// lacks `service_msgs`.
+    pub fn event(&self) -> Option<&DynamicType> {
+        self.event.as_ref()
+    }
+}
