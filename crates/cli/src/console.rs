@@ -48,6 +48,28 @@ impl Console {
         }
     }
 
+    /// Writes names with their types, one per line, or only their number. The text
+    /// has the types if `show_types`.
+    pub fn typed_names<'a>(
+        self,
+        rows: impl Iterator<Item = (&'a str, &'a [String])>,
+        show_types: bool,
+        only_count: bool,
+    ) -> io::Result<()> {
+        if self.json && !only_count {
+            let row = |(name, types)| json!({ "name": name, "types": types });
+            return self.json(&rows.map(row).collect::<Value>());
+        }
+        let shown = |(name, types): (&str, &[String])| {
+            if show_types {
+                format!("{name} [{}]", types.join(", "))
+            } else {
+                name.to_owned()
+            }
+        };
+        self.names(&rows.map(shown).collect::<Vec<_>>(), only_count)
+    }
+
     /// Writes one element of a continuous result as a line of JSON.
     pub fn json_line(self, value: &Value) -> io::Result<()> {
         self.line(value.to_string())

@@ -134,13 +134,6 @@ pub fn rihs01(description: &TypeDescription) -> TypeHash {
     TypeHash::rihs01(hasher.0.finalize().into())
 }
 
-/// The exact JSON text that is hashed, to look for a difference.
-pub fn hashed_text(description: &TypeDescription) -> String {
-    let mut text = String::new();
-    let _ = write_description(&mut text, description);
-    text
-}
-
 /// Feeds text into SHA-256 as it is written: no JSON is ever stored.
 struct JsonHasher(Sha256);
 

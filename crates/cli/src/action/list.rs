@@ -1,11 +1,10 @@
 //! `pteros action list`.
 
-use super::lookup::{ActionEntry, all_actions};
+use super::lookup::all_actions;
 use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
 
 /// Arguments of `action list`.
 #[derive(Debug, Args)]
@@ -25,19 +24,11 @@ impl List {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let session = Session::open(cli, None)?;
         let actions = all_actions(&session.discover(&self.discovery));
-        let console = cli.console;
-        if console.json && !self.count_actions {
-            let row = |action: &ActionEntry| json!({ "name": action.name, "types": action.types });
-            return Ok(console.json(&actions.iter().map(row).collect::<Value>())?);
-        }
-        let shown = |action: ActionEntry| {
-            if self.show_types {
-                format!("{} [{}]", action.name, action.types.join(", "))
-            } else {
-                action.name
-            }
-        };
-        let lines: Vec<String> = actions.into_iter().map(shown).collect();
-        Ok(console.names(&lines, self.count_actions)?)
+        let rows = actions
+            .iter()
+            .map(|a| (a.name.as_str(), a.types.as_slice()));
+        Ok(cli
+            .console
+            .typed_names(rows, self.show_types, self.count_actions)?)
     }
 }

@@ -5,7 +5,6 @@ use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
 
 /// Arguments of `service list`.
 #[derive(Debug, Args)]
@@ -29,20 +28,11 @@ impl List {
         let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
         let services = shown_services(&graph, self.include_hidden_services);
-        let console = cli.console;
-        if console.json && !self.count_services {
-            let row = |service: &pteros::TopicInfo| json!({ "name": service.name, "types": service.types });
-            let rows: Vec<Value> = services.iter().map(row).collect();
-            return Ok(console.json(&Value::from(rows))?);
-        }
-        let shown = |service: pteros::TopicInfo| {
-            if self.show_types {
-                format!("{} [{}]", service.name, service.types.join(", "))
-            } else {
-                service.name
-            }
-        };
-        let lines: Vec<String> = services.into_iter().map(shown).collect();
-        Ok(console.names(&lines, self.count_services)?)
+        let rows = services
+            .iter()
+            .map(|s| (s.name.as_str(), s.types.as_slice()));
+        Ok(cli
+            .console
+            .typed_names(rows, self.show_types, self.count_services)?)
     }
 }

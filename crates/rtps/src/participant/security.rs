@@ -47,12 +47,6 @@ impl Participant {
             .is_some_and(|own| own.is_authenticated(prefix))
     }
 
-    /// The number of participants in the authentication handshake.
-    pub fn authenticating_count(&self) -> usize {
-        let secured = self.secured.as_ref();
-        secured.map_or(0, |secured| secured.authenticating.len())
-    }
-
     /// Sends a handshake message to a participant, once. False if it is unknown, or
     /// the queue is full: the message is lost then, as on the network.
     pub fn send_handshake_message(&mut self, to: GuidPrefix, payload: Bytes) -> bool {

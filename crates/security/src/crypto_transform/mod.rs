@@ -245,17 +245,6 @@ impl CryptoTransform {
         self.state.write().match_endpoints(own, remote)
     }
 
-    /// Removes a match. Both endpoints stay.
-    pub fn unmatch_endpoints(&self, own: EntityId, remote: Guid) {
-        let mut state = self.state.write();
-        if let Some(local) = state.own.get_mut(&own) {
-            local.receivers.remove(&remote);
-        }
-        if let Some(peer) = state.peers.get_mut(&remote.prefix) {
-            peer.unmatch(own, remote.entity);
-        }
-    }
-
     /// Removes a peer's endpoint that is gone or no longer allowed.
     pub fn remove_remote_endpoint(&self, remote: Guid) {
         let mut state = self.state.write();
