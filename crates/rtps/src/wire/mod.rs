@@ -35,7 +35,7 @@ pub use info::{InfoReply, InfoSource};
 pub use inline_qos::{InlineQos, InlineQosHead, StatusInfo};
 pub use locators::LocatorList;
 pub use nack_frag::NackFrag;
-pub use number_set::{FragmentSet, SequenceSet};
+pub use number_set::{FragmentSet, NumberSet, SequenceSet, SetNumber};
 pub use parameter::{Parameter, Parameters, pid};
 pub use secure::SecureKind;
 pub use submessage::Submessage;

@@ -86,6 +86,42 @@ impl Bitmap {
     }
 }
 
+/// A number that a set holds: a sequence number or a fragment number.
+pub trait SetNumber: Copy {
+    /// How far it lies above `base`, if it does.
+    fn offset_from(self, base: Self) -> Option<u32>;
+
+    /// The number `offset` above this one.
+    fn above(self, offset: u32) -> Self;
+}
+
+impl SetNumber for SequenceNumber {
+    fn offset_from(self, base: Self) -> Option<u32> {
+        u32::try_from(self.0.checked_sub(base.0)?).ok()
+    }
+
+    fn above(self, offset: u32) -> Self {
+        Self(self.0.saturating_add(i64::from(offset)))
+    }
+}
+
+impl SetNumber for FragmentNumber {
+    fn offset_from(self, base: Self) -> Option<u32> {
+        self.0.checked_sub(base.0)
+    }
+
+    fn above(self, offset: u32) -> Self {
+        Self(self.0.saturating_add(offset))
+    }
+}
+
+/// Numbers from `base` to `base + 255`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NumberSet<N> {
+    base: N,
+    bits: Bitmap,
+}
+
 /// Sequence numbers from `base` to `base + 255`.
 ///
 /// ```text
@@ -96,18 +132,26 @@ impl Bitmap {
 /// | number of bits| 0 to 8 words, first number in the highest bit …
 /// +---------------+---------------+
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SequenceSet {
-    base: SequenceNumber,
-    bits: Bitmap,
-}
+pub type SequenceSet = NumberSet<SequenceNumber>;
 
-impl SequenceSet {
+/// Fragment numbers from `base` to `base + 255`.
+///
+/// ```text
+/// 0               4               8
+/// +---------------+---------------+
+/// | base          | number of bits|
+/// +---------------+---------------+
+/// | 0 to 8 words, first number in the highest bit …
+/// +-------------------------------+
+/// ```
+pub type FragmentSet = NumberSet<FragmentNumber>;
+
+impl<N: SetNumber> NumberSet<N> {
     /// How many numbers a set spans at most.
     pub const SPAN_MAX: u32 = Bitmap::COUNT_MAX;
 
     /// An empty set. In an ACKNACK it acknowledges everything below `base`.
-    pub fn empty(base: SequenceNumber) -> Self {
+    pub fn empty(base: N) -> Self {
         Self {
             base,
             bits: Bitmap::default(),
@@ -115,10 +159,7 @@ impl SequenceSet {
     }
 
     /// A set of those `numbers` that lie in the 256 from `base` on.
-    pub fn from_numbers(
-        base: SequenceNumber,
-        numbers: impl IntoIterator<Item = SequenceNumber>,
-    ) -> Self {
+    pub fn from_numbers(base: N, numbers: impl IntoIterator<Item = N>) -> Self {
         let mut set = Self::empty(base);
         for number in numbers {
             set.insert(number);
@@ -127,7 +168,7 @@ impl SequenceSet {
     }
 
     /// The number of the first bit.
-    pub fn base(&self) -> SequenceNumber {
+    pub fn base(&self) -> N {
         self.base
     }
 
@@ -147,35 +188,32 @@ impl SequenceSet {
     }
 
     /// Adds a number; false if it lies outside of `base ..= base + 255`.
-    pub fn insert(&mut self, number: SequenceNumber) -> bool {
-        self.offset(number).is_some_and(|bit| self.bits.insert(bit))
+    pub fn insert(&mut self, number: N) -> bool {
+        let bit = number.offset_from(self.base);
+        bit.is_some_and(|bit| self.bits.insert(bit))
     }
 
     /// Removes a number; the span of the set stays the same.
-    pub(crate) fn remove(&mut self, number: SequenceNumber) {
-        if let Some(bit) = self.offset(number) {
+    pub(crate) fn remove(&mut self, number: N) {
+        if let Some(bit) = number.offset_from(self.base) {
             self.bits.remove(bit);
         }
     }
 
     /// Whether the number is in the set.
-    pub fn contains(&self, number: SequenceNumber) -> bool {
-        self.offset(number)
-            .is_some_and(|bit| self.bits.contains(bit))
+    pub fn contains(&self, number: N) -> bool {
+        let bit = number.offset_from(self.base);
+        bit.is_some_and(|bit| self.bits.contains(bit))
     }
 
     /// The numbers in the set, lowest first. At most 256.
-    pub fn iter(&self) -> impl Iterator<Item = SequenceNumber> + use<> {
-        let base = self.base.0;
-        self.bits
-            .iter()
-            .map(move |bit| SequenceNumber(base.saturating_add(i64::from(bit))))
+    pub fn iter(&self) -> impl Iterator<Item = N> + use<N> {
+        let base = self.base;
+        self.bits.iter().map(move |bit| base.above(bit))
     }
+}
 
-    fn offset(&self, number: SequenceNumber) -> Option<u32> {
-        u32::try_from(number.0.checked_sub(self.base.0)?).ok()
-    }
-
+impl SequenceSet {
     /// Reads a set. A base of zero with an empty set is accepted, although §8.3.5.5
     /// requires at least one: Fast DDS sends it before the first HEARTBEAT of a
     /// writer.
@@ -196,97 +234,14 @@ impl SequenceSet {
     }
 }
 
-impl fmt::Debug for SequenceSet {
+impl<N: SetNumber + fmt::Debug> fmt::Debug for NumberSet<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}/{}", self.base, self.bits.count)?;
         f.debug_set().entries(self.iter()).finish()
     }
 }
 
-/// Fragment numbers from `base` to `base + 255`.
-///
-/// ```text
-/// 0               4               8
-/// +---------------+---------------+
-/// | base          | number of bits|
-/// +---------------+---------------+
-/// | 0 to 8 words, first number in the highest bit …
-/// +-------------------------------+
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FragmentSet {
-    base: FragmentNumber,
-    bits: Bitmap,
-}
-
 impl FragmentSet {
-    /// How many numbers a set spans at most.
-    pub const SPAN_MAX: u32 = Bitmap::COUNT_MAX;
-
-    /// No numbers.
-    pub fn empty(base: FragmentNumber) -> Self {
-        Self {
-            base,
-            bits: Bitmap::default(),
-        }
-    }
-
-    /// A set of those `numbers` that lie in the 256 from `base` on.
-    pub fn from_numbers(
-        base: FragmentNumber,
-        numbers: impl IntoIterator<Item = FragmentNumber>,
-    ) -> Self {
-        let mut set = Self::empty(base);
-        for number in numbers {
-            set.insert(number);
-        }
-        set
-    }
-
-    /// The number of the first bit.
-    pub fn base(&self) -> FragmentNumber {
-        self.base
-    }
-
-    /// How many numbers the bitmap spans, set or not.
-    pub fn span(&self) -> u32 {
-        self.bits.count
-    }
-
-    /// How many numbers are in the set.
-    pub fn len(&self) -> usize {
-        self.bits.len() as usize
-    }
-
-    /// Whether no number is in the set.
-    pub fn is_empty(&self) -> bool {
-        self.bits.is_empty()
-    }
-
-    /// Adds a number; false if it lies outside of `base ..= base + 255`.
-    pub fn insert(&mut self, number: FragmentNumber) -> bool {
-        number
-            .0
-            .checked_sub(self.base.0)
-            .is_some_and(|bit| self.bits.insert(bit))
-    }
-
-    /// Whether the number is in the set.
-    pub fn contains(&self, number: FragmentNumber) -> bool {
-        number
-            .0
-            .checked_sub(self.base.0)
-            .is_some_and(|bit| self.bits.contains(bit))
-    }
-
-    /// The numbers in the set, lowest first. At most 256.
-    pub fn iter(&self) -> impl Iterator<Item = FragmentNumber> + use<> {
-        let base = self.base.0;
-        self.bits
-            .iter()
-            .map(move |bit| FragmentNumber(base.saturating_add(bit)))
-    }
-
     /// Reads a set with a base of at least one.
     pub fn parse(at: &mut Cursor<'_>) -> Result<Self, WireError> {
         let base = at.u32()?;
@@ -304,15 +259,6 @@ impl FragmentSet {
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.base.0.to_le_bytes());
         self.bits.write(out);
-    }
-}
-
-impl fmt::Debug for FragmentSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.base.0, self.bits.count)?;
-        f.debug_set()
-            .entries(self.iter().map(|number| number.0))
-            .finish()
     }
 }
 
