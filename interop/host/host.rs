@@ -1,4 +1,4 @@
-//! Common part of the Rust programs of `cargo xtask bench host`: options, the
+//! Common part of the Rust programs of the lab: options, the
 //! traffic and its counters, the printed lines. It contains no stack; each program
 //! implements [`Stack`]. `host.h` is the same in C, and README.md describes it.
 

@@ -67,7 +67,7 @@ impl FloodPlan {
 /// Builds the programs, then attacks them in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
     FloodPlan::parse(flags)?;
-    bench::build_ours()?;
+    bench::build(&["-p", "ping-pong"])?;
     let own = std::env::current_exe()?;
     namespace::command(true, &own.to_string_lossy())?
         .arg(INSIDE_TASK)

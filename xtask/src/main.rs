@@ -15,7 +15,6 @@ mod finding;
 mod flood;
 mod fuzz;
 mod generate;
-mod host_peers;
 mod loom;
 mod namespace;
 mod peers;
@@ -43,13 +42,6 @@ fn main() -> Result<()> {
         "peers" => peers::run(&rest)?,
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
         "bench" => exit_as(bench::run(&rest)?),
-        bench::INSIDE_TASK => bench::run_inside(&rest)?,
-        bench::host::INSIDE_TASK => bench::host::run_inside(&rest)?,
-        bench::robot::INSIDE_TASK => bench::robot::run_inside(&rest)?,
-        bench::composition::INSIDE_TASK => bench::composition::run_inside(&rest)?,
-        bench::security::INSIDE_TASK => bench::security::run_inside(&rest)?,
-        bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
-        pteros_testbed::frame_relay::TASK => pteros_testbed::frame_relay::run(&rest)?,
         "flood" => exit_as(flood::run(&rest)?),
         flood::INSIDE_TASK => flood::run_inside(&rest)?,
         flood::ATTACKER_TASK => flood::attack(&rest)?,

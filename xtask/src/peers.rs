@@ -60,7 +60,6 @@ pub fn run(arguments: &[String]) -> Result<()> {
 pub fn prepare() -> Result<Peers> {
     let work = InteropBuilder(workplace()?);
     let list = vec![
-        ("udp-ping", work.build_udp_ping()),
         ("cyclone-peer", work.build_cyclone()),
         ("fastdds-peer", work.build_fastdds()),
         ("cyclone-shapes", work.build_cyclone_shapes()),
@@ -97,22 +96,6 @@ pub fn prepare() -> Result<Peers> {
     })
 }
 
-/// Builds the two peers of the benchmarks. Returns the folder of the programs.
-pub fn prepare_for_bench() -> Result<PathBuf> {
-    let work = InteropBuilder(workplace()?);
-    work.build_udp_ping()?;
-    work.build_cyclone()?;
-    Ok(work.0.programs)
-}
-
-/// Builds the programs with DDS Security. Returns their folder.
-pub fn prepare_for_security() -> Result<PathBuf> {
-    let work = InteropBuilder(workplace()?);
-    work.build_cyclone()?;
-    work.build_fastdds()?;
-    Ok(work.0.programs)
-}
-
 /// The build folder of cargo.
 pub fn target_folder() -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -142,17 +125,6 @@ impl std::ops::Deref for InteropBuilder {
 }
 
 impl InteropBuilder {
-    fn build_udp_ping(&self) -> Result<PathBuf> {
-        let program = self.programs.join("udp-ping");
-        if self.is_fresh(&program, &["udp_ping.c", "peer.h"]) {
-            return Ok(program);
-        }
-        self.ensure_installed("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
-        let mut cc = compiler("cc", "gnu11", &program);
-        run_quietly(cc.arg(self.sources.join("udp_ping.c")).arg("-lpthread"))?;
-        Ok(program)
-    }
-
     fn build_cyclone(&self) -> Result<PathBuf> {
         let program = self.programs.join("cyclone-peer");
         if self.is_fresh(

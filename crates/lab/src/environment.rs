@@ -8,8 +8,8 @@ use pteros_net::thread::{Priority, ThreadSettings};
 use pteros_testbed::{Implementation, network};
 use serde_json::{Value, json};
 
-use crate::experiment::Extent;
 use crate::lab::Privileges;
+use crate::measurement::Extent;
 
 /// The real-time priority to check. Measured processes get the same.
 const PRIORITY: u8 = 80;

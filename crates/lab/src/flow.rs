@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::Context;
 use pteros_testbed::hosts::NAMES;
 use pteros_testbed::process::value;
-use pteros_testbed::{Implementation, MeasurementFailure};
+use pteros_testbed::{EmulatedLink, Implementation, MeasurementFailure};
 
-use crate::experiment::{Delivery, Measurement};
 use crate::lab::Lab;
+use crate::measurement::{Delivery, Measurement};
 
 /// Time for start, matching and end, in addition to sending.
 const TIMEOUT: Duration = Duration::from_secs(25);
@@ -217,7 +217,7 @@ pub fn run(
     run_on_hosts(lab, implementation, flow, None)
 }
 
-/// Runs a flow from host to host, `settle` after matching. `count` reads a counter,
+/// Runs a flow from host to host over `link`, `settle` after matching. `count` reads a counter,
 /// for example bytes on the link, after discovery and after the last message.
 /// Returns the difference.
 ///
@@ -228,10 +228,11 @@ pub fn run_remote(
     lab: &Lab,
     implementation: &Implementation,
     flow: &Flow,
+    link: EmulatedLink,
     settle: Duration,
     count: &dyn Fn() -> anyhow::Result<u64>,
 ) -> Result<(FlowResult, u64), MeasurementFailure> {
-    lab.hosts()?;
+    lab.join_hosts(link)?;
     let remote = Remote {
         settle,
         count,

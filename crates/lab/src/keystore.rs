@@ -1,7 +1,4 @@
-//! Keystore of secured experiments, with one enclave for all processes.
-//!
-//! The governance is that of Fernandez et al. 2020: authentication, access control,
-//! whole RTPS messages encrypted, and nothing encrypted twice.
+//! Keystores of secured experiments, with one enclave for all processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +6,19 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
 use pteros_security::date::UnixTime;
+use pteros_security::governance::Protection;
 use pteros_security::keystore::{Keystore, Options};
+
+/// What is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rules {
+    /// The governance of Fernandez et al. 2020: authentication, access control,
+    /// whole RTPS messages encrypted, and nothing encrypted twice.
+    F20,
+    /// The governance that SROS 2 ships: whole messages signed, submessages and
+    /// payloads encrypted.
+    Sros2,
+}
 
 /// The enclave of all processes.
 pub const ENCLAVE: &str = "/lab";
@@ -47,16 +56,24 @@ const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn make(root: &Path) -> Result<PathBuf> {
+pub fn make(root: &Path, rules: Rules) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(root);
-    let governance = root.join("enclaves/governance.xml");
-    let write = || {
-        fs::create_dir_all(root.join("enclaves")).and_then(|()| fs::write(&governance, GOVERNANCE))
-    };
-    write().with_context(|| format!("write {}", governance.display()))?;
+    if rules == Rules::F20 {
+        // A governance that is there is kept.
+        let governance = root.join("enclaves/governance.xml");
+        let folder = fs::create_dir_all(root.join("enclaves"));
+        let written = folder.and_then(|()| fs::write(&governance, GOVERNANCE));
+        written.with_context(|| format!("write {}", governance.display()))?;
+    }
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let now = UnixTime(i64::try_from(since.as_secs())?);
-    let options = Options::default();
+    let options = Options {
+        rtps: match rules {
+            Rules::F20 => Protection::Encrypt,
+            Rules::Sros2 => Protection::Sign,
+        },
+        ..Options::default()
+    };
     let keystore = Keystore::create(root, &options, now).map_err(|fault| anyhow!("{fault}"))?;
     let enclave = keystore.create_enclave(ENCLAVE, None, &options, now);
     let enclave = enclave.map_err(|fault| anyhow!("{fault}"))?;
@@ -80,7 +97,7 @@ mod tests {
     #[test]
     fn the_enclave_has_every_file_and_permits_every_topic() {
         let root = std::env::temp_dir().join(format!("pteros-lab-keystore-{}", std::process::id()));
-        let enclave = make(&root).expect("a keystore");
+        let enclave = make(&root, Rules::F20).expect("a keystore");
         for file in ["cert.pem", "key.pem", "governance.p7s", "permissions.p7s"] {
             assert!(enclave.join(file).exists(), "{file}");
         }

@@ -11,10 +11,10 @@ use anyhow::{Context, Result};
 use pteros_testbed::hosts::{EmulatedLink, NAMES, TwoHosts};
 use pteros_testbed::implementation::{PTEROS, ROS1};
 use pteros_testbed::programs::ROS1_MASTER;
-use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess};
+use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, network};
 
-use crate::experiment::Extent;
-use crate::keystore;
+use crate::keystore::{self, Rules};
+use crate::measurement::Extent;
 
 /// The program of Pteros that is measured, next to the lab's own.
 pub const WORKER_PROGRAM: &str = "pteros-lab-worker";
@@ -80,10 +80,11 @@ pub struct Lab {
     pub privileges: Privileges,
     scratch: PathBuf,
     topic_number: Counter<u64>,
-    /// Created at first use.
-    hosts: OnceCell<Result<TwoHosts, String>>,
-    /// The enclave's folder.
-    enclave: OnceCell<Result<PathBuf, String>>,
+    /// The last hosts and their link.
+    hosts: RefCell<Option<(EmulatedLink, Result<TwoHosts, String>)>>,
+    private_shared_memory: OnceCell<bool>,
+    /// Folders of the enclaves, created at first use.
+    enclaves: RefCell<BTreeMap<Rules, Result<PathBuf, String>>>,
     /// ROS 1 masters by host, started at first use.
     masters: RefCell<BTreeMap<Option<String>, PeerProcess>>,
 }
@@ -109,8 +110,9 @@ impl Lab {
             privileges,
             scratch: scratch.to_owned(),
             topic_number: Counter::new(0),
-            hosts: OnceCell::new(),
-            enclave: OnceCell::new(),
+            hosts: RefCell::default(),
+            private_shared_memory: OnceCell::new(),
+            enclaves: RefCell::default(),
             masters: RefCell::default(),
         })
     }
@@ -130,33 +132,55 @@ impl Lab {
         format!("lab{}_{}", std::process::id(), self.topic_number.get())
     }
 
-    /// Two hosts with a link of 100 Mbit/s, as in M16.
+    /// Joins the two hosts ([`NAMES`]) by that link, unless they are.
     ///
     /// # Errors
     /// Why there are none. Most often the permission to administer a network is
     /// missing.
-    pub fn hosts(&self) -> Result<&TwoHosts, MeasurementFailure> {
-        let join = || -> Result<TwoHosts, String> {
-            self.privileges.network.clone()?;
-            TwoHosts::join(EmulatedLink::FAST_ETHERNET).map_err(|error| format!("{error:#}"))
-        };
-        let joined = self.hosts.get_or_init(join);
-        let no = |why: &String| MeasurementFailure::Unsupported(format!("no second host: {why}"));
-        joined.as_ref().map_err(no)
+    pub fn join_hosts(&self, link: EmulatedLink) -> Result<(), MeasurementFailure> {
+        let mut hosts = self.hosts.borrow_mut();
+        if hosts.as_ref().is_none_or(|(of, _)| *of != link) {
+            // Only one pair exists at a time, and a master ends with its host.
+            self.masters.borrow_mut().retain(|host, _| host.is_none());
+            *hosts = None;
+            let granted = self.privileges.network.clone();
+            let join = |()| TwoHosts::join(link).map_err(|error| format!("{error:#}"));
+            *hosts = Some((link, granted.and_then(join)));
+        }
+        match hosts.as_ref() {
+            Some((_, Err(why))) => {
+                let text = format!("no second host: {why}");
+                Err(MeasurementFailure::Unsupported(text))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// The implementation with DDS Security from [`keystore`].
+    /// Whether shared memory has a file system of its own, whose files are nobody
+    /// else's. Mounts it at the first call, in a private network.
+    pub fn has_private_shared_memory(&self) -> bool {
+        *self.private_shared_memory.get_or_init(|| {
+            let mut mount = Command::new("mount");
+            mount.args(["-t", "tmpfs", "tmpfs", "/dev/shm"]);
+            std::env::var_os(network::VARIABLE).is_some()
+                && mount.status().is_ok_and(|status| status.success())
+        })
+    }
+
+    /// The implementation with DDS Security from [`keystore`], protected by `rules`.
     ///
     /// # Errors
     /// The keystore cannot be created, or the stack has no DDS Security.
     pub fn secured(
         &self,
         implementation: &Implementation,
+        rules: Rules,
     ) -> Result<Implementation, MeasurementFailure> {
-        let root =
-            std::path::absolute(self.scratch.join("keystore")).map_err(anyhow::Error::from)?;
-        let make = || keystore::make(&root).map_err(|error| format!("{error:#}"));
-        let enclave = self.enclave.get_or_init(make).clone();
+        let root = self.scratch.join(format!("keystore-{rules:?}"));
+        let root = std::path::absolute(root).map_err(anyhow::Error::from)?;
+        let make = || keystore::make(&root, rules).map_err(|error| format!("{error:#}"));
+        let mut enclaves = self.enclaves.borrow_mut();
+        let enclave = enclaves.entry(rules).or_insert_with(make).clone();
         let enclave = enclave.map_err(MeasurementFailure::Failed)?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut implementation = implementation.clone();
@@ -245,7 +269,7 @@ impl Lab {
         self.start_on(None, implementation, is_real_time, arguments)
     }
 
-    /// The same on one of [`Lab::hosts`], by its name.
+    /// The same on one of the hosts, by its name.
     ///
     /// # Errors
     /// The program cannot be started.

@@ -1,4 +1,5 @@
-//! The lab: published measurements of ROS 2, reproduced beside other stacks.
+//! The lab: published measurements of ROS 2, reproduced beside other stacks, and
+//! benchmarks of our own.
 //!
 //! `pteros lab run m16.1` measures one experiment of one paper. Pteros and the
 //! other stacks take turns. It keeps every raw sample, and writes a report that
@@ -6,7 +7,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`experiment`] | an experiment: configurations, measurement, published values, report items |
+//! | [`experiment`], [`measurement`] | an experiment: configurations, how one is measured, report items; measurements as data |
 //! | [`experiments`] | all experiments, a file each |
 //! | [`run`] | selects implementations, enters a private network, runs the configurations in turns |
 //! | [`lab`], [`flow`], [`pipeline`], [`worker`] | environment of experiments; a publisher and its subscriptions; nodes in a row; the processes of Pteros |
@@ -36,6 +37,7 @@ pub mod experiments;
 pub mod flow;
 pub mod keystore;
 pub mod lab;
+pub mod measurement;
 pub mod pipeline;
 pub mod progress;
 pub mod report;

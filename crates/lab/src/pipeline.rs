@@ -9,9 +9,9 @@ use std::time::Duration;
 use pteros::trace::{ChainRun, Layer, Trace};
 use pteros_testbed::{Implementation, MeasurementFailure};
 
-use crate::experiment::Measurement;
 use crate::flow::{self, Flow, FlowResult};
 use crate::lab::Lab;
+use crate::measurement::Measurement;
 
 /// Start time limit of each process.
 const TIMEOUT: Duration = Duration::from_secs(25);

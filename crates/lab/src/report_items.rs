@@ -3,7 +3,7 @@
 //! The functions create what most experiments show of a [`View`]: the comparison
 //! table with published values and ratios, lines over a parameter, and boxes.
 
-use crate::experiment::{Better, Metric};
+use crate::measurement::{Better, Metric};
 use crate::results::{ConfigurationResult, MetricValues, OURS, Quantiles, View};
 use crate::stats::Significance;
 
@@ -173,6 +173,13 @@ pub fn value_text(name: &str, value: &str) -> String {
         ("nodes", Ok(1)) => "1 node".to_owned(),
         ("nodes", Ok(count)) => format!("{count} nodes"),
         ("rate", Ok(hz)) => format!("{hz} Hz"),
+        // Per thousand.
+        ("loss", Ok(0)) => "no loss".to_owned(),
+        ("loss", Ok(lost)) => format!("{} % loss", lost as f64 / 10.0),
+        ("processes", Ok(count)) => format!("{count} processes"),
+        ("subscriptions", Ok(count)) => format!("N = {count}"),
+        ("work us", Ok(us)) => format!("{us} us"),
+        ("timers", Ok(count)) => format!("{count} timers"),
         _ => value.to_owned(),
     }
 }

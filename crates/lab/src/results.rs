@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::experiment::{Delivery, Experiment, Extent, Metric, Published, Statistic};
+use crate::experiment::Experiment;
+use crate::measurement::{Delivery, Extent, Metric, Published, Statistic};
 use crate::report_items::case_label;
 use crate::stats::{self, Interval, Significance};
 use crate::store::{JournalEntry, Store, delivery_json};
@@ -218,6 +219,18 @@ impl View {
         self.configurations
             .iter()
             .find(|c| c.implementation == implementation && c.case == case)
+    }
+
+    /// The median of a metric where an implementation has these parameters.
+    pub fn value(
+        &self,
+        implementation: &str,
+        wanted: &[(&str, &str)],
+        metric: &str,
+    ) -> Option<f64> {
+        let mut all = self.configurations.iter();
+        let found = all.find(|c| c.implementation == implementation && c.is(wanted))?;
+        Some(found.metric_values(metric)?.median())
     }
 
     /// The published values of a case.

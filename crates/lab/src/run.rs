@@ -13,14 +13,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use pteros::suggest::did_you_mean;
 use pteros_net::ShutdownSignal;
-use pteros_testbed::implementation::PTEROS;
+use pteros_testbed::implementation::{FLOOR, PTEROS};
 use pteros_testbed::procfs::CpuLoad;
 use pteros_testbed::{
     Implementation, MeasurementFailure, PeerBuild, implementation, network, programs,
 };
 
-use crate::experiment::{Better, Configuration, Experiment, Extent, Metric, Scope};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::{Lab, Privileges, worker};
+use crate::measurement::{Better, Configuration, Extent, Metric};
 use crate::progress::{Progress, time_text};
 use crate::report::Report;
 use crate::store::{Journal, JournalEntry, RepeatOutcome, Store};
@@ -35,12 +36,18 @@ const FAILED_REPEATS_MAX: usize = 2;
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// Papers (`m16`), experiments (`m16.1`) or `all`.
+    /// Papers (`m16`), experiments (`m16.1`), `own` benchmarks, or `all` of the
+    /// papers.
     pub what: Vec<String>,
     /// The extent.
     pub extent: Extent,
     /// Other stacks. `None` selects all that apply, empty none.
     pub peers: Option<Vec<String>>,
+    /// Implementations by name. Empty selects all.
+    pub implementations: Vec<String>,
+    /// Starts of cases (`inter-64B`). If there are any, all configurations of a full
+    /// run whose case begins so are measured, and no others.
+    pub only: Vec<String>,
     /// The folder of the run.
     pub out: PathBuf,
     /// Repeats of each configuration. `None` is the default of the extent.
@@ -60,7 +67,34 @@ pub enum RunStatus {
     NothingMeasured,
 }
 
+/// The values of a case, as `--only` compares them.
+fn case(configuration: &Configuration) -> String {
+    let values = configuration.case.iter().map(|(_, value)| value.as_str());
+    values.collect::<Vec<_>>().join(" ")
+}
+
 impl RunRequest {
+    /// The cases of an experiment's full run.
+    ///
+    /// # Errors
+    /// No such experiment.
+    pub fn cases(id: &str) -> Result<Vec<String>> {
+        let Some(experiment) = experiments::ALL.iter().find(|e| e.id == id) else {
+            let known = experiments::ALL.iter().map(|e| e.id);
+            bail!("no experiment {id:?}{}", did_you_mean(id, known));
+        };
+        let scope = Scope {
+            extent: Extent::Full,
+            implementations: implementation::names(),
+        };
+        let mut cases: Vec<String> = (experiment.configurations)(&scope)
+            .iter()
+            .map(case)
+            .collect();
+        cases.dedup();
+        Ok(cases)
+    }
+
     /// The selected experiments in the order of the papers.
     ///
     /// # Errors
@@ -69,18 +103,18 @@ impl RunRequest {
         let mut chosen: Vec<&'static Experiment> = Vec::new();
         for word in &self.what {
             let word = word.to_lowercase();
-            let is_meant = |id: &str| {
-                word == "all"
-                    || id == word
-                    || id.split_once('.').is_some_and(|(paper, _)| paper == word)
+            let is_meant = |e: &Experiment| {
+                (word == "all" && e.paper != Paper::Own)
+                    || e.id == word
+                    || e.id.split_once('.').is_some_and(|(paper, _)| paper == word)
             };
             let before = chosen.len();
-            for experiment in experiments::ALL.iter().copied().filter(|e| is_meant(e.id)) {
+            for experiment in experiments::ALL.iter().copied().filter(|e| is_meant(e)) {
                 if !chosen.iter().any(|e| e.id == experiment.id) {
                     chosen.push(experiment);
                 }
             }
-            let is_known = experiments::ALL.iter().any(|e| is_meant(e.id));
+            let is_known = experiments::ALL.iter().any(|e| is_meant(e));
             if chosen.len() == before && !is_known {
                 let known = experiments::names();
                 bail!(
@@ -104,10 +138,11 @@ impl RunRequest {
         let mut fitting: Vec<String> = Vec::new();
         for configuration in chosen
             .iter()
-            .flat_map(|experiment| (experiment.configurations)(&all))
+            .flat_map(|experiment| self.configurations(experiment, &all))
         {
             let stack = implementation::stack_of(configuration.implementation);
-            if known.contains(&stack) && !fitting.iter().any(|name| name == stack) {
+            let is_other = known.contains(&stack) || stack == FLOOR;
+            if is_other && !fitting.iter().any(|name| name == stack) {
                 fitting.push(stack.to_owned());
             }
         }
@@ -122,8 +157,25 @@ impl RunRequest {
                 known.join(", ")
             );
         }
-        fitting.retain(|stack| wanted.contains(stack));
+        fitting.retain(|stack| stack == FLOOR || wanted.contains(stack));
         Ok(fitting)
+    }
+
+    /// The configurations of an experiment that this run measures.
+    fn configurations(&self, experiment: &Experiment, scope: &Scope) -> Vec<Configuration> {
+        let wider = Scope {
+            extent: Extent::Full,
+            ..scope.clone()
+        };
+        let scope = if self.only.is_empty() { scope } else { &wider };
+        let mut all = (experiment.configurations)(scope);
+        all.retain(|c| {
+            let of = &self.implementations;
+            (of.is_empty() || of.iter().any(|name| name == c.implementation))
+                && (self.only.is_empty()
+                    || self.only.iter().any(|start| case(c).starts_with(start)))
+        });
+        all
     }
 }
 
@@ -138,6 +190,7 @@ pub fn run(
     print_line: &mut dyn FnMut(String),
 ) -> Result<RunStatus> {
     let chosen = request.experiments()?;
+    implementation::select(Vec::new(), &request.implementations)?;
     let stacks = request.stacks(&chosen)?;
     let store = Store::create(&request.out, request.extent)?;
     let is_inside = std::env::var_os(INSIDE_VARIABLE).is_some();
@@ -192,7 +245,7 @@ pub fn run(
         privileges,
         &request.out.join("scratch"),
     )?;
-    let plan = RunPlan::new(&chosen, &scope, &repeats, &lab, &store)?;
+    let plan = RunPlan::new(request, &chosen, &scope, &repeats, &lab, &store)?;
     if plan.finished > 0 {
         print_line(format!(
             "{} has {} of {} repeats already; resuming",
@@ -218,7 +271,7 @@ pub fn run(
 }
 
 /// Default repeats of an experiment. One repeat suffices for metrics without
-/// comparison, and in quick runs for experiments of Pteros alone.
+/// comparison, and in quick runs for experiments of Pteros alone and benchmarks.
 fn default_repeats(experiment: &Experiment, scope: &Scope) -> usize {
     let is_compared = |m: &Metric| m.better != Better::Neither;
     let is_ours = |configuration: &Configuration| {
@@ -227,7 +280,8 @@ fn default_repeats(experiment: &Experiment, scope: &Scope) -> usize {
     let is_informative = !experiment.metrics.iter().any(is_compared);
     let is_ours_only =
         scope.extent == Extent::Quick && (experiment.configurations)(scope).iter().all(is_ours);
-    if is_informative || is_ours_only {
+    let is_quick_benchmark = scope.extent == Extent::Quick && experiment.paper == Paper::Own;
+    if is_informative || is_ours_only || is_quick_benchmark {
         1
     } else {
         scope.extent.repeats()
@@ -278,7 +332,9 @@ fn implementations(
     }
     for implementation in &mut all {
         match implementation.stack {
-            "pteros" => implementation
+            // It sends on loopback only.
+            FLOOR => {}
+            PTEROS => implementation
                 .environment
                 .push(("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into())),
             "cyclone" => {
@@ -299,7 +355,7 @@ fn implementations(
             )),
         }
     }
-    all.retain(|c| ["pteros", "cyclone"].contains(&c.stack));
+    all.retain(|c| [PTEROS, "cyclone", FLOOR].contains(&c.stack));
     Ok(all)
 }
 
@@ -319,6 +375,7 @@ struct RunPlan {
 
 impl RunPlan {
     fn new(
+        request: &RunRequest,
         chosen: &[&'static Experiment],
         scope: &Scope,
         repeats: &dyn Fn(&Experiment) -> usize,
@@ -330,7 +387,7 @@ impl RunPlan {
             finished: 0,
         };
         for experiment in chosen {
-            let configurations = (experiment.configurations)(scope);
+            let configurations = request.configurations(experiment, scope);
             let before = store.entries(experiment.id)?;
             for repeat in 0..repeats(experiment) {
                 for configuration in interleaved(&configurations, repeat) {
@@ -409,16 +466,10 @@ impl RunPlan {
                     .iter()
                     .map(|(name, _)| *name)
                     .collect();
-                journal = Some((id, store.append(task.experiment, &names)?));
+                journal = Some((id, store.append(id, task.experiment.metrics, &names)?));
             }
             if let Some((_, journal)) = &mut journal {
-                journal.add(
-                    task.experiment,
-                    &task.configuration,
-                    task.repeat,
-                    other_load,
-                    outcome,
-                )?;
+                journal.add(&task.configuration, task.repeat, other_load, outcome)?;
             }
             progress.end(task.configuration.seconds);
         }
@@ -472,10 +523,8 @@ mod tests {
                 .sum();
             once * default_repeats(experiment, &scope) as f64
         };
-        let list: Vec<(&str, f64)> = experiments::ALL
-            .iter()
-            .map(|e| (e.id, seconds(e)))
-            .collect();
+        let of_papers = experiments::ALL.iter().filter(|e| e.paper != Paper::Own);
+        let list: Vec<(&str, f64)> = of_papers.map(|e| (e.id, seconds(e))).collect();
         let all: f64 = list.iter().map(|(_, seconds)| seconds).sum();
         assert!(all <= QUICK_MAX, "{all:.0} s: {list:.0?}");
     }

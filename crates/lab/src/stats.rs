@@ -10,7 +10,7 @@
 //! other. For equal ones that happens once in C(2n, n) (3 repeats: 5 %, 5 repeats:
 //! 0.4 %).
 
-use crate::experiment::{Better, Statistic};
+use crate::measurement::{Better, Statistic};
 
 /// Confidence that an interval should have.
 const CONFIDENCE: f64 = 0.95;

@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::experiment::{Configuration, Delivery, Experiment, Extent, Measurement};
-use crate::experiments;
+use crate::measurement::{Configuration, Delivery, Extent, Measurement, Metric};
+
+/// File of the journal, in the folder of an experiment.
+const JOURNAL: &str = "measured.jsonl";
 
 /// A journal entry: one repeat of one configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,12 +199,13 @@ impl Store {
 
     /// Whether it has any result.
     pub fn has_measured(&self) -> bool {
-        let mut journals = experiments::ALL.iter().map(|e| self.journal(e.id));
+        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut journals = folders.map(|folder| folder.path().join(JOURNAL));
         journals.any(|file| file.exists())
     }
 
     fn journal(&self, id: &str) -> PathBuf {
-        self.folder.join(id).join("measured.jsonl")
+        self.folder.join(id).join(JOURNAL)
     }
 
     /// The extent of the run.
@@ -298,22 +301,28 @@ impl Store {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn append(&self, experiment: &Experiment, parameters: &[&str]) -> Result<Journal> {
-        let folder = self.folder.join(experiment.id);
+    pub fn append(
+        &self,
+        id: &str,
+        metrics: &'static [Metric],
+        parameters: &[&str],
+    ) -> Result<Journal> {
+        let folder = self.folder.join(id);
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-        let entries = self.entries(experiment.id)?;
+        let entries = self.entries(id)?;
         let end = entries.iter().map(|entry| entry.samples_end).max();
         let lines: String = entries.iter().map(JournalEntry::line).collect();
         // Written first, so that no line ever names samples that come later.
-        write(&folder.join("measured.jsonl"), &lines)?;
+        write(&folder.join(JOURNAL), &lines)?;
         let open = |name: &str| {
             let path = folder.join(name);
             let opened = OpenOptions::new().create(true).append(true).open(&path);
             opened.with_context(|| format!("write {}", path.display()))
         };
-        let (samples, lines) = (open("samples.csv")?, open("measured.jsonl")?);
+        let (samples, lines) = (open("samples.csv")?, open(JOURNAL)?);
         let mut journal = Journal {
             folder: folder.clone(),
+            metrics,
             samples,
             lines,
             end: end.unwrap_or(0),
@@ -364,6 +373,7 @@ impl Sample {
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
+    metrics: &'static [Metric],
     samples: File,
     lines: File,
     end: u64,
@@ -395,7 +405,6 @@ impl Journal {
     /// The disk is full. Earlier results stay valid.
     pub fn add(
         &mut self,
-        experiment: &Experiment,
         configuration: &Configuration,
         repeat: usize,
         other_load: f64,
@@ -424,7 +433,8 @@ impl Journal {
             .join(",");
         let mut rows = String::new();
         for (name, samples) in &measured.samples {
-            let unit = experiment.metric(name).map_or("", |metric| metric.unit);
+            let unit = self.metrics.iter().find(|metric| metric.name == *name);
+            let unit = unit.map_or("", |metric| metric.unit);
             for (index, value) in samples.iter().enumerate() {
                 rows += &format!("{head},{repeat},{name},{unit},{index},{value}\n");
             }

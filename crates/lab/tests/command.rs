@@ -68,7 +68,7 @@ fn samples_end(journal: &str) -> usize {
 #[test]
 fn every_experiment_runs_reports_and_is_continued() {
     let folder = Folder::new("smoke");
-    let answer = folder.run("all --smoke --peers none");
+    let answer = folder.run("all own --smoke --peers none");
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
     let out = folder.out();
     let listed = finish({

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use pteros_lab::compare::compare;
-use pteros_lab::experiment::{Configuration, Delivery, Extent, Measurement};
 use pteros_lab::experiments;
+use pteros_lab::measurement::{Configuration, Delivery, Extent, Measurement};
 use pteros_lab::report::{Report, page, summary};
 use pteros_lab::store::{RepeatOutcome, Store};
 
@@ -42,7 +42,11 @@ fn configuration(size: u64, implementation: &'static str) -> Configuration {
 fn write(store: &Store, size: u64, implementation: &'static str, medians: [f64; 3], lost: u64) {
     let experiment = experiments::ALL[0];
     let mut journal = store
-        .append(experiment, &["situation", "qos", "size"])
+        .append(
+            experiment.id,
+            experiment.metrics,
+            &["situation", "qos", "size"],
+        )
         .expect("a journal");
     for (repeat, median) in medians.into_iter().enumerate() {
         let measured = Measurement {
@@ -55,13 +59,7 @@ fn write(store: &Store, size: u64, implementation: &'static str, medians: [f64; 
             ..Measurement::default()
         };
         let outcome = RepeatOutcome::Measured(measured);
-        let added = journal.add(
-            experiment,
-            &configuration(size, implementation),
-            repeat,
-            0.0,
-            outcome,
-        );
+        let added = journal.add(&configuration(size, implementation), repeat, 0.0, outcome);
         added.expect("written");
     }
 }
@@ -151,7 +149,8 @@ fn writes(folder: &Folder) -> Vec<(bool, Vec<u8>)> {
         all.push((true, journal[lines..].to_vec()));
         (samples, lines) = (now.len(), journal.len());
     };
-    drop(store.append(experiments::ALL[0], &PARAMETERS));
+    let experiment = experiments::ALL[0];
+    drop(store.append(experiment.id, experiment.metrics, &PARAMETERS));
     grown(&mut all);
     for step in 0..STEPS {
         measure(&store, step);
@@ -166,7 +165,9 @@ const STEPS: usize = 4;
 /// One repeat: of two configurations, twice each. One of them has no result.
 fn measure(store: &Store, step: usize) {
     let experiment = experiments::ALL[0];
-    let mut journal = store.append(experiment, &PARAMETERS).expect("a journal");
+    let mut journal = store
+        .append(experiment.id, experiment.metrics, &PARAMETERS)
+        .expect("a journal");
     let measured = Measurement {
         samples: vec![("latency", vec![step as f64, 0.5])],
         values: vec![("overhead", f64::NAN)],
@@ -176,7 +177,7 @@ fn measure(store: &Store, step: usize) {
         2 => RepeatOutcome::Failed("as it happens".into()),
         _ => RepeatOutcome::Measured(measured),
     };
-    let added = journal.add(experiment, &configuration_of(step), step / 2, 0.0, outcome);
+    let added = journal.add(&configuration_of(step), step / 2, 0.0, outcome);
     added.expect("written");
 }
 

@@ -79,8 +79,8 @@ const LIST: &[ListEntry] = &[
     ListEntry("zenoh", "zenoh", "zenoh-host", &[], "Zenoh 1.10 peers over TCP, with shared memory for large or loaned messages"),
     ListEntry("zenoh-low", "zenoh", "zenoh-host", &[("HOST_LOWLATENCY", "on")], "as zenoh, with its low-latency transport"),
     ListEntry(ROS1, ROS1, "roscpp-host", &[], "ROS 1: roscpp (Debian) over TCPROS, with a master; it has no QoS policies"),
-    ListEntry(PTEROS, PTEROS, "host-peer", &[], "Pteros, with the transport that it chooses"),
-    ListEntry("pteros-udp", PTEROS, "host-peer", &[("PTEROS_SHARED_MEMORY", "off")], "as pteros, with shared memory switched off"),
+    ListEntry(PTEROS, PTEROS, "", &[], "Pteros, with the transport that it chooses"),
+    ListEntry("pteros-udp", PTEROS, "", &[("PTEROS_SHARED_MEMORY", "off")], "as pteros, with shared memory switched off"),
 ];
 
 /// All names, for errors and help texts.

@@ -75,14 +75,27 @@ impl PeerProcess {
         prefix: &str,
         timeout: Duration,
     ) -> Result<String, MeasurementFailure> {
+        self.expect_line(prefix, |line| line.starts_with(prefix), timeout)
+    }
+
+    /// Blocks until a line that `is_it` selects. `what` names it in errors.
+    ///
+    /// # Errors
+    /// As [`expect`](Self::expect).
+    pub fn expect_line(
+        &mut self,
+        what: &str,
+        is_it: impl Fn(&str) -> bool,
+        timeout: Duration,
+    ) -> Result<String, MeasurementFailure> {
         let end = Instant::now() + timeout;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(line) if line.starts_with(prefix) => return Ok(line),
+                Ok(line) if is_it(&line) => return Ok(line),
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    let why = format!("{} printed no {prefix:?} in {timeout:?}", self.name);
+                    let why = format!("{} printed no {what:?} in {timeout:?}", self.name);
                     return Err(MeasurementFailure::Failed(why));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.end()),

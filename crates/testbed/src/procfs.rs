@@ -132,6 +132,22 @@ pub fn loopback_bytes() -> Result<u64> {
     field(&text.replace("lo: ", "lo:"), "lo:")
 }
 
+/// UDP datagrams sent in this network namespace.
+///
+/// # Errors
+/// /proc cannot be read.
+pub fn sent_datagrams() -> Result<u64> {
+    out_datagrams(&read("/proc/net/snmp")?).context("/proc/net/snmp has no OutDatagrams")
+}
+
+/// Parses OutDatagrams from a line of names and a line of numbers.
+fn out_datagrams(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let at = names.split(' ').position(|name| name == "OutDatagrams")?;
+    numbers.split(' ').nth(at)?.parse().ok()
+}
+
 fn read(path: &str) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("read {path}"))
 }
@@ -155,6 +171,14 @@ mod tests {
         assert!(memory.pss_kb > 100 && memory.threads >= 1);
         assert!(cpu(own).expect("CPU time").ms >= 0.0);
         assert!(loopback_bytes().is_ok());
+    }
+
+    #[test]
+    fn the_number_of_sent_datagrams_is_found_by_name() {
+        let text = "Ip: A B\nIp: 1 2\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors\n\
+            Udp: 17 6 0 1188 0\nUdpLite: OutDatagrams\n";
+        assert_eq!(out_datagrams(text), Some(1188));
+        assert_eq!(out_datagrams("Ip: A\nIp: 1\n"), None);
     }
 
     #[test]

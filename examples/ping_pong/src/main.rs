@@ -4,8 +4,8 @@
 //!
 //! The pong is published inside the callback, while the node spins, so each process
 //! has one thread. `idle` is one node without endpoints, to measure its cost.
-//! `cargo xtask bench` runs this program beside other stacks and with their options
-//! and lines (interop/README.md).
+//! Options and lines are those of the peers (interop/README.md). `cargo xtask flood`
+//! runs it under attack.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod one_way;

@@ -1,5 +1,5 @@
 //! The example as a user runs it: two processes on this host, and the line that
-//! `cargo xtask bench wire` parses.
+//! `cargo xtask flood` parses.
 #![allow(clippy::disallowed_methods, reason = "starts programs")]
 
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,6 @@
 //! `pteros-lab compare`.
 
-use super::{Ending, Setting};
+use super::setting::{Ending, Setting};
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::compare::compare;

@@ -1,17 +1,16 @@
-//! Command line of `pteros-lab`: the verbs, what all of them are given, and how one
-//! ends. `pteros lab …` starts this program with the same arguments.
+//! Command line of `pteros-lab`: the verbs, errors and exit codes. `pteros lab …` starts this program with the same arguments.
 
 mod compare;
 mod console;
 mod list;
 mod report;
 mod run;
+mod setting;
 mod topology;
 
-use anyhow::{Context as _, Result, bail};
 use clap::{Parser, Subcommand};
 use console::Console;
-use pteros::msg::library::InterfaceLibrary;
+use setting::{Ending, Setting};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,23 +49,6 @@ enum Verb {
     /// Run a graph of nodes from ros2-performance's JSON files, and measure it
     #[command(arg_required_else_help = true)]
     Topology(topology::TopologyVerb),
-}
-
-/// The values of the options that all verbs have.
-#[derive(Debug)]
-struct Setting {
-    console: Console,
-    interface_folders: Vec<PathBuf>,
-}
-
-/// How a verb ended that has reported its results itself.
-enum Ending {
-    /// All of it was done.
-    Done,
-    /// What was asked about is worse or wrong.
-    Failed,
-    /// Ctrl-C came first.
-    Interrupted,
 }
 
 const FAILED: u8 = 1;
@@ -129,27 +111,4 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         let io = cause.downcast_ref::<std::io::Error>();
         io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
     })
-}
-
-impl Setting {
-    /// The interface definitions: built-in ones, those of AMENT_PREFIX_PATH, then
-    /// the given folders. Later ones take precedence.
-    fn library(&self) -> Result<InterfaceLibrary> {
-        let mut library = pteros::interfaces::library().clone();
-        library
-            .load_ament_prefix_path()
-            .context("reading the interfaces of AMENT_PREFIX_PATH")?;
-        for folder in &self.interface_folders {
-            let count = library
-                .load_folder(folder)
-                .with_context(|| format!("--interfaces {}", folder.display()))?;
-            if count == 0 {
-                bail!(
-                    "--interfaces {}: no interface found; give a folder that holds package/msg/Name.msg",
-                    folder.display()
-                );
-            }
-        }
-        Ok(library)
-    }
 }

@@ -1,6 +1,6 @@
 //! `pteros-lab report`.
 
-use super::{Ending, Setting};
+use super::setting::{Ending, Setting};
 use anyhow::Result;
 use clap::Args;
 use pteros_lab::report::{Report as Loaded, summary};

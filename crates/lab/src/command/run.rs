@@ -1,9 +1,9 @@
 //! `pteros-lab run`.
 
-use super::{Ending, Setting};
+use super::setting::{Ending, Setting};
 use anyhow::Result;
 use clap::Args;
-use pteros_lab::experiment::Extent;
+use pteros_lab::measurement::Extent;
 use pteros_lab::report::{Report, summary};
 use pteros_lab::run::{RunRequest, RunStatus, run};
 use pteros_lab::store::Store;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Papers (m16), experiments (m16.1) or all; `pteros lab list` has them
+    /// Papers (m16), experiments (m16.1), own benchmarks (own.wire), or all of the papers; `pteros lab list` has them
     #[arg(required = true, value_name = "WHAT")]
     what: Vec<String>,
     /// Some values of each parameter, 20 minutes in total (the default)
@@ -28,10 +28,18 @@ pub struct Run {
     /// [default: all that fit]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     peers: Option<Vec<String>>,
+    /// Implementations to measure (pteros, pteros-udp, cyclone-tuned …)
+    /// [default: all that fit]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    implementations: Vec<String>,
+    /// Starts of cases (inter-64B); all cases of a full run that begin so
+    /// [default: those of the extent]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    only: Vec<String>,
     /// Folder of the run; an existing run is continued
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     out: PathBuf,
-    /// Repeats of each configuration [default: 3 quick, 5 full, 1 smoke]
+    /// Repeats of each configuration [default: 3 quick, 5 full, 1 smoke; benchmarks 1 quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     repeats: Option<u16>,
     /// Install missing stacks: Debian packages (as root), crates
@@ -53,6 +61,8 @@ impl Run {
                 list.retain(|name| name != "none");
                 list
             }),
+            implementations: self.implementations,
+            only: self.only,
             out: self.out,
             repeats: self.repeats.map(usize::from),
             install_allowed: self.install_peers,

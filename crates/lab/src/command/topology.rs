@@ -1,6 +1,6 @@
 //! `pteros-lab topology`: graphs of nodes from JSON files, run and measured.
 
-use super::{Ending, Setting};
+use super::setting::{Ending, Setting};
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::suggest::did_you_mean;

@@ -7,12 +7,13 @@
 use pteros_testbed::{Implementation, MeasurementFailure};
 
 use crate::capture::{Capture, CaptureResult, Counts, SubmessageKind, TrafficClass};
-use crate::experiment::{
-    Better, Configuration, Experiment, Extent, LATENCY, Measurement, Metric, Paper, Published,
-    Scope, Statistic,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow::{self, Flow};
+use crate::keystore::Rules;
 use crate::lab::Lab;
+use crate::measurement::{
+    Better, Configuration, Extent, LATENCY, Measurement, Metric, Published, Statistic,
+};
 use crate::report_items::{self, ReportItem, Table, TableEntry, Tone};
 use crate::results::View;
 
@@ -225,7 +226,7 @@ fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, Measurem
     let mut implementation =
         by_transport(lab.implementation(configuration.implementation)?, is_wire);
     if is_secured {
-        implementation = lab.secured(&implementation)?;
+        implementation = lab.secured(&implementation, Rules::F20)?;
     }
     let flow = flow(
         configuration.get("qos"),

@@ -1,13 +1,15 @@
-//! All experiments, a file each.
+//! All experiments, a file each: those of the papers, then benchmarks.
 
 pub mod c23;
 pub mod f20;
 pub mod k21;
 pub mod m16;
+pub mod own;
 
 use crate::experiment::Experiment;
 
-/// All experiments, in the order of the papers and of their figures.
+/// All experiments, in the order of the papers and of their figures; benchmarks
+/// last.
 pub const ALL: &[&Experiment] = &[
     &m16::latency::EXPERIMENT,
     &m16::capability::EXPERIMENT,
@@ -28,9 +30,17 @@ pub const ALL: &[&Experiment] = &[
     &k21::scale::EXPERIMENT,
     &k21::profile::EXPERIMENT,
     &k21::reliability::EXPERIMENT,
+    &own::wire::EXPERIMENT,
+    &own::host::EXPERIMENT,
+    &own::loss::EXPERIMENT,
+    &own::executor::EXPERIMENT,
+    &own::composition::EXPERIMENT,
+    &own::robot::EXPERIMENT,
+    &own::security::EXPERIMENT,
+    &own::start::EXPERIMENT,
 ];
 
-/// All words that select experiments: `all`, papers, experiments.
+/// All words that select experiments: `all`, papers, `own`, experiments.
 pub fn names() -> Vec<String> {
     let mut names = vec!["all".to_owned()];
     for experiment in ALL {

@@ -10,8 +10,9 @@ pub use terminal::{summary, table};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::experiment::{Better, Experiment};
+use crate::experiment::Experiment;
 use crate::experiments;
+use crate::measurement::Better;
 use crate::results::{Finding, OURS, View, findings};
 use crate::stats::{self, Significance};
 use crate::store::Store;
@@ -134,7 +135,7 @@ fn loss_summary(view: &View) -> Option<String> {
             .filter(|c| c.implementation == name);
         let sum = of_it
             .filter_map(|c| c.delivery)
-            .reduce(crate::experiment::Delivery::and);
+            .reduce(crate::measurement::Delivery::and);
         if let Some(sum) = sum {
             let strange = match sum.duplicates + sum.disordered {
                 0 => String::new(),

@@ -7,7 +7,7 @@ use super::{Report, rerun, sentences, warnings};
 use crate::report_items::{ReportItem, Table, TableEntry, Tone, number};
 
 /// Maximum characters of an entry.
-const WIDTH_MAX: usize = 44;
+const WIDTH_MAX: usize = 72;
 
 /// The summary as text with colours, which the caller may strip.
 pub fn summary(report: &Report) -> String {

@@ -1,4 +1,4 @@
-//! Program of iceoryx2 for `cargo xtask bench host`, with the options and lines of
+//! Program of iceoryx2 for the lab, with the options and lines of
 //! `host.rs`. iceoryx2's event service wakes a sleeping reader; a polling reader
 //! needs none. The first process that opens a service sets its limits, here as the
 //! measurement needs them.

@@ -1,4 +1,4 @@
-//! Program of Zenoh for `cargo xtask bench host`, with the options and lines of
+//! Program of Zenoh for the lab, with the options and lines of
 //! `host.rs`. Peers discover each other on loopback and use TCP, with Zenoh's
 //! shared memory for loaned and large messages. Zenoh's threads call back and
 //! reply; its API has no polling. HOST_LOWLATENCY=on selects the transport without

@@ -11,8 +11,9 @@ use pteros_testbed::MeasurementFailure;
 use serde_json::{Value, json};
 
 use super::{CONTAINER, CPU, GraphPlacement, cpu_and_memory, latency_and_delivery, run_graph};
-use crate::experiment::{Configuration, Experiment, Extent, LATENCY, Measurement, Paper, Scope};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::Lab;
+use crate::measurement::{Configuration, Extent, LATENCY, Measurement};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Division;

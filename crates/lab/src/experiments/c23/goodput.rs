@@ -4,12 +4,12 @@
 use pteros_testbed::MeasurementFailure;
 
 use super::by_placement_and_size;
-use crate::experiment::{
-    Better, Configuration, Experiment, Extent, Measurement, Metric, Paper, Published, Scope,
-    Statistic,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::measurement::{
+    Better, Configuration, Extent, Measurement, Metric, Published, Statistic,
+};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use super::{
     CONTAINER, CPU, GraphPlacement, MEMORY, cpu_and_memory, latency_and_delivery, run_graph,
 };
-use crate::experiment::{Configuration, Experiment, LATENCY, Measurement, Paper, Published, Scope};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::Lab;
+use crate::measurement::{Configuration, LATENCY, Measurement, Published};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Division;
@@ -321,7 +322,7 @@ fn create3_cells(scope: &Scope) -> Vec<Configuration> {
     configurations(scope, &ways)
 }
 
-fn seconds(extent: crate::experiment::Extent) -> f64 {
+fn seconds(extent: crate::measurement::Extent) -> f64 {
     extent.choose(1.0, 3.0, 60.0)
 }
 

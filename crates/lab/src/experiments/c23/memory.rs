@@ -6,8 +6,9 @@ use std::time::Duration;
 use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use super::{CONTAINER, MEMORY, containers};
-use crate::experiment::{Configuration, Experiment, Extent, Measurement, Paper, Published, Scope};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::Lab;
+use crate::measurement::{Configuration, Extent, Measurement, Published};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Containers;

@@ -21,9 +21,10 @@ use std::time::Duration;
 use pteros_testbed::MeasurementFailure;
 use serde_json::Value;
 
-use crate::experiment::{Better, Configuration, Extent, Metric, Scope, Statistic};
+use crate::experiment::Scope;
 use crate::flow::Flow;
 use crate::lab::{Lab, topology_worker};
+use crate::measurement::{Better, Configuration, Extent, Metric, Statistic};
 use crate::topology::{self, Containers, Division, ProcessResult, RunOptions};
 
 /// CPU of all processes together.
@@ -118,14 +119,14 @@ fn cpu_and_memory(results: &[ProcessResult]) -> [(&'static str, f64); 2] {
 }
 
 /// Weighted mean latency in microseconds and delivery counts of all subscriptions.
-fn latency_and_delivery(results: &[ProcessResult]) -> (Option<f64>, crate::experiment::Delivery) {
+fn latency_and_delivery(results: &[ProcessResult]) -> (Option<f64>, crate::measurement::Delivery) {
     let rows = || {
         results
             .iter()
             .flat_map(|r| &r.rows)
             .filter(|row| row.kind == "subscription")
     };
-    let mut delivery = crate::experiment::Delivery::default();
+    let mut delivery = crate::measurement::Delivery::default();
     let (mut sum, mut count) = (0.0, 0);
     for row in rows() {
         delivery.expected += row.received + row.lost;

@@ -10,11 +10,10 @@ use super::{
     CONTAINER, CPU, GraphPlacement, by_placement_and_size, cpu_and_memory, latency_and_delivery,
     run_graph,
 };
-use crate::experiment::{
-    Configuration, Experiment, Extent, LATENCY, Measurement, Paper, Published, Scope,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::measurement::{Configuration, Extent, LATENCY, Measurement, Published};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Division;

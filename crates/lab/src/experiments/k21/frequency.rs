@@ -1,7 +1,8 @@
 //! K21.1: latency by publish frequency, three nodes, all payloads (fig. 4).
 
 use super::{IMPLEMENTATIONS, LATENCY, PipelineParameters, configuration, run};
-use crate::experiment::{Configuration, Experiment, Paper, Scope};
+use crate::experiment::{Experiment, Paper, Scope};
+use crate::measurement::Configuration;
 use crate::report_items::{self, ReportItem, bytes_text};
 use crate::results::View;
 

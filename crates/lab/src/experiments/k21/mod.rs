@@ -9,9 +9,9 @@ pub mod scale;
 
 use pteros_testbed::MeasurementFailure;
 
-use crate::experiment::{Better, Configuration, Extent, Measurement, Metric, Statistic};
 use crate::flow::Flow;
 use crate::lab::Lab;
+use crate::measurement::{Better, Configuration, Extent, Measurement, Metric, Statistic};
 use crate::pipeline::Pipeline;
 
 /// The statistic of the paper.

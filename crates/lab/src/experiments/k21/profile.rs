@@ -5,10 +5,9 @@
 //! turns: Pteros with and without it.
 
 use super::{IMPLEMENTATIONS, LATENCY, PipelineParameters, configuration, pipeline};
-use crate::experiment::{
-    Better, Configuration, Experiment, Measurement, Metric, Paper, Scope, Statistic,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::Lab;
+use crate::measurement::{Better, Configuration, Measurement, Metric, Statistic};
 use crate::pipeline::LAYERS;
 use crate::report_items::{self, Figure, Plot, ReportItem, Table, TableEntry, bytes_text};
 use crate::results::{ConfigurationResult, MetricValues, View};

@@ -1,7 +1,8 @@
 //! K21.4: RELIABLE against BEST_EFFORT (fig. 7).
 
 use super::{IMPLEMENTATIONS, LATENCY, PipelineParameters, configuration, run};
-use crate::experiment::{Configuration, Experiment, Paper, Published, Scope};
+use crate::experiment::{Experiment, Paper, Scope};
+use crate::measurement::{Configuration, Published};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 

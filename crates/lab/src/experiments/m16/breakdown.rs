@@ -10,11 +10,10 @@ use pteros::trace::{Hop, Layer, Trace};
 use pteros_testbed::MeasurementFailure;
 
 use super::{configuration, flow, sizes};
-use crate::experiment::{
-    Better, Configuration, Experiment, Measurement, Metric, Paper, Published, Scope, Statistic,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow;
 use crate::lab::Lab;
+use crate::measurement::{Better, Configuration, Measurement, Metric, Published, Statistic};
 use crate::pipeline::TRACE;
 use crate::report_items::{self, Figure, Plot, ReportItem, value_text};
 use crate::results::{MetricValues, View};

@@ -12,9 +12,10 @@ use pteros_testbed::programs::ROS1_BRIDGE;
 use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess};
 
 use super::{configuration, flow};
-use crate::experiment::{Configuration, Experiment, LATENCY, Measurement, Paper, Published, Scope};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow::{self, Flow, FlowResult};
 use crate::lab::{BRIDGE, Lab};
+use crate::measurement::{Configuration, LATENCY, Measurement, Published};
 use crate::report_items::{self, ReportItem, Table, TableEntry, Tone, value_entry};
 use crate::results::View;
 

@@ -6,14 +6,13 @@
 
 use std::time::Duration;
 
-use pteros_testbed::MeasurementFailure;
+use pteros_testbed::{EmulatedLink, MeasurementFailure};
 
 use super::{IMPLEMENTATIONS, among, configuration, flow, sizes};
-use crate::experiment::{
-    Better, Configuration, Experiment, LATENCY, Measurement, Metric, Paper, Published, Scope,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::measurement::{Better, Configuration, LATENCY, Measurement, Metric, Published};
 use crate::report_items::{ReportItem, Table, TableEntry, Tone, value_text};
 use crate::results::{ConfigurationResult, View};
 
@@ -105,7 +104,14 @@ fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, Measurem
     };
     let implementation = lab.implementation(configuration.implementation)?;
     if configuration.get("situation") == "remote" {
-        let (flowed, _) = flow::run_remote(lab, implementation, &flow, Duration::ZERO, &|| Ok(0))?;
+        let (flowed, _) = flow::run_remote(
+            lab,
+            implementation,
+            &flow,
+            EmulatedLink::FAST_ETHERNET,
+            Duration::ZERO,
+            &|| Ok(0),
+        )?;
         return Ok(flowed.measured(&flow));
     }
     let flowed = flow::run(lab, implementation, &flow)?;

@@ -13,10 +13,9 @@ use anyhow::Context;
 use pteros_testbed::implementation::ROS1;
 use pteros_testbed::{MeasurementFailure, procfs};
 
-use crate::experiment::{
-    Better, Configuration, Experiment, Measurement, Metric, Paper, Published, Scope, Statistic,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::Lab;
+use crate::measurement::{Better, Configuration, Measurement, Metric, Published, Statistic};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 

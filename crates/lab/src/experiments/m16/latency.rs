@@ -4,14 +4,13 @@
 use std::time::Duration;
 
 use super::{IMPLEMENTATIONS, among, configuration, flow, sizes};
-use crate::experiment::{
-    Configuration, Experiment, Extent, LATENCY, Measurement, Metric, Paper, Scope,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::measurement::{Configuration, Extent, LATENCY, Measurement, Metric};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
-use pteros_testbed::MeasurementFailure;
+use pteros_testbed::{EmulatedLink, MeasurementFailure};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -83,7 +82,14 @@ fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, Measurem
     };
     let implementation = lab.implementation(configuration.implementation)?;
     if configuration.get("situation") == "remote" {
-        let (flowed, _) = flow::run_remote(lab, implementation, &flow, SETTLE, &|| Ok(0))?;
+        let (flowed, _) = flow::run_remote(
+            lab,
+            implementation,
+            &flow,
+            EmulatedLink::FAST_ETHERNET,
+            SETTLE,
+            &|| Ok(0),
+        )?;
         return Ok(flowed.measured(&flow));
     }
     let flowed = flow::run(lab, implementation, &flow)?;

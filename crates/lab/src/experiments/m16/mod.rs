@@ -12,8 +12,9 @@ pub mod throughput;
 
 use pteros_testbed::implementation::ROS1;
 
-use crate::experiment::{Configuration, Extent, Scope};
+use crate::experiment::Scope;
 use crate::flow::Flow;
+use crate::measurement::{Configuration, Extent};
 
 /// Publish rate of the paper.
 const RATE: u64 = 10;

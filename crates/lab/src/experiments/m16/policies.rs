@@ -6,11 +6,10 @@
 use pteros_testbed::{Implementation, MeasurementFailure};
 
 use super::{configuration, flow};
-use crate::experiment::{
-    Configuration, Experiment, LATENCY, Measurement, Metric, Paper, Published, Scope,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow;
 use crate::lab::Lab;
+use crate::measurement::{Configuration, LATENCY, Measurement, Metric, Published};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 

@@ -3,12 +3,12 @@
 use pteros_testbed::MeasurementFailure;
 
 use super::{IMPLEMENTATIONS, among, configuration, flow, sizes};
-use crate::experiment::{
-    Better, Configuration, Experiment, LATENCY, Measurement, Metric, Paper, Published, Scope,
-    Statistic,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
+use crate::measurement::{
+    Better, Configuration, LATENCY, Measurement, Metric, Published, Statistic,
+};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::stats;

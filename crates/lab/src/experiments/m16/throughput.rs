@@ -8,15 +8,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use pteros_testbed::MeasurementFailure;
 use pteros_testbed::hosts::{NAMES, TwoHosts};
+use pteros_testbed::{EmulatedLink, MeasurementFailure};
 
 use super::{IMPLEMENTATIONS, among, configuration, flow};
-use crate::experiment::{
-    Better, Configuration, Experiment, Measurement, Metric, Paper, Published, Scope, Statistic,
-};
+use crate::experiment::{Experiment, Paper, Scope};
 use crate::flow;
 use crate::lab::Lab;
+use crate::measurement::{Better, Configuration, Measurement, Metric, Published, Statistic};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
@@ -97,7 +96,14 @@ fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, Measurem
         lab.extent,
     );
     let implementation = lab.implementation(configuration.implementation)?;
-    let (flowed, wire) = flow::run_remote(lab, implementation, &flow, SETTLE, &device_bytes)?;
+    let (flowed, wire) = flow::run_remote(
+        lab,
+        implementation,
+        &flow,
+        EmulatedLink::FAST_ETHERNET,
+        SETTLE,
+        &device_bytes,
+    )?;
     let mut measured = flowed.measured(&flow);
     // M16.1 measures the latency over a link.
     measured.samples.clear();

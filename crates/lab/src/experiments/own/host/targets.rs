@@ -1,8 +1,8 @@
 //! Performance targets of docs/measurements/host.md as data, and their evaluation
 //! against a run.
 
-use super::Results;
 use super::rows::{Kind, Regime, Row, copied_twin};
+use crate::results::View;
 use pteros_testbed::implementation::PTEROS;
 
 /// Reference that a Pteros value is divided by.
@@ -107,7 +107,7 @@ pub const TARGETS: &[PerformanceTarget] = &[
 ];
 
 /// The unpinned row with copied messages of that size and regime.
-fn is_inter(row: &Row, bytes: usize, regime: Regime) -> bool {
+fn is_inter(row: &Row, bytes: u64, regime: Regime) -> bool {
     matches!(row.kind, Kind::RoundTrip { size, regime: is, loan: false, .. } if size.bytes == bytes && is == regime)
 }
 
@@ -117,9 +117,9 @@ impl PerformanceTarget {
     }
 
     /// Whether the target is met. `None` if a value that it compares is missing.
-    pub fn evaluate(&self, row: &Row, results: &Results) -> Option<TargetResult> {
-        let ours = results.figure(&row.name, PTEROS, self.figure)?;
-        let (base, name) = self.base(row, results)?;
+    pub fn evaluate(&self, row: &Row, view: &View) -> Option<TargetResult> {
+        let ours = view.value(PTEROS, &[("row", &row.name)], self.figure)?;
+        let (base, name) = self.base(row, view)?;
         let ratio = ours / base;
         let (met, sign, bound) = match self.bound {
             AtMost(bound) => (ratio <= bound, "≤", bound),
@@ -129,26 +129,24 @@ impl PerformanceTarget {
             return None;
         }
         let text = format!(
-            "target {:<3} {:<13} {sign} {bound:<5} {name:<26} {ratio:>8.2}  {}",
-            self.id,
-            self.figure,
-            if met { "met" } else { "NOT MET" }
+            "{} {}: {} {sign} {bound} {name}",
+            self.id, row.name, self.figure
         );
         Some(TargetResult { ratio, met, text })
     }
 
-    fn base(&self, row: &Row, results: &Results) -> Option<(f64, String)> {
+    fn base(&self, row: &Row, view: &View) -> Option<(f64, String)> {
         match &self.against {
             Reference::Itself => Some((1.0, "itself".into())),
             Reference::Own(other) => {
-                let own = results.figure(other, PTEROS, self.figure)?;
+                let own = view.value(PTEROS, &[("row", other)], self.figure)?;
                 Some((own, format!("× our {other}")))
             }
             Reference::Best(names) => {
                 let rows = [Some(row.name.clone()), copied_twin(&row.name)];
                 let found = rows.iter().flatten().flat_map(|row| {
                     let of = |name: &&'static str| {
-                        Some((results.figure(row, name, self.figure)?, *name))
+                        Some((view.value(name, &[("row", row)], self.figure)?, *name))
                     };
                     names.iter().filter_map(of).collect::<Vec<_>>()
                 });
@@ -185,21 +183,21 @@ mod tests {
             .into_iter()
             .find(|row| row.name == "inter-1MB-blocked-loaned")
             .expect("the row");
-        let mut results = Results::default();
-        let mut add =
-            |row: &str, implementation, p50| results.add(row, implementation, &[("p50", p50)]);
-        add("inter-1MB-blocked-loaned", PTEROS, 50.0);
-        add("inter-1MB-blocked", "cyclone", 900.0);
-        add("inter-1MB-blocked", "cyclone-tuned", 400.0);
-        let evaluate = |results: &Results| {
+        let evaluate = |results: &[(&str, &str, f64)]| {
+            let view = super::super::tests::view(results);
             let targets = TARGETS.iter().filter(|target| target.applies(&row));
-            let evaluations = targets.filter_map(|target| target.evaluate(&row, results));
+            let evaluations = targets.filter_map(|target| target.evaluate(&row, &view));
             evaluations.map(|v| (v.ratio, v.met)).collect::<Vec<_>>()
         };
+        let mut results = vec![
+            ("inter-1MB-blocked-loaned", PTEROS, 50.0),
+            ("inter-1MB-blocked", "cyclone", 900.0),
+            ("inter-1MB-blocked", "cyclone-tuned", 400.0),
+        ];
         assert_eq!(evaluate(&results), [(0.125, false)]);
-        results.add("inter-1MB-blocked-loaned", "cyclone", &[("p50", 500.0)]);
+        results.push(("inter-1MB-blocked-loaned", "cyclone", 500.0));
         assert_eq!(evaluate(&results), [(0.125, false)]);
-        results.add("inter-1MB-blocked-loaned", "iceoryx2", &[("p50", 50.0)]);
+        results.push(("inter-1MB-blocked-loaned", "iceoryx2", 50.0));
         assert_eq!(evaluate(&results), [(0.125, false), (1.0, true)]);
     }
 }

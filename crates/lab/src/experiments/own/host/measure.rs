@@ -3,25 +3,20 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::anyhow;
 use pteros_testbed::implementation::FLOOR;
+use pteros_testbed::process::value;
 use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
-use super::rows::{Kind, Regime, Size};
-use crate::bench::wire_peer::Pinning;
-use crate::driver::value;
+use super::super::{
+    AtRest, RoundTrips, Size, TIMEOUT, cpu_load, is_floor, latencies, number, warmup,
+};
+use super::rows::{Kind, Regime};
+use crate::lab::Lab;
+use crate::measurement::Measurement;
 
-/// Longest time for a process to start, to match and to end.
-const TIMEOUT: Duration = Duration::from_secs(25);
-/// The same limit for many processes at once.
+/// Time limit for many processes at once.
 const MANY_PROCESSES_TIMEOUT: Duration = Duration::from_secs(90);
-
-/// Result of one measurement: values by name, and the transport of the messages.
-#[derive(Default)]
-pub struct Outcome {
-    pub figures: Vec<(&'static str, f64)>,
-    pub path: Option<String>,
-}
 
 /// Whether the row applies to this implementation. Only some rows apply to the
 /// floor.
@@ -35,23 +30,30 @@ pub fn applies_to(kind: &Kind, implementation: &str) -> bool {
     }
 }
 
-/// Measures the row. `topic_number` selects topics that no earlier process has
-/// used.
+/// Measures the row.
 pub fn measure(
     kind: &Kind,
+    lab: &Lab,
     implementation: &Implementation,
-    quick: bool,
-    topic_number: u64,
-) -> Result<Outcome, MeasurementFailure> {
+) -> Result<Measurement, MeasurementFailure> {
+    let extent = lab.extent;
     let run = Run {
+        lab,
         implementation,
-        quick,
-        topic_number,
+        topic: lab.fresh_topic(),
     };
     match *kind {
         Kind::Wake { how, pinning } => {
-            let line = format!("ping --how {how} --cpus {}", cpus(pinning));
-            run.floor_ping(&line, 4000)
+            let trips = RoundTrips {
+                bytes: 64,
+                count: extent.choose(100, 4_000, 4_000),
+                pinning,
+                is_polling: false,
+                // Nothing is copied.
+                is_loaned: true,
+                rate: 0,
+            };
+            latency(&trips.run_floor(implementation, how)?, 2.0)
         }
         Kind::Memcpy { size } => run.memcpy(size),
         Kind::RoundTrip {
@@ -59,32 +61,26 @@ pub fn measure(
             regime,
             loan,
             pinning,
-        } if implementation.name == FLOOR => {
-            let how = match regime {
-                Regime::Saturated => "spin",
-                _ => "futex",
-            };
-            let copy = if loan { "no" } else { "yes" };
-            let rate = if regime == Regime::Idle { 50 } else { 0 };
-            let line = format!(
-                "ping --how {how} --cpus {} --copy {copy} --size {} --rate {rate}",
-                cpus(pinning),
-                size.bytes
-            );
-            run.floor_ping(&line, run.trips(size, regime))
-        }
-        Kind::RoundTrip {
-            size,
+        } => run.round_trip(
             regime,
-            loan,
-            pinning,
-        } => run.round_trip(size, regime, loan, pinning),
+            RoundTrips {
+                bytes: size.bytes,
+                count: match regime {
+                    Regime::Idle => extent.choose(5, 40, 100),
+                    _ => size.trips_in(extent),
+                },
+                pinning,
+                is_polling: regime == Regime::Saturated,
+                is_loaned: loan,
+                rate: if regime == Regime::Idle { 50 } else { 0 },
+            },
+        ),
         Kind::Intra {
             size,
             remote_subscribers,
         } => run.intra(size, remote_subscribers),
         Kind::FanOut { size, subscribers } => {
-            let count = if quick { 20 } else { 60 };
+            let count = extent.choose(4, 20, 60);
             let columns = ["p50", "slowest", "spread", "cpu ms/s", "lost"];
             run.flow(size, subscribers, count, "--rate 20", &columns)
         }
@@ -93,13 +89,13 @@ pub fn measure(
             subscribers,
             loan,
         } => {
-            let count = size.flood / if quick { 4 } else { 1 };
+            let count = size.flood / extent.choose(100, 4, 1);
             let loan = if loan { "yes" } else { "no" };
             let options = format!("--history keep_all --loan {loan}");
             let columns = ["MB/s", "cpu ms/s", "lost"];
             run.flow(size, subscribers, count, &options, &columns)
         }
-        Kind::Cpu { sizes, quick: few } => run.cpu(if quick { few } else { sizes }),
+        Kind::Cpu { sizes, quick } => run.cpu(extent.choose(quick, quick, sizes)),
         Kind::Memory { nodes, composed } => run.memory(nodes, composed),
         Kind::Growth { nodes } => run.growth(nodes),
         Kind::Discovery { processes } => run.discovery(processes),
@@ -107,92 +103,63 @@ pub fn measure(
 }
 
 struct Run<'a> {
+    lab: &'a Lab,
     implementation: &'a Implementation,
-    quick: bool,
-    topic_number: u64,
+    topic: String,
 }
 
 impl Run<'_> {
-    fn start(&self, line: &str, cpu: Option<u32>) -> Result<PeerProcess, MeasurementFailure> {
+    fn start(&self, line: &str) -> Result<PeerProcess, MeasurementFailure> {
         let line = match self.implementation.name {
             FLOOR => line.to_owned(),
-            _ => format!("{line} --topic t{}", self.topic_number),
+            _ => format!("{line} --topic {}", self.topic),
         };
-        Ok(self.implementation.start(&line, cpu)?)
+        Ok(self.implementation.start(&line, None)?)
     }
 
     /// Starts a peer and waits until it is ready.
-    fn ready(&self, line: &str, cpu: Option<u32>) -> Result<PeerProcess, MeasurementFailure> {
-        let mut process = self.start(line, cpu)?;
+    fn ready(&self, line: &str) -> Result<PeerProcess, MeasurementFailure> {
+        let mut process = self.start(line)?;
         process.expect("ready", TIMEOUT)?;
         Ok(process)
     }
 
-    fn trips(&self, size: Size, regime: Regime) -> u64 {
-        match (regime, self.quick) {
-            (Regime::Idle, true) => 40,
-            (Regime::Idle, false) => 100,
-            (_, true) => (size.trips / 3).max(20),
-            (_, false) => size.trips,
-        }
-    }
-
-    fn floor_ping(&self, line: &str, count: u64) -> Result<Outcome, MeasurementFailure> {
-        let line = format!("{line} --count {count} --warmup {}", warmup(count));
-        let took = self.start(&line, None)?.expect("took", TIMEOUT)?;
-        latency(&took, 2.0)
-    }
-
-    fn memcpy(&self, size: Size) -> Result<Outcome, MeasurementFailure> {
-        let line = format!("memcpy --size {} --count 200", size.bytes);
-        let copied = self.start(&line, None)?.expect("copied", TIMEOUT)?;
-        let figures = vec![
+    fn memcpy(&self, size: Size) -> Result<Measurement, MeasurementFailure> {
+        let count = self.lab.extent.choose(10, 200, 200);
+        let line = format!("memcpy --size {} --count {count}", size.bytes);
+        let copied = self.start(&line)?.expect("copied", TIMEOUT)?;
+        Ok(only_values(vec![
             ("p50", number(&copied, "hot")?),
             ("cold", number(&copied, "cold")?),
-        ];
-        Ok(Outcome {
-            figures,
-            path: None,
-        })
+        ]))
     }
 
+    /// Latencies are half of a round trip.
     fn round_trip(
         &self,
-        size: Size,
         regime: Regime,
-        loan: bool,
-        pinning: Pinning,
-    ) -> Result<Outcome, MeasurementFailure> {
-        let count = self.trips(size, regime);
-        let common = format!(
-            "--size {} --count {count} --warmup {} --wait {} --loan {} --rate {}",
-            size.bytes,
-            warmup(count),
-            if regime == Regime::Saturated {
-                "poll"
-            } else {
-                "block"
-            },
-            if loan { "yes" } else { "no" },
-            if regime == Regime::Idle { 50 } else { 0 },
-        );
-        let cpu = |index| match pinning {
-            Pinning::None => None,
-            Pinning::OneCpu => Some(0),
-            Pinning::TwoCpus => Some(index),
-        };
-        let mut pong = self.ready(&format!("pong {common}"), cpu(1))?;
-        let mut ping = self.start(&format!("ping {common}"), cpu(0))?;
-        let took = ping.expect("took", TIMEOUT)?;
-        let ponged = pong.expect("took", TIMEOUT)?;
+        trips: RoundTrips,
+    ) -> Result<Measurement, MeasurementFailure> {
+        if is_floor(self.implementation) {
+            let how = match regime {
+                Regime::Saturated => "spin",
+                _ => "futex",
+            };
+            return latency(&trips.run_floor(self.implementation, how)?, 2.0);
+        }
+        let [took, ponged] = trips.run(self.lab, self.implementation)?;
         let mut outcome = latency(&took, 2.0)?;
         let load = cpu_load(&took)? + cpu_load(&ponged)?;
-        outcome.figures.push(("cpu ms/s", load));
+        outcome.values.push(("cpu ms/s", load));
         Ok(outcome)
     }
 
-    fn intra(&self, size: Size, remote_subscribers: u32) -> Result<Outcome, MeasurementFailure> {
-        let count = self.trips(size, Regime::Blocked);
+    fn intra(
+        &self,
+        size: Size,
+        remote_subscribers: u32,
+    ) -> Result<Measurement, MeasurementFailure> {
+        let count = size.trips_in(self.lab.extent);
         let common = format!(
             "--size {} --count {count} --warmup {} --subscribers {}",
             size.bytes,
@@ -200,10 +167,10 @@ impl Run<'_> {
             remote_subscribers + 1
         );
         let subscriptions: Result<Vec<_>, _> = (0..remote_subscribers)
-            .map(|_| self.ready(&format!("sub {common}"), None))
+            .map(|_| self.ready(&format!("sub {common}")))
             .collect();
         let _subscriptions = subscriptions?;
-        let mut both = self.start(&format!("intra {common}"), None)?;
+        let mut both = self.start(&format!("intra {common}"))?;
         latency(&both.expect("took", TIMEOUT)?, 1.0)
     }
 
@@ -216,10 +183,10 @@ impl Run<'_> {
         count: u64,
         options: &str,
         columns: &[&str],
-    ) -> Result<Outcome, MeasurementFailure> {
+    ) -> Result<Measurement, MeasurementFailure> {
         let (sent, took) = self.flow_lines(size, subscribers, count, options)?;
         let mut p50s = Vec::new();
-        let mut outcome = Outcome::default();
+        let mut outcome = Measurement::default();
         let (mut lost, mut rate, mut load) = (0.0, f64::INFINITY, cpu_load(&sent)?);
         for line in &took {
             p50s.push(number(line, "p50")?);
@@ -232,7 +199,7 @@ impl Run<'_> {
         p50s.sort_by(f64::total_cmp);
         let (least, most) = (p50s[0], p50s[p50s.len() - 1]);
         let middle = p50s[(p50s.len() - 1) / 2];
-        outcome.figures = vec![
+        outcome.values = vec![
             ("p50", middle),
             ("slowest", most),
             ("spread", (most - least) / middle),
@@ -240,7 +207,7 @@ impl Run<'_> {
             ("cpu ms/s", load),
             ("lost", lost),
         ];
-        outcome.figures.retain(|(name, _)| columns.contains(name));
+        outcome.values.retain(|(name, _)| columns.contains(name));
         Ok(outcome)
     }
 
@@ -257,10 +224,10 @@ impl Run<'_> {
             warmup(count).min(10)
         );
         let listening: Result<Vec<_>, _> = (0..subscribers)
-            .map(|_| self.ready(&format!("sub {common}"), None))
+            .map(|_| self.ready(&format!("sub {common}")))
             .collect();
         let mut listening = listening?;
-        let mut publisher = self.start(&format!("pub {common}"), None)?;
+        let mut publisher = self.start(&format!("pub {common}"))?;
         let sent = publisher.expect("sent", TIMEOUT)?;
         let took: Result<Vec<_>, _> = listening
             .iter_mut()
@@ -269,28 +236,25 @@ impl Run<'_> {
         Ok((sent, took?))
     }
 
-    fn cpu(&self, sizes: &[Size]) -> Result<Outcome, MeasurementFailure> {
+    fn cpu(&self, sizes: &[Size]) -> Result<Measurement, MeasurementFailure> {
         let mut sum = 0.0;
-        let mut outcome = Outcome::default();
-        let count = if self.quick { 50 } else { 150 };
+        let mut outcome = Measurement::default();
+        let count = self.lab.extent.choose(5, 50, 150);
         for size in sizes {
             let (sent, took) = self.flow_lines(*size, 1, count, "--rate 50")?;
             let of_both = cpu_load(&sent)? + cpu_load(&took[0])?;
             sum += of_both;
-            outcome.figures.push((size.name, of_both));
+            outcome.values.push((size.name, of_both));
             outcome.path = value(&took[0], "path").map(str::to_owned);
         }
-        outcome.figures.insert(0, ("cpu ms/s", sum));
+        outcome.values.insert(0, ("cpu ms/s", sum));
         Ok(outcome)
     }
 
-    fn memory(&self, nodes: u32, composed: bool) -> Result<Outcome, MeasurementFailure> {
-        if self.implementation.name == FLOOR {
+    fn memory(&self, nodes: u32, composed: bool) -> Result<Measurement, MeasurementFailure> {
+        if is_floor(self.implementation) {
             let all_processes = self.start_all(&vec![String::from("nodes"); nodes as usize])?;
-            return Ok(Outcome {
-                figures: self.at_rest(&all_processes, None)?,
-                path: None,
-            });
+            return self.at_rest(&all_processes, None);
         }
         let all_processes = if composed {
             self.start_all(&[format!("nodes --nodes {nodes} --of {nodes}")])?
@@ -306,16 +270,12 @@ impl Run<'_> {
             Some(processes) => Some(procfs::memory(processes[0].id())?.pss_kb),
             None => None,
         };
-        let figures = self.at_rest(&all_processes, bare)?;
-        Ok(Outcome {
-            figures,
-            path: None,
-        })
+        self.at_rest(&all_processes, bare)
     }
 
     /// Starts all processes, then waits until each is ready.
     fn start_all(&self, lines: &[String]) -> Result<Vec<PeerProcess>, MeasurementFailure> {
-        let started: Result<Vec<_>, _> = lines.iter().map(|line| self.start(line, None)).collect();
+        let started: Result<Vec<_>, _> = lines.iter().map(|line| self.start(line)).collect();
         let mut started = started?;
         for process in &mut started {
             process.expect("ready", MANY_PROCESSES_TIMEOUT)?;
@@ -323,44 +283,32 @@ impl Run<'_> {
         Ok(started)
     }
 
-    /// Cost of the processes after discovery: sums over all of them.
+    /// Cost of the processes after discovery. `bare` is the memory of a process
+    /// without nodes.
     fn at_rest(
         &self,
         all_processes: &[PeerProcess],
         bare: Option<u64>,
-    ) -> Result<Vec<(&'static str, f64)>, MeasurementFailure> {
-        let rest = if self.quick { 500 } else { 2000 } + 20 * all_processes.len() as u64;
-        std::thread::sleep(Duration::from_millis(rest));
-        let sum = || -> Result<(f64, f64)> {
-            let used = all_processes.iter().map(|p| procfs::cpu(p.id()));
-            used.sum::<Result<procfs::CpuUsage>>()
-                .map(|u| (u.ms, u.wakes))
-        };
-        let (begin, before) = (Instant::now(), sum()?);
-        std::thread::sleep(Duration::from_millis(rest));
-        let (seconds, after) = (begin.elapsed().as_secs_f64(), sum()?);
-        let (mut pss, mut private, mut threads) = (0, 0, 0);
-        for process in all_processes {
-            let memory = procfs::memory(process.id())?;
-            pss += memory.pss_kb;
-            private += memory.pss_anonymous_kb;
-            threads += memory.threads;
-        }
-        let mut figures = vec![
-            ("PSS kB", pss as f64),
-            ("private kB", private as f64),
-            ("threads", threads as f64),
-            ("cpu ms/s", (after.0 - before.0) / seconds),
-            ("wakes/s", (after.1 - before.1) / seconds),
+    ) -> Result<Measurement, MeasurementFailure> {
+        let rest = self.lab.extent.choose(100, 500, 2000) + 20 * all_processes.len() as u64;
+        let rest = Duration::from_millis(rest);
+        std::thread::sleep(rest);
+        let rest = AtRest::of(all_processes, rest)?;
+        let mut values = vec![
+            ("PSS kB", rest.pss_kb),
+            ("private kB", rest.private_kb),
+            ("threads", rest.threads),
+            ("cpu ms/s", rest.cpu_ms_per_s),
+            ("wakes/s", rest.wakes_per_s),
         ];
         if let Some(bare) = bare {
-            figures.push(("over bare kB", pss as f64 - bare as f64));
+            values.push(("over bare kB", rest.pss_kb - bare as f64));
         }
-        Ok(figures)
+        Ok(only_values(values))
     }
 
     /// How much one process grows when another process creates nodes.
-    fn growth(&self, nodes: u32) -> Result<Outcome, MeasurementFailure> {
+    fn growth(&self, nodes: u32) -> Result<Measurement, MeasurementFailure> {
         let of = nodes + 1;
         let watched = self.start_all(&[format!("nodes --nodes 1 --of {of}")])?;
         let look = || -> Result<f64, MeasurementFailure> {
@@ -370,14 +318,13 @@ impl Run<'_> {
         let before = look()?;
         let _others = self.start_all(&[format!("nodes --nodes {nodes} --first 1 --of {of}")])?;
         let grown = look()? - before;
-        let figures = vec![("kB/endpoint", grown / f64::from(2 * nodes))];
-        Ok(Outcome {
-            figures,
-            path: None,
-        })
+        Ok(only_values(vec![(
+            "kB/endpoint",
+            grown / f64::from(2 * nodes),
+        )]))
     }
 
-    fn discovery(&self, processes: u32) -> Result<Outcome, MeasurementFailure> {
+    fn discovery(&self, processes: u32) -> Result<Measurement, MeasurementFailure> {
         let line = match self.implementation.name {
             FLOOR => "nodes".to_owned(),
             _ => format!(
@@ -387,8 +334,7 @@ impl Run<'_> {
         };
         let bytes_before = procfs::loopback_bytes()?;
         let begin = Instant::now();
-        let all_processes: Result<Vec<_>, _> =
-            (0..processes).map(|_| self.start(&line, None)).collect();
+        let all_processes: Result<Vec<_>, _> = (0..processes).map(|_| self.start(&line)).collect();
         let mut all_processes = all_processes?;
         let word = if self.implementation.name == FLOOR {
             "ready"
@@ -420,48 +366,28 @@ impl Run<'_> {
         let used: procfs::CpuUsage = all_processes
             .iter()
             .map(|p| procfs::cpu(p.id()))
-            .sum::<Result<_>>()?;
-        let figures = vec![("ms", ms), ("kB", kilobytes), ("cpu ms", used.ms)];
-        Ok(Outcome {
-            figures,
-            path: None,
-        })
+            .sum::<anyhow::Result<_>>()?;
+        Ok(only_values(vec![
+            ("ms", ms),
+            ("kB", kilobytes),
+            ("cpu ms", used.ms),
+        ]))
     }
 }
 
-fn cpus(pinning: Pinning) -> &'static str {
-    match pinning {
-        Pinning::None => "-1,-1",
-        Pinning::OneCpu => "0,0",
-        Pinning::TwoCpus => "0,1",
+fn only_values(values: Vec<(&'static str, f64)>) -> Measurement {
+    Measurement {
+        values,
+        ..Measurement::default()
     }
 }
 
-fn warmup(count: u64) -> u64 {
-    (count / 8).max(5)
-}
-
-fn number(line: &str, key: &str) -> Result<f64> {
-    value(line, key)
-        .and_then(|v| v.parse().ok())
-        .with_context(|| format!("no {key} in {line}"))
-}
-
-/// CPU milliseconds per second of a `took` or `sent` line.
-fn cpu_load(line: &str) -> Result<f64> {
-    Ok(number(line, "cpu_ms")? / number(line, "wall_ms")? * 1e3)
-}
-
-/// Latencies of a `took` line; for a round trip, half of them.
-fn latency(line: &str, parts: f64) -> Result<Outcome, MeasurementFailure> {
-    let failed = number(line, "lost")? + number(line, "torn")?;
-    if failed > 0.0 {
-        return Err(anyhow!("lost or corrupt: {line}").into());
-    }
-    let figures = ["p50", "p95", "min"].map(|key| Ok((key, number(line, key)? / parts)));
-    Ok(Outcome {
-        figures: figures.into_iter().collect::<Result<_>>()?,
+/// Latencies and transport of a line `took …`.
+fn latency(line: &str, parts: f64) -> Result<Measurement, MeasurementFailure> {
+    Ok(Measurement {
+        values: latencies(line, parts)?,
         path: value(line, "path").map(str::to_owned),
+        ..Measurement::default()
     })
 }
 
@@ -478,19 +404,5 @@ pub fn remove_shared_memory_files() {
         } else {
             fs::remove_file(&path)
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_round_trip_counts_half_and_a_loss_counts_as_failure() {
-        let line = "took count=9 min=2.0 p50=4.0 p95=6.0 p99=7 max=8 lost=0 torn=0 path=UDP";
-        let outcome = latency(line, 2.0).expect("a whole line");
-        assert_eq!(outcome.figures[0], ("p50", 2.0));
-        assert_eq!(outcome.path.as_deref(), Some("UDP"));
-        assert!(latency(&line.replace("lost=0", "lost=1"), 2.0).is_err());
     }
 }

@@ -1,38 +1,11 @@
-//! Rows of `bench host`, as data: one row is one measurement that every
+//! Rows of the host benchmark, as data: one row is one measurement that every
 //! implementation runs. A new row is a new line here.
 
-use crate::bench::wire_peer::Pinning;
+use super::super::{B64, K1, K64, M1, M4, Pinning, SIZES, Size, size};
 
-/// Payload size, and the number of messages of one measurement.
-#[derive(Clone, Copy)]
-pub struct Size {
-    pub name: &'static str,
-    pub bytes: usize,
-    /// Round trips of one measurement.
-    pub trips: u64,
-    /// Messages of one goodput measurement, about one second of traffic.
-    pub flood: u64,
-}
-
-const fn size(name: &'static str, bytes: usize, trips: u64, flood: u64) -> Size {
-    Size {
-        name,
-        bytes,
-        trips,
-        flood,
-    }
-}
-
-pub const B64: Size = size("64B", 64, 4000, 200_000);
 const B256: Size = size("256B", 256, 4000, 200_000);
-const K1: Size = size("1KB", 1 << 10, 4000, 150_000);
 const K4: Size = size("4KB", 4 << 10, 4000, 100_000);
-const K64: Size = size("64KB", 64 << 10, 1000, 20_000);
-const M1: Size = size("1MB", 1 << 20, 200, 1_500);
-const M4: Size = size("4MB", 4 << 20, 60, 400);
 
-/// Sizes of the latency rows.
-const SIZES: [Size; 5] = [B64, K1, K64, M1, M4];
 /// Sizes whose CPU times are summed.
 const SWEEP: [Size; 5] = [B256, K4, K64, M1, M4];
 const SWEEP_QUICK: [Size; 2] = [B256, M4];
@@ -96,7 +69,7 @@ pub enum Kind {
     Discovery { processes: u32 },
 }
 
-/// One measurement, its name for `--only`, and whether `--quick` includes it.
+/// One measurement, its name, and whether a quick run includes it.
 pub struct Row {
     pub name: String,
     pub kind: Kind,
