@@ -4,7 +4,9 @@
 use pteros_rtps::id::EntityId;
 use pteros_rtps::qos::Reliability;
 
-use crate::endpoint_harness::{EndpointHarness, INTRUDER_READER, INTRUDER_WRITER};
+use crate::endpoint_harness::{
+    EndpointHarness, INTRUDER_READER, INTRUDER_WRITER, intruder, unmatched_sender,
+};
 use crate::packet::{Frag, Packet};
 use crate::steps::Steps;
 
@@ -13,23 +15,23 @@ const STEPS_MAX: usize = 64;
 
 fn endpoint_harness(steps: &mut Steps<'_>) -> (EndpointHarness, Packet) {
     let flags = steps.byte().unwrap_or(0);
-    let mut endpoint_harness = EndpointHarness::with_intruder(if flags & 1 == 0 {
+    let mut harness = EndpointHarness::with_intruder(if flags & 1 == 0 {
         Reliability::Reliable
     } else {
         Reliability::BestEffort
     });
-    endpoint_harness.memory_bytes_max = usize::MAX;
+    harness.memory_bytes_max = usize::MAX;
     let attacker = if flags & 2 == 0 {
-        EndpointHarness::intruder()
+        intruder()
     } else {
-        EndpointHarness::unmatched_sender()
+        unmatched_sender()
     };
-    (endpoint_harness, attacker)
+    (harness, attacker)
 }
 
 pub fn matched_reader(data: &[u8]) {
     let mut steps = Steps::new(data);
-    let (mut endpoint_harness, attacker) = endpoint_harness(&mut steps);
+    let (mut harness, attacker) = endpoint_harness(&mut steps);
     for _ in 0..STEPS_MAX {
         let Some(kind) = steps.byte() else { break };
         let packet = attacker.clone();
@@ -59,13 +61,13 @@ pub fn matched_reader(data: &[u8]) {
             }
             6 => packet.raw(honest(steps.bytes(usize::from(kind) + 8))),
             _ => {
-                endpoint_harness.pair.run_ms(i64::from(kind));
+                harness.pair.run_ms(i64::from(kind));
                 continue;
             }
         };
-        endpoint_harness.send_to_reader(&packet);
+        harness.send_to_reader(&packet);
     }
-    endpoint_harness.check_and_close();
+    harness.check_and_close();
 }
 
 /// Bytes without the GUID prefixes of the pair: without security a message with
@@ -93,8 +95,8 @@ fn fragment(steps: &mut Steps<'_>, packet: Packet) -> Packet {
 
 pub fn matched_writer(data: &[u8]) {
     let mut steps = Steps::new(data);
-    let (mut endpoint_harness, attacker) = endpoint_harness(&mut steps);
-    let (_, writer) = endpoint_harness.request();
+    let (mut harness, attacker) = endpoint_harness(&mut steps);
+    let (_, writer) = harness.request();
     for _ in 0..STEPS_MAX {
         let Some(kind) = steps.byte() else { break };
         let pair = match kind & 0x80 {
@@ -117,20 +119,18 @@ pub fn matched_writer(data: &[u8]) {
             3 => {
                 // Sometimes large enough for fragments.
                 let size = usize::from(steps.u16()) % 4_000;
-                endpoint_harness
-                    .pair
-                    .write(endpoint_harness.w, &vec![kind; size]);
-                endpoint_harness.pair.run_ms(1);
+                harness.pair.write(harness.w, &vec![kind; size]);
+                harness.pair.run_ms(1);
                 continue;
             }
             _ => {
-                endpoint_harness.pair.run_ms(i64::from(kind));
+                harness.pair.run_ms(i64::from(kind));
                 continue;
             }
         };
-        endpoint_harness.send_to_writer(&packet);
+        harness.send_to_writer(&packet);
     }
-    endpoint_harness.check_and_close();
+    harness.check_and_close();
 }
 
 /// The byte of every sample at this offset.
@@ -142,11 +142,11 @@ fn content(sequence: i64, at: usize) -> u8 {
 /// their order, size or overlap, a delivered sample has that content.
 pub fn fragments(data: &[u8]) {
     let mut steps = Steps::new(data);
-    let (mut endpoint_harness, _) = endpoint_harness(&mut steps);
+    let (mut harness, _) = endpoint_harness(&mut steps);
     for _ in 0..STEPS_MAX * 4 {
         let Some(kind) = steps.byte() else { break };
         if kind % 16 == 15 {
-            endpoint_harness.pair.run_ms(i64::from(kind));
+            harness.pair.run_ms(i64::from(kind));
             continue;
         }
         let sequence = 1 + i64::from(kind % 16);
@@ -156,7 +156,7 @@ pub fn fragments(data: &[u8]) {
         let length = usize::from(count) * usize::from(size);
         let to = from.saturating_add(length).min(sample as usize);
         let payload: Vec<u8> = (from..to).map(|at| content(sequence, at)).collect();
-        let packet = EndpointHarness::intruder().frag(Frag {
+        let packet = intruder().frag(Frag {
             writer: INTRUDER_WRITER,
             sequence,
             first,
@@ -165,13 +165,13 @@ pub fn fragments(data: &[u8]) {
             sample,
             payload: &payload,
         });
-        endpoint_harness.send_to_reader(&packet);
+        harness.send_to_reader(&packet);
     }
-    for (sequence, payload) in endpoint_harness.samples_of_intruder() {
+    for (sequence, payload) in harness.samples_of_intruder() {
         let right = payload.iter().enumerate();
         for (at, byte) in right {
             assert_eq!(*byte, content(sequence, at), "sample {sequence} at {at}");
         }
     }
-    endpoint_harness.check_and_close();
+    harness.check_and_close();
 }

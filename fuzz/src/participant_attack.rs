@@ -3,7 +3,10 @@
 
 use pteros_rtps::id::EntityId;
 
-use crate::discovery_harness::{ATTACKER, DiscoveryHarness, IMPERSONATED, VICTIM};
+use crate::discovery_harness::{
+    ATTACKER, DiscoveryHarness, IMPERSONATED, VICTIM, announce, announcement, endpoint,
+    new_participant,
+};
 use crate::domain::{address, prefix};
 use crate::packet::Packet;
 use crate::steps::Steps;
@@ -20,8 +23,8 @@ fn honest(bytes: &[u8]) -> &[u8] {
 
 pub fn participant(data: &[u8]) {
     let mut steps = Steps::new(data);
-    let mut discovery_harness = DiscoveryHarness::new();
-    discovery_harness.memory_bytes_max = usize::MAX;
+    let mut harness = DiscoveryHarness::new();
+    harness.memory_bytes_max = usize::MAX;
     for _ in 0..STEPS_MAX {
         let Some(kind) = steps.byte() else { break };
         let from = match kind >> 6 {
@@ -34,27 +37,24 @@ pub fn participant(data: &[u8]) {
             // Whole datagrams, as captured ones are.
             0 => {
                 let packet = Packet(honest(steps.bytes(size)).to_vec());
-                discovery_harness.attack(from, &packet);
+                harness.attack(from, &packet);
             }
             1 => {
-                let packet = DiscoveryHarness::announce(
-                    DiscoveryHarness::new_participant(steps.u32()),
-                    steps.bytes(size),
-                );
-                discovery_harness.attack(from, &packet);
+                let packet = announce(new_participant(steps.u32()), steps.bytes(size));
+                harness.attack(from, &packet);
             }
             2 => {
-                let who = DiscoveryHarness::new_participant(steps.u32());
-                let mut payload = DiscoveryHarness::announcement(who, from).unended();
+                let who = new_participant(steps.u32());
+                let mut payload = announcement(who, from).unended();
                 payload.extend_from_slice(steps.bytes(size));
-                discovery_harness.attack(from, &DiscoveryHarness::announce(who, &payload));
+                harness.attack(from, &announce(who, &payload));
             }
-            3 => discovery_harness.announce_as_impersonated(kind & 0x20 == 0, steps.bytes(size)),
+            3 => harness.announce_as_impersonated(kind & 0x20 == 0, steps.bytes(size)),
             4 => {
                 let kind = if kind & 0x20 == 0 { 3 } else { 4 };
-                let mut payload = DiscoveryHarness::endpoint(steps.u32(), kind).unended();
+                let mut payload = endpoint(steps.u32(), kind).unended();
                 payload.extend_from_slice(steps.bytes(size));
-                discovery_harness.announce_as_impersonated(kind == 3, &payload);
+                harness.announce_as_impersonated(kind == 3, &payload);
             }
             5 => {
                 let packet = Packet::from(prefix(IMPERSONATED, 0)).to(prefix(0, 0)).data(
@@ -62,14 +62,14 @@ pub fn participant(data: &[u8]) {
                     steps.i64(),
                     steps.bytes(size),
                 );
-                discovery_harness.attack(from, &packet);
+                harness.attack(from, &packet);
             }
             6 => {
                 let attacker = Packet::from(prefix(IMPERSONATED, 0)).to(prefix(0, 0));
-                discovery_harness.attack(from, &attacker.raw(honest(steps.bytes(size))));
+                harness.attack(from, &attacker.raw(honest(steps.bytes(size))));
             }
-            _ => discovery_harness.run_ms(i64::from(kind)),
+            _ => harness.run_ms(i64::from(kind)),
         }
     }
-    discovery_harness.check_and_close();
+    harness.check_and_close();
 }

@@ -23,10 +23,7 @@ fn millis(n: i64) -> Duration {
 }
 
 fn joined(qos: &EndpointQos) -> (Pair, W, R) {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, qos.clone());
-    let r = pair.reader(1, qos.clone());
-    pair.join(w, r);
+    let (mut pair, w, r) = Pair::matched(qos.clone(), qos.clone());
     pair.run_ms(50);
     pair.net.log.clear();
     (pair, w, r)

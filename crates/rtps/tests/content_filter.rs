@@ -319,10 +319,7 @@ fn a_reader_filters_by_itself_if_its_writer_does_not() {
 
 #[test]
 fn a_changed_filter_applies_to_later_samples_at_both_ends() {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, reliable());
-    let r = pair.reader(1, reliable());
-    pair.join(w, r);
+    let (mut pair, w, r) = Pair::matched(reliable(), reliable());
     pair.run_ms(100);
     let guid = pair.guid(r);
     write(&mut pair, w, 0..3);

@@ -4,19 +4,10 @@
 mod pair;
 
 use bytes::Bytes;
-use pair::Pair;
-use pteros_rtps::qos::{Durability, EndpointQos, History};
+use pair::{Pair, transient_local};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{NewChange, WriteError, Writer, WriterConfig, WriterLimits};
-
-fn transient_local(depth: u32) -> EndpointQos {
-    EndpointQos {
-        durability: Durability::TransientLocal,
-        history: History::KeepLast(depth),
-        ..EndpointQos::default()
-    }
-}
 
 fn deferred(bytes: usize) -> NewChange {
     NewChange {

@@ -5,13 +5,13 @@ mod pair;
 
 use std::sync::Arc;
 
-use pair::{Pair, R, W, route};
+use pair::{Pair, R, W, route, transient_local};
 use pteros_msg::cdr::Representation;
 use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
-use pteros_rtps::qos::{Durability, EndpointQos, History};
+use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::writer::ReaderProxyConfig;
 
 /// The limits of different filters, and of readers, in a writer.
@@ -47,14 +47,6 @@ fn write(pair: &mut Pair, w: W, n: i32, text: &str) {
     message.set("n", n).unwrap();
     message.set("text", text).unwrap();
     pair.write(w, &message.to_payload(Representation::Xcdr1));
-}
-
-fn transient_local(depth: u32) -> EndpointQos {
-    EndpointQos {
-        durability: Durability::TransientLocal,
-        history: History::KeepLast(depth),
-        ..EndpointQos::default()
-    }
 }
 
 fn joined(pair: &mut Pair, w: W, node: usize, qos: EndpointQos, expression: &str) -> R {

@@ -1,6 +1,8 @@
 //! Access decisions from governance and permissions, and the rule that each one
 //! names.
 
+mod support;
+
 use pteros_security::date::UnixTime;
 use pteros_security::diagnostic::Diagnostic;
 use pteros_security::document::DocumentSource;
@@ -331,13 +333,7 @@ fn mutated_documents_are_read_or_rejected_and_never_panic() {
          <partitions><partition>p?</partition></partitions></publish>",
     );
     let documents = [GOVERNANCE.to_owned(), permissions(&rules, "DENY")];
-    let mut state = 29_u64;
-    let mut next = move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut next = support::numbers(29);
     let subject = SubjectName::parse("CN=/arm").unwrap();
     for _ in 0..6000 {
         let [governed, permitted] = documents.each_ref().map(|document| {

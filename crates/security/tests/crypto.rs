@@ -1,6 +1,8 @@
 //! Protected payloads, submessages and messages: the receiver opens them, and
 //! rejects them after any single bit was changed.
 
+mod support;
+
 use pteros_security::crypto::{
     Frame, KeyMaterial, KeyMaterialError, OpenError, Opener, ProtectionLayer, ReceiverKey,
     SealError, Sealer, TransformKind, key_exchange_material,
@@ -33,16 +35,6 @@ fn open(opener: &mut Opener, layer: ProtectionLayer, bytes: &[u8]) -> Option<Vec
     let mut buffer = Vec::new();
     let opened = opener.open(&frame(layer, bytes)?, &mut buffer).ok()?;
     Some(opened.bytes().to_vec())
-}
-
-/// A fixed sequence of numbers that look random.
-fn numbers(mut state: u64) -> impl FnMut() -> usize {
-    move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    }
 }
 
 #[test]
@@ -176,7 +168,7 @@ fn sessions_that_change_with_every_message_and_overtake_one_another_are_opened()
         sealed.push(one);
     }
     let mut opener = Opener::new(material, false);
-    let mut next = numbers(3);
+    let mut next = support::numbers(3);
     for _ in 0..400 {
         let at = next() % sealed.len();
         let opened = open(&mut opener, ProtectionLayer::Payload, &sealed[at]);
@@ -293,7 +285,7 @@ fn random_bytes_are_never_opened_and_never_panic() {
     let mut opener = Opener::new(material.clone(), true);
     let mut sealer = Sealer::new(material.clone()).unwrap();
     let receiver = ReceiverKey::new(material);
-    let mut next = numbers(11);
+    let mut next = support::numbers(11);
     for round in 0..20_000 {
         let mut bytes: Vec<u8> = (0..next() % 150).map(|_| next() as u8).collect();
         if round % 2 == 0 {

@@ -1,6 +1,8 @@
 //! Two participants' crypto transforms, back to back: one opens what the other
 //! seals, and rejects everything that is protected less.
 
+mod support;
+
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_security::attributes::SecurityInfo;
 use pteros_security::crypto::{KeyMaterial, ReceiverKey, TransformKind};
@@ -727,13 +729,7 @@ fn shared_memory_is_enabled_per_participant() {
 
 #[test]
 fn random_and_mutated_datagrams_never_panic_and_never_pass() {
-    let mut state = 5_u64;
-    let mut next = move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut next = support::numbers(5);
     for (rtps, metadata, data) in [
         ("NONE", "ENCRYPT", "ENCRYPT"),
         ("SIGN", "ENCRYPT_WITH_ORIGIN_AUTHENTICATION", "SIGN"),

@@ -284,13 +284,7 @@ fn random_bytes_are_rejected_as_certificates() {
     let der = support::certificate("sros2/enclaves/talker/cert.pem")
         .der()
         .to_vec();
-    let mut state = 1_u64;
-    let mut next = move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut next = support::numbers(1);
     for _ in 0..3000 {
         let mut bent = der.clone();
         for _ in 0..=next() % 4 {
@@ -307,9 +301,7 @@ fn changed_files_are_detected_and_reloaded() {
     let root = Folder::new("changing");
     let options = Options::default();
     let keystore = Keystore::create(&root.0, &options, NOW).unwrap();
-    let folder = keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
+    let folder = support::enclave(&keystore, "/arm");
     let mut watch = EnclaveWatch::new(&folder);
     let mut enclave = Enclave::load(&folder, NOW).unwrap();
     assert!(!watch.has_changed());
@@ -358,9 +350,7 @@ fn changed_files_are_detected_and_reloaded() {
 
     // A new certificate of the same subject is taken up, another's is not.
     keystore.sign(NOW).unwrap();
-    let other = keystore
-        .create_enclave("/leg", None, &options, NOW)
-        .unwrap();
+    let other = support::enclave(&keystore, "/leg");
     for file in ["cert.pem", "key.pem", "permissions.p7s"] {
         fs::copy(other.join(file), folder.join(file)).unwrap();
     }

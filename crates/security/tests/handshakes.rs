@@ -39,13 +39,8 @@ fn keystore(name: &str) -> (Folder, Keystore) {
 
 /// Two machines of one keystore, the one that begins first.
 fn pair(keystore: &Keystore) -> [Handshakes; 2] {
-    let options = Options::default();
-    let arm = keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
-    let leg = keystore
-        .create_enclave("/leg", None, &options, NOW)
-        .unwrap();
+    let arm = support::enclave(&keystore, "/arm");
+    let leg = support::enclave(&keystore, "/leg");
     ordered([machine(&arm, 1), machine(&leg, 2)])
 }
 
@@ -54,16 +49,6 @@ fn ordered([a, b]: [Handshakes; 2]) -> [Handshakes; 2] {
         [a, b]
     } else {
         [b, a]
-    }
-}
-
-/// A fixed sequence of numbers that look random.
-fn numbers(mut state: u64) -> impl FnMut() -> usize {
-    move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
     }
 }
 
@@ -182,7 +167,7 @@ fn a_handshake_ends_well_though_messages_are_lost_repeated_and_out_of_order() {
     let mut succeeded = 0;
     for seed in 0..60 {
         let mut machines = pair(&keystore);
-        let mut next = numbers(seed);
+        let mut next = support::numbers(seed);
         let outcome = talk(&mut machines, |_| {
             let copies = [0, 0, 1, 1, 1, 2, 3][next() % 7];
             (0..copies).map(|_| 1 + (next() % 400) as i64).collect()
@@ -226,9 +211,8 @@ fn retries_to_a_silent_peer_back_off_and_time_out() {
 fn participants_of_another_keystore_never_authenticate() {
     let (_ours, one) = keystore("ours");
     let (_theirs, other) = keystore("theirs");
-    let options = Options::default();
-    let arm = one.create_enclave("/arm", None, &options, NOW).unwrap();
-    let arm_there = other.create_enclave("/leg", None, &options, NOW).unwrap();
+    let arm = support::enclave(&one, "/arm");
+    let arm_there = support::enclave(&other, "/leg");
     let mut machines = ordered([machine(&arm, 1), machine(&arm_there, 2)]);
     let outcome = talk(&mut machines, |_| vec![1]);
     assert_eq!(outcome.keys(), [None, None]);
@@ -250,7 +234,7 @@ fn a_changed_message_neither_ends_nor_hijacks_a_handshake() {
     let mut machines = pair(&keystore);
     let recorded = talk(&mut machines, |_| vec![1]).sent;
     let [ours, _] = [0, 1].map(|at| machines[at].local_identity().prefix);
-    let mut next = numbers(17);
+    let mut next = support::numbers(17);
     for round in 0..80 {
         let mut machines = pair(&keystore);
         assert_eq!(machines[0].local_identity().prefix, ours);
@@ -392,7 +376,7 @@ fn random_bytes_are_rejected_as_messages() {
     let (_folder, keystore) = keystore("random");
     let mut machines = pair(&keystore);
     let recorded = talk(&mut machines, |_| vec![1]).sent;
-    let mut next = numbers(23);
+    let mut next = support::numbers(23);
     for _ in 0..20_000 {
         let mut payload = recorded[next() % recorded.len()].to_payload();
         for _ in 0..1 + next() % 4 {
@@ -449,7 +433,7 @@ fn a_peer_that_lost_its_state_authenticates_again() {
             let first = talk(&mut machines, |_| vec![1]).keys();
             let other = machines[1 - lost].local_identity().prefix;
             machines[lost].remove_peer(other);
-            let mut number = numbers(7);
+            let mut number = support::numbers(7);
             let again = talk(&mut machines, |_| {
                 if number() % 100 < percent {
                     vec![]

@@ -50,9 +50,7 @@ fn copy_tree(from: &Path, to: &Path) {
 #[test]
 fn a_keystore_has_two_authorities_private_keys_for_its_owner_and_loads() {
     let (folder, keystore) = made("two");
-    let arm = keystore
-        .create_enclave("/robot/arm", None, &Options::default(), NOW)
-        .unwrap();
+    let arm = support::enclave(&keystore, "/robot/arm");
     for key in [
         "private/identity_ca.key.pem",
         "private/permissions_ca.key.pem",
@@ -89,9 +87,7 @@ fn a_keystore_has_two_authorities_private_keys_for_its_owner_and_loads() {
 #[test]
 fn the_root_enclave_shares_the_folder_with_the_governance() {
     let (folder, keystore) = made("root");
-    let root = keystore
-        .create_enclave("/", None, &Options::default(), NOW)
-        .unwrap();
+    let root = support::enclave(&keystore, "/");
     assert!(
         fs::symlink_metadata(root.join("governance.p7s"))
             .unwrap()
@@ -104,9 +100,7 @@ fn the_root_enclave_shares_the_folder_with_the_governance() {
 #[test]
 fn a_keystore_can_be_moved_since_its_links_are_relative() {
     let (folder, keystore) = made("moved");
-    keystore
-        .create_enclave("/a/b/c", None, &Options::default(), NOW)
-        .unwrap();
+    support::enclave(&keystore, "/a/b/c");
     let moved = Folder::new("elsewhere");
     copy_tree(&folder.0, &moved.0.join("ks"));
     drop(folder);
@@ -116,19 +110,14 @@ fn a_keystore_can_be_moved_since_its_links_are_relative() {
 #[test]
 fn existing_files_are_kept_and_edited_ones_signed() {
     let (folder, keystore) = made("kept");
-    let options = Options::default();
-    let arm = keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
+    let arm = support::enclave(&keystore, "/arm");
     let (key, cert) = (
         fs::read(arm.join("key.pem")).unwrap(),
         fs::read(arm.join("cert.pem")).unwrap(),
     );
     let text = fs::read_to_string(arm.join("permissions.xml")).unwrap();
     fs::write(arm.join("permissions.xml"), text.replace("rt/*", "rt/scan")).unwrap();
-    keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
+    support::enclave(&keystore, "/arm");
     assert_eq!(fs::read(arm.join("key.pem")).unwrap(), key);
     assert_eq!(fs::read(arm.join("cert.pem")).unwrap(), cert);
     let access = || Enclave::load(&arm, NOW).unwrap().access(0).unwrap();
@@ -189,12 +178,8 @@ fn a_certificate_that_ends_soon_is_renewed_for_the_same_key() {
 fn a_revoked_enclave_is_refused_by_all_until_it_has_a_new_key() {
     let (_folder, keystore) = made("revoked");
     let options = Options::default();
-    let arm = keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
-    let leg = keystore
-        .create_enclave("/leg", None, &options, NOW)
-        .unwrap();
+    let arm = support::enclave(&keystore, "/arm");
+    let leg = support::enclave(&keystore, "/leg");
     let others = Enclave::load(&arm, NOW).unwrap();
     let nobody = keystore.revoke("/nobody", &options, NOW).unwrap_err();
     assert!(
@@ -206,9 +191,7 @@ fn a_revoked_enclave_is_refused_by_all_until_it_has_a_new_key() {
     assert!(fault.reason.contains("revoked"), "{fault}");
     let judge = Enclave::load(&leg, NOW).unwrap().identity_authority;
     assert!(judge.admit(&others.identity.chain, NOW).is_err());
-    keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
+    support::enclave(&keystore, "/arm");
     let fresh = Enclave::load(&arm, NOW).unwrap();
     assert_eq!(judge.admit(&fresh.identity.chain, NOW), Ok(()));
     assert_ne!(
@@ -217,9 +200,7 @@ fn a_revoked_enclave_is_refused_by_all_until_it_has_a_new_key() {
     );
     // The list grows, and reaches enclaves that come later.
     keystore.revoke("/leg", &options, NOW).unwrap();
-    let hand = keystore
-        .create_enclave("/hand", None, &options, NOW)
-        .unwrap();
+    let hand = support::enclave(&keystore, "/hand");
     let judge = Enclave::load(&hand, NOW).unwrap().identity_authority;
     assert!(judge.admit(&others.identity.chain, NOW).is_err());
     assert!(Enclave::load(&leg, NOW).is_err());
@@ -230,9 +211,7 @@ fn an_enclave_is_added_to_a_keystore_that_sros_2_made() {
     let folder = Folder::new("sros2");
     copy_tree(&fixture("sros2"), &folder.0);
     let keystore = Keystore::open(&folder.0).unwrap();
-    let arm = keystore
-        .create_enclave("/arm", None, &Options::default(), NOW)
-        .unwrap();
+    let arm = support::enclave(&keystore, "/arm");
     let enclave = Enclave::load(&arm, NOW).unwrap();
     assert!(enclave.access(0).unwrap().may_join(NOW).allowed);
     assert_eq!(keystore.enclaves().unwrap(), ["/arm", "/talker"]);
@@ -243,9 +222,7 @@ fn an_enclave_is_added_to_a_keystore_that_sros_2_made() {
 #[test]
 fn openssl_agrees_with_every_certificate_and_list() {
     let (folder, keystore) = made("openssl");
-    let arm = keystore
-        .create_enclave("/arm", None, &Options::default(), NOW)
-        .unwrap();
+    let arm = support::enclave(&keystore, "/arm");
     let ca = folder.0.join("public/identity_ca.cert.pem");
     let (ca, cert) = (ca.to_str().unwrap(), arm.join("cert.pem"));
     let cert = cert.to_str().unwrap();
@@ -309,9 +286,7 @@ fn a_policy_becomes_permissions_for_just_what_it_names() {
             .reason
             .contains("no enclave with this name")
     );
-    keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
+    support::enclave(&keystore, "/arm");
     let arm = keystore
         .create_permission("/arm", policy.enclave("/arm").unwrap(), &options, NOW)
         .unwrap();
@@ -365,10 +340,7 @@ fn a_check_lists_broken_before_weak_findings() {
             .reason
             .contains("no enclaves")
     );
-    let options = Options::default();
-    let arm = keystore
-        .create_enclave("/arm", None, &options, NOW)
-        .unwrap();
+    let arm = support::enclave(&keystore, "/arm");
     let reasons = |severity: Severity| -> Vec<String> {
         let found = check(&folder.0, NOW).unwrap().into_iter();
         let found = found.filter(|finding| finding.severity == severity);

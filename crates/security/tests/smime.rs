@@ -142,13 +142,7 @@ fn mutated_signatures_are_rejected_and_never_panic() {
     let ours = authority("permissions_ca");
     let signed = sign(DOCUMENT, &ours.0, &ours.1, NOW).unwrap().into_bytes();
     let begins = signed.windows(4).rposition(|w| w == b"\n\nMI").unwrap() + 2;
-    let mut state = 7_u64;
-    let mut next = move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut next = support::numbers(7);
     let mut read = 0;
     for _ in 0..2000 {
         let mut bent = signed.clone();

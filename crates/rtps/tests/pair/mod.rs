@@ -14,7 +14,7 @@ use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
@@ -74,9 +74,33 @@ pub fn shared_memory_locator(node: usize) -> Locator {
     Locator::shared_memory(u32::try_from(node).unwrap(), prefix(node))
 }
 
+/// TRANSIENT_LOCAL with a history of `depth` samples.
+pub fn transient_local(depth: u32) -> EndpointQos {
+    EndpointQos {
+        durability: Durability::TransientLocal,
+        history: History::KeepLast(depth),
+        ..EndpointQos::default()
+    }
+}
+
 impl Pair {
     pub fn new() -> Self {
         Self::with_seed(1)
+    }
+
+    /// A writer at node 0 and a reader at node 1, not matched.
+    pub fn unmatched(writer: EndpointQos, reader: EndpointQos) -> (Self, W, R) {
+        let mut pair = Self::new();
+        let w = pair.writer(0, writer);
+        let r = pair.reader(1, reader);
+        (pair, w, r)
+    }
+
+    /// The same two, matched.
+    pub fn matched(writer: EndpointQos, reader: EndpointQos) -> (Self, W, R) {
+        let (mut pair, w, r) = Self::unmatched(writer, reader);
+        pair.join(w, r);
+        (pair, w, r)
     }
 
     pub fn with_seed(seed: u64) -> Self {

@@ -6,21 +6,24 @@ use pteros_rtps::locator::Locator;
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::wire::pid;
 
-use crate::discovery_harness::{ATTACKER, DiscoveryHarness, IMPERSONATED, VICTIM, locator_bytes};
+use crate::discovery_harness::{
+    ATTACKER, DiscoveryHarness, IMPERSONATED, VICTIM, announce, endpoint, locator_bytes,
+    new_participant,
+};
 use crate::domain::prefix;
 use crate::packet::{Packet, Plist};
 
 /// A reader of the impersonated participant on the pair's topic, at this address.
 fn reader_at(number: u32, at: Locator) -> Plist {
-    DiscoveryHarness::endpoint(number, EntityId::KIND_READER_NO_KEY)
+    endpoint(number, EntityId::KIND_READER_NO_KEY)
         .string(pid::TOPIC_NAME, 11, b"rt/chatter\0")
         .string(pid::TYPE_NAME, 2, b"T\0")
         .with(pid::UNICAST_LOCATOR, &locator_bytes(at))
 }
 
 /// Every address that the first participant reported as a route.
-fn destinations(discovery_harness: &DiscoveryHarness) -> Vec<Locator> {
-    let announced = discovery_harness.domain.nodes[0].events.iter();
+fn destinations(harness: &DiscoveryHarness) -> Vec<Locator> {
+    let announced = harness.domain.nodes[0].events.iter();
     let routes = announced.filter_map(|event| match event {
         ParticipantEvent::Matched { route, .. }
         | ParticipantEvent::EndpointChanged { route, .. } => Some(route),
@@ -33,10 +36,10 @@ fn destinations(discovery_harness: &DiscoveryHarness) -> Vec<Locator> {
 /// but its readers live at the victim's, who would get all that is published.
 #[test]
 fn an_endpoint_does_not_direct_its_data_to_a_victim() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for number in 1..50 {
-        discovery_harness.announce_as_impersonated(false, &reader_at(number, VICTIM).end());
-        discovery_harness.run_ms(50);
+        harness.announce_as_impersonated(false, &reader_at(number, VICTIM).end());
+        harness.run_ms(50);
     }
     // The same one over and over, each time a little other.
     for port in 1..50 {
@@ -44,28 +47,21 @@ fn an_endpoint_does_not_direct_its_data_to_a_victim() {
             port: 8_000 + port,
             ..VICTIM
         };
-        discovery_harness.announce_as_impersonated(false, &reader_at(1, at).end());
-        discovery_harness.run_ms(50);
+        harness.announce_as_impersonated(false, &reader_at(1, at).end());
+        harness.run_ms(50);
     }
-    discovery_harness.run_ms(5_000);
-    assert_eq!(discovery_harness.accepted_endpoints(), 49);
+    harness.run_ms(5_000);
+    assert_eq!(harness.accepted_endpoints(), 49);
     let at_victim = |to: &&Locator| to.address == VICTIM.address;
-    assert_eq!(
-        destinations(&discovery_harness).iter().find(at_victim),
-        None
-    );
-    let sent = discovery_harness
-        .domain
-        .sent
-        .iter()
-        .filter(|(to, _)| at_victim(to));
+    assert_eq!(destinations(&harness).iter().find(at_victim), None);
+    let sent = harness.domain.sent.iter().filter(|(to, _)| at_victim(to));
     let sent: usize = sent.map(|(_, (_, bytes))| *bytes).sum();
     assert!(
-        (1..=3 * discovery_harness.received).contains(&sent),
+        (1..=3 * harness.received).contains(&sent),
         "{sent} for {}",
-        discovery_harness.received
+        harness.received
     );
-    discovery_harness.check_and_close();
+    harness.check_and_close();
 }
 
 /// The same for the addresses that a participant announces for all its endpoints.
@@ -73,8 +69,8 @@ fn an_endpoint_does_not_direct_its_data_to_a_victim() {
 /// elsewhere.
 #[test]
 fn a_new_participant_does_not_direct_its_data_to_a_victim() {
-    let mut discovery_harness = DiscoveryHarness::new();
-    let who = DiscoveryHarness::new_participant(1);
+    let mut harness = DiscoveryHarness::new();
+    let who = new_participant(1);
     let list = Plist::payload()
         .with(pid::PROTOCOL_VERSION, &[2, 3, 0, 0])
         .with(pid::VENDOR_ID, &[1, 15, 0, 0])
@@ -85,7 +81,7 @@ fn a_new_participant_does_not_direct_its_data_to_a_victim() {
         .with(pid::BUILTIN_ENDPOINT_SET, &0xc3f_u32.to_le_bytes())
         .with(pid::METATRAFFIC_UNICAST_LOCATOR, &locator_bytes(ATTACKER))
         .with(pid::DEFAULT_UNICAST_LOCATOR, &locator_bytes(VICTIM));
-    discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(who, &list.end()));
+    harness.attack(ATTACKER, &announce(who, &list.end()));
     let reader = who.with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
     let endpoint = Plist::payload()
         .with(pid::ENDPOINT_GUID, &reader.to_bytes())
@@ -96,24 +92,22 @@ fn a_new_participant_does_not_direct_its_data_to_a_victim() {
         1,
         &endpoint.end(),
     );
-    discovery_harness.attack(ATTACKER, &answer);
-    discovery_harness.run_ms(2_000);
-    let matched = discovery_harness.domain.matches(0);
+    harness.attack(ATTACKER, &answer);
+    harness.run_ms(2_000);
+    let matched = harness.domain.matches(0);
     assert!(matched.iter().any(|(_, remote)| *remote == reader));
-    assert!(!destinations(&discovery_harness).contains(&VICTIM));
+    assert!(!destinations(&harness).contains(&VICTIM));
     // It was discovered, so it gets discovery data; the victim does not.
-    let sent = discovery_harness.sent_to(VICTIM);
+    let sent = harness.sent_to(VICTIM);
     assert!(
-        sent <= 3 * discovery_harness.received,
+        sent <= 3 * harness.received,
         "{sent} for {}",
-        discovery_harness.received
+        harness.received
     );
-    let met = discovery_harness.domain.sent.remove(&ATTACKER);
+    let met = harness.domain.sent.remove(&ATTACKER);
     assert!(met.is_some());
-    discovery_harness
-        .domain
-        .deliver(0, Some(ATTACKER), &dispose(who).0);
-    discovery_harness.check_and_close();
+    harness.domain.deliver(0, Some(ATTACKER), &dispose(who).0);
+    harness.check_and_close();
 }
 
 fn dispose(who: pteros_rtps::id::GuidPrefix) -> Packet {
@@ -127,24 +121,24 @@ fn dispose(who: pteros_rtps::id::GuidPrefix) -> Packet {
 /// address is probed, and used once it has answered.
 #[test]
 fn a_second_network_is_used_once_it_has_answered() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let second = Locator::udp_v4([10, 0, 7, 3], 7_411);
-    discovery_harness.announce_as_impersonated(false, &reader_at(1, second).end());
-    discovery_harness.run_ms(200);
-    assert!(!destinations(&discovery_harness).contains(&second));
+    harness.announce_as_impersonated(false, &reader_at(1, second).end());
+    harness.run_ms(200);
+    assert!(!destinations(&harness).contains(&second));
     assert!(
-        discovery_harness.sent_to(second) > 0,
+        harness.sent_to(second) > 0,
         "the second address was not probed"
     );
     // An answer of another participant from there does not count.
     let asked = EntityId::SEDP_PUBLICATIONS_WRITER;
     let answer = |who| Packet::from(who).to(prefix(0, 0)).heartbeat(asked, 1, 0, 9);
     let other = Packet::from(prefix(1, 0)).heartbeat(asked, 1, 0, 9);
-    discovery_harness.domain.deliver(0, Some(second), &other.0);
-    discovery_harness.domain.flush(0);
-    assert!(!destinations(&discovery_harness).contains(&second));
+    harness.domain.deliver(0, Some(second), &other.0);
+    harness.domain.flush(0);
+    assert!(!destinations(&harness).contains(&second));
     let packet = answer(prefix(IMPERSONATED, 0));
-    discovery_harness.domain.deliver(
+    harness.domain.deliver(
         0,
         Some(Locator {
             port: 40_000,
@@ -152,21 +146,21 @@ fn a_second_network_is_used_once_it_has_answered() {
         }),
         &packet.0,
     );
-    discovery_harness.domain.flush(0);
-    assert!(destinations(&discovery_harness).contains(&second));
-    let before = discovery_harness.sent_to(second);
-    discovery_harness.run_ms(5_000);
+    harness.domain.flush(0);
+    assert!(destinations(&harness).contains(&second));
+    let before = harness.sent_to(second);
+    harness.run_ms(5_000);
     assert_eq!(
-        discovery_harness.sent_to(second),
+        harness.sent_to(second),
         before,
         "probed though it has answered"
     );
     // Further endpoints there need no probe.
-    discovery_harness.domain.nodes[0]
+    harness.domain.nodes[0]
         .events
         .retain(|event| !matches!(event, ParticipantEvent::EndpointChanged { .. }));
-    discovery_harness.announce_as_impersonated(false, &reader_at(2, second).end());
-    assert!(destinations(&discovery_harness).contains(&second));
-    assert_eq!(discovery_harness.sent_to(second), before);
-    discovery_harness.check_and_close();
+    harness.announce_as_impersonated(false, &reader_at(2, second).end());
+    assert!(destinations(&harness).contains(&second));
+    assert_eq!(harness.sent_to(second), before);
+    harness.check_and_close();
 }

@@ -56,40 +56,6 @@ impl DiscoveryHarness {
         }
     }
 
-    /// The GUID prefix of a new participant, distinguished by a number.
-    pub fn new_participant(number: u32) -> GuidPrefix {
-        let mut made_up = prefix(200, 0);
-        made_up.0[2..6].copy_from_slice(&number.to_be_bytes());
-        made_up
-    }
-
-    /// The mandatory parameters of an announcement, open for more.
-    pub fn announcement(prefix: GuidPrefix, at: Locator) -> Plist {
-        Plist::payload()
-            .with(pid::PROTOCOL_VERSION, &[2, 3, 0, 0])
-            .with(pid::VENDOR_ID, &[1, 15, 0, 0])
-            .with(
-                pid::PARTICIPANT_GUID,
-                &prefix.with(EntityId::PARTICIPANT).to_bytes(),
-            )
-            .with(pid::BUILTIN_ENDPOINT_SET, &0xc3f_u32.to_le_bytes())
-            .with(pid::METATRAFFIC_UNICAST_LOCATOR, &locator_bytes(at))
-            .with(pid::DEFAULT_UNICAST_LOCATOR, &locator_bytes(at))
-    }
-
-    /// An announcement as a datagram.
-    pub fn announce(prefix: GuidPrefix, payload: &[u8]) -> Packet {
-        Packet::from(prefix).data(EntityId::SPDP_WRITER, 1, payload)
-    }
-
-    /// An endpoint of the impersonated participant, open for more parameters.
-    pub fn endpoint(number: u32, kind: u8) -> Plist {
-        let key = number.to_be_bytes();
-        let entity = EntityId::new([key[1], key[2], key[3]], kind);
-        let guid = prefix(IMPERSONATED, 0).with(entity);
-        Plist::payload().with(pid::ENDPOINT_GUID, &guid.to_bytes())
-    }
-
     /// Announces an endpoint in the name of the impersonated participant, in
     /// sequence.
     pub fn announce_as_impersonated(&mut self, writes: bool, payload: &[u8]) {
@@ -188,4 +154,38 @@ pub fn locator_bytes(locator: Locator) -> [u8; 24] {
     bytes[4..8].copy_from_slice(&locator.port.to_le_bytes());
     bytes[8..].copy_from_slice(&locator.address);
     bytes
+}
+
+/// The GUID prefix of a new participant, distinguished by a number.
+pub fn new_participant(number: u32) -> GuidPrefix {
+    let mut made_up = prefix(200, 0);
+    made_up.0[2..6].copy_from_slice(&number.to_be_bytes());
+    made_up
+}
+
+/// The mandatory parameters of an announcement, open for more.
+pub fn announcement(prefix: GuidPrefix, at: Locator) -> Plist {
+    Plist::payload()
+        .with(pid::PROTOCOL_VERSION, &[2, 3, 0, 0])
+        .with(pid::VENDOR_ID, &[1, 15, 0, 0])
+        .with(
+            pid::PARTICIPANT_GUID,
+            &prefix.with(EntityId::PARTICIPANT).to_bytes(),
+        )
+        .with(pid::BUILTIN_ENDPOINT_SET, &0xc3f_u32.to_le_bytes())
+        .with(pid::METATRAFFIC_UNICAST_LOCATOR, &locator_bytes(at))
+        .with(pid::DEFAULT_UNICAST_LOCATOR, &locator_bytes(at))
+}
+
+/// An announcement as a datagram.
+pub fn announce(prefix: GuidPrefix, payload: &[u8]) -> Packet {
+    Packet::from(prefix).data(EntityId::SPDP_WRITER, 1, payload)
+}
+
+/// An endpoint of the impersonated participant, open for more parameters.
+pub fn endpoint(number: u32, kind: u8) -> Plist {
+    let key = number.to_be_bytes();
+    let entity = EntityId::new([key[1], key[2], key[3]], kind);
+    let guid = prefix(IMPERSONATED, 0).with(entity);
+    Plist::payload().with(pid::ENDPOINT_GUID, &guid.to_bytes())
 }

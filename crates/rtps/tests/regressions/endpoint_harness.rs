@@ -11,6 +11,7 @@ use std::time::Duration as WallTime;
 use pteros_rtps::id::{EntityId, Guid, VendorId};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::reader::WriterProxyConfig;
+use pteros_rtps::stats::{ReaderStats, WriterStats};
 use pteros_rtps::writer::ReaderProxyConfig;
 
 use crate::meter::Meter;
@@ -50,10 +51,7 @@ impl EndpointHarness {
             history: History::KeepLast(10),
             ..EndpointQos::default()
         };
-        let mut pair = Pair::new();
-        let w = pair.writer(0, qos.clone());
-        let r = pair.reader(1, qos.clone());
-        pair.join(w, r);
+        let (mut pair, w, r) = Pair::matched(qos.clone(), qos.clone());
         let its = EndpointQos {
             reliability: intruder,
             ..qos
@@ -79,7 +77,7 @@ impl EndpointHarness {
                 vendor: VendorId::FAST_DDS,
             }
         ));
-        let mut endpoint_harness = Self {
+        let mut harness = Self {
             pair,
             w,
             r,
@@ -87,16 +85,24 @@ impl EndpointHarness {
             received: 0,
             meter: Meter::start(),
         };
-        endpoint_harness.exchange_samples(5);
-        endpoint_harness.pair.run_ms(2_000);
-        endpoint_harness.pair.net.log.clear();
-        endpoint_harness.pair.net.bytes_to.clear();
-        endpoint_harness.meter = Meter::start();
-        endpoint_harness
+        harness.exchange_samples(5);
+        harness.pair.run_ms(2_000);
+        harness.pair.net.log.clear();
+        harness.pair.net.bytes_to.clear();
+        harness.meter = Meter::start();
+        harness
     }
 
     pub fn writer(&self) -> Guid {
         self.pair.writer_guid(self.w)
+    }
+
+    pub fn reader_stats(&self) -> &ReaderStats {
+        self.pair.readers[self.r.0].machine.stats()
+    }
+
+    pub fn writer_stats(&self) -> &WriterStats {
+        self.pair.writers[self.w.0].machine.stats()
     }
 
     pub fn reader(&self) -> Guid {
@@ -106,16 +112,6 @@ impl EndpointHarness {
     /// The intruder's reader and the pair's writer, as requests name them.
     pub fn request(&self) -> (EntityId, EntityId) {
         (INTRUDER_READER, self.writer().entity)
-    }
-
-    /// A datagram of the intruder.
-    pub fn intruder() -> Packet {
-        Packet::from(prefix(INTRUDER))
-    }
-
-    /// A datagram of the unmatched sender.
-    pub fn unmatched_sender() -> Packet {
-        Packet::from(prefix(UNMATCHED))
     }
 
     /// The reader's participant receives it.
@@ -213,4 +209,14 @@ impl EndpointHarness {
             assert!(reader.machine.worst_case_bytes() < usize::MAX / 2);
         }
     }
+}
+
+/// A datagram of the intruder.
+pub fn intruder() -> Packet {
+    Packet::from(prefix(INTRUDER))
+}
+
+/// A datagram of the unmatched sender.
+pub fn unmatched_sender() -> Packet {
+    Packet::from(prefix(UNMATCHED))
 }

@@ -4,7 +4,7 @@
 use pteros_rtps::id::EntityId;
 use pteros_rtps::wire::pid;
 
-use crate::discovery_harness::{ATTACKER, DiscoveryHarness, IMPERSONATED};
+use crate::discovery_harness::{ATTACKER, DiscoveryHarness, IMPERSONATED, endpoint};
 use crate::domain::{address, prefix};
 use crate::packet::{Packet, Plist};
 
@@ -13,7 +13,7 @@ const READER: u8 = EntityId::KIND_READER_NO_KEY;
 
 /// A complete endpoint on the pair's topic.
 fn on_chatter(number: u32, kind: u8) -> Plist {
-    DiscoveryHarness::endpoint(number, kind)
+    endpoint(number, kind)
         .string(pid::TOPIC_NAME, 11, b"rt/chatter\0")
         .string(pid::TYPE_NAME, 2, b"T\0")
 }
@@ -22,21 +22,21 @@ fn on_chatter(number: u32, kind: u8) -> Plist {
 /// #2306, and Fast DDS #5900): 1024 per participant are kept.
 #[test]
 fn thousands_of_endpoints_are_bounded() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for number in 0..4_000 {
-        discovery_harness.announce_as_impersonated(true, &on_chatter(number, WRITER).end());
+        harness.announce_as_impersonated(true, &on_chatter(number, WRITER).end());
     }
-    assert_eq!(discovery_harness.accepted_endpoints(), 1_024);
-    assert!(discovery_harness.stats().endpoints_refused > 2_000);
-    discovery_harness.memory_bytes_max = 32 << 20;
-    discovery_harness.check_and_close();
+    assert_eq!(harness.accepted_endpoints(), 1_024);
+    assert!(harness.stats().endpoints_refused > 2_000);
+    harness.memory_bytes_max = 32 << 20;
+    harness.check_and_close();
 }
 
 /// The class of CVE-2023-39948 for endpoints: a topic or type name whose length
 /// lies, has no end, or is empty.
 #[test]
 fn invalid_names_make_no_endpoint() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let mut number = 0;
     for id in [pid::TOPIC_NAME, pid::TYPE_NAME] {
         for length in [0, 300, 60_000, 0x7fff_ffff, 0xffff_fffc, u32::MAX] {
@@ -46,28 +46,28 @@ fn invalid_names_make_no_endpoint() {
             } else {
                 pid::TOPIC_NAME
             };
-            let list = DiscoveryHarness::endpoint(number, WRITER)
+            let list = endpoint(number, WRITER)
                 .string(other, 2, b"T\0")
                 .string(id, length, b"x");
-            discovery_harness.announce_as_impersonated(true, &list.end());
+            harness.announce_as_impersonated(true, &list.end());
         }
         let long = vec![b'x'; 60_000];
-        let list = DiscoveryHarness::endpoint(99, WRITER).string(id, 60_000, &long);
-        discovery_harness.announce_as_impersonated(true, &list.end());
+        let list = endpoint(99, WRITER).string(id, 60_000, &long);
+        harness.announce_as_impersonated(true, &list.end());
     }
-    assert_eq!(discovery_harness.accepted_endpoints(), 0);
-    discovery_harness.check_and_close();
+    assert_eq!(harness.accepted_endpoints(), 0);
+    harness.check_and_close();
 }
 
 /// OpenDDS #4009 again, now as QoS of an endpoint: partitions whose count and
 /// lengths exceed their parameter, and sixteen thousand partitions.
 #[test]
 fn oversized_partition_lists_are_refused() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (number, count) in (1..).zip([1_u32, 10, 1 << 16, 1 << 30, u32::MAX]) {
         let mut value = count.to_le_bytes().to_vec();
         value.extend_from_slice(&[0xff, 0xff, 0xff, 0x7f, b'p', 0, 0, 0]);
-        discovery_harness.announce_as_impersonated(
+        harness.announce_as_impersonated(
             true,
             &on_chatter(number, WRITER)
                 .with(pid::PARTITION, &value)
@@ -78,19 +78,19 @@ fn oversized_partition_lists_are_refused() {
     for _ in 0..7_000 {
         many.extend_from_slice(&[2, 0, 0, 0, b'p', 0, 0, 0]);
     }
-    discovery_harness.announce_as_impersonated(
+    harness.announce_as_impersonated(
         true,
         &on_chatter(9, WRITER).with(pid::PARTITION, &many).end(),
     );
-    assert_eq!(discovery_harness.accepted_endpoints(), 0);
-    discovery_harness.check_and_close();
+    assert_eq!(harness.accepted_endpoints(), 0);
+    harness.check_and_close();
 }
 
 /// CVE-2026-22591 (Fast DDS): a content filter's expression exhausted the
 /// process. Thirty thousand parentheses are opaque bytes here, and too many.
 #[test]
 fn a_filter_of_parentheses_is_not_parsed() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (number, depth) in (1..).zip([10_usize, 1_000, 12_000]) {
         let expression = [
             vec![b'('; depth],
@@ -106,15 +106,15 @@ fn a_filter_of_parentheses_is_not_parsed() {
             value.resize(value.len().next_multiple_of(4), 0);
         }
         value.extend_from_slice(&u32::MAX.to_le_bytes());
-        discovery_harness.announce_as_impersonated(
+        harness.announce_as_impersonated(
             false,
             &on_chatter(number, READER)
                 .with(pid::CONTENT_FILTER_PROPERTY, &value)
                 .end(),
         );
     }
-    discovery_harness.run_ms(200);
-    discovery_harness.check_and_close();
+    harness.run_ms(200);
+    harness.check_and_close();
 }
 
 /// TypeInformation and type objects of any size and content (cyclonedds' and
@@ -122,22 +122,22 @@ fn a_filter_of_parentheses_is_not_parsed() {
 /// 16 KiB as it came.
 #[test]
 fn type_information_is_stored_unparsed_up_to_its_limit() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for number in 1..200 {
         let list = on_chatter(number, WRITER).with(pid::TYPE_INFORMATION, &vec![0xff; 60_000]);
-        discovery_harness.announce_as_impersonated(true, &list.end());
+        harness.announce_as_impersonated(true, &list.end());
     }
-    discovery_harness.run_ms(200);
-    assert_eq!(discovery_harness.accepted_endpoints(), 199);
-    discovery_harness.memory_bytes_max = 4 << 20;
-    discovery_harness.check_and_close();
+    harness.run_ms(200);
+    assert_eq!(harness.accepted_endpoints(), 199);
+    harness.memory_bytes_max = 4 << 20;
+    harness.check_and_close();
 }
 
 /// CVE-2023-50257's sibling for endpoints: in its own name, a participant
 /// announces or disposes the endpoints of another.
 #[test]
 fn a_participant_cannot_remove_endpoints_of_others() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (from, entity) in [
         (EntityId::SEDP_PUBLICATIONS_WRITER, WRITER),
         (EntityId::SEDP_SUBSCRIPTIONS_WRITER, READER),
@@ -151,33 +151,33 @@ fn a_participant_cannot_remove_endpoints_of_others() {
             for sequence in 1..4 {
                 let packet =
                     Packet::from(prefix(IMPERSONATED, 0)).data_with_qos(from, sequence, &gone, &[]);
-                discovery_harness.attack(address(IMPERSONATED), &packet);
-                discovery_harness.attack(ATTACKER, &packet);
+                harness.attack(address(IMPERSONATED), &packet);
+                harness.attack(ATTACKER, &packet);
             }
         }
     }
-    discovery_harness.run_ms(200);
-    discovery_harness.check_and_close();
+    harness.run_ms(200);
+    harness.check_and_close();
 }
 
 /// Endpoints that come and go and change without pause: matches follow, and
 /// nothing grows (the matching storms of Fast DDS #3163).
 #[test]
 fn an_endpoint_added_and_removed_repeatedly_leaves_no_state() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for round in 0..1_000_u32 {
         let deadline = [round.to_le_bytes(), [0; 4]].concat();
-        discovery_harness.announce_as_impersonated(
+        harness.announce_as_impersonated(
             true,
             &on_chatter(1, WRITER).with(pid::DEADLINE, &deadline).end(),
         );
         if round % 100 == 0 {
-            discovery_harness.run_ms(10);
+            harness.run_ms(10);
         }
     }
-    assert_eq!(discovery_harness.accepted_endpoints(), 1);
-    discovery_harness.memory_bytes_max = 8 << 20;
-    discovery_harness.check_and_close();
+    assert_eq!(harness.accepted_endpoints(), 1);
+    harness.memory_bytes_max = 8 << 20;
+    harness.check_and_close();
 }
 
 /// A heartbeat of the impersonated participant's SEDP writer that names more
@@ -185,27 +185,27 @@ fn an_endpoint_added_and_removed_repeatedly_leaves_no_state() {
 /// CVE-2025-64438 against discovery itself).
 #[test]
 fn discovery_does_not_loop_for_ever() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let impersonated = || Packet::from(prefix(IMPERSONATED, 0)).to(prefix(0, 0));
     for writer in [
         EntityId::SEDP_PUBLICATIONS_WRITER,
         EntityId::SEDP_SUBSCRIPTIONS_WRITER,
         EntityId::WLP_WRITER,
     ] {
-        discovery_harness.attack(
+        harness.attack(
             address(IMPERSONATED),
             &impersonated().heartbeat(writer, 1, i64::MAX - 1, 1),
         );
-        discovery_harness.attack(
+        harness.attack(
             address(IMPERSONATED),
             &impersonated().gap(writer, 2, i64::MAX - 500, 256, &[0x5555_5555; 8]),
         );
-        discovery_harness.attack(
+        harness.attack(
             address(IMPERSONATED),
             &impersonated().heartbeat(writer, i64::MAX - 5, i64::MAX - 1, 2),
         );
     }
-    discovery_harness.run_ms(5_000);
-    assert!(discovery_harness.sent_to(address(IMPERSONATED)) < 100_000);
-    discovery_harness.check_and_close();
+    harness.run_ms(5_000);
+    assert!(harness.sent_to(address(IMPERSONATED)) < 100_000);
+    harness.check_and_close();
 }

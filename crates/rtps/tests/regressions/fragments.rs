@@ -3,7 +3,7 @@
 
 use pteros_rtps::qos::Reliability;
 
-use crate::endpoint_harness::{EndpointHarness, INTRUDER_WRITER};
+use crate::endpoint_harness::{EndpointHarness, INTRUDER_WRITER, intruder};
 use crate::packet::Frag;
 use crate::pair::net::SubmessageSummary;
 
@@ -26,8 +26,8 @@ fn frag() -> Frag<'static> {
 /// fragment names a larger sample than the buffer was made for.
 #[test]
 fn the_first_fragment_fixes_the_size_of_the_sample() {
-    let mut endpoint_harness = EndpointHarness::new();
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(frag()));
+    let mut harness = EndpointHarness::new();
+    harness.send_to_reader(&intruder().frag(frag()));
     for sample in [1_001, 2_000, 100_000, u32::MAX, 999, 500] {
         for first in [2, 5, 10] {
             let lie = Frag {
@@ -35,32 +35,24 @@ fn the_first_fragment_fixes_the_size_of_the_sample() {
                 first,
                 ..frag()
             };
-            endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(lie));
+            harness.send_to_reader(&intruder().frag(lie));
         }
     }
     for first in 2..=10 {
         let honest = Frag { first, ..frag() };
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(honest));
+        harness.send_to_reader(&intruder().frag(honest));
     }
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        1,
-        1,
-        1,
-    ));
-    assert_eq!(
-        endpoint_harness.samples_of_intruder(),
-        [(1, vec![7; 1_000])]
-    );
-    endpoint_harness.check_and_close();
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
+    assert_eq!(harness.samples_of_intruder(), [(1, vec![7; 1_000])]);
+    harness.check_and_close();
 }
 
 /// The class of CVE-2026-22590 (Fast DDS: sizes in DATA_FRAG): the size of
 /// fragments changes on the way, and with it where each belongs.
 #[test]
 fn the_first_fragment_fixes_the_size_of_fragments() {
-    let mut endpoint_harness = EndpointHarness::new();
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(frag()));
+    let mut harness = EndpointHarness::new();
+    harness.send_to_reader(&intruder().frag(frag()));
     for size in [1, 50, 99, 101, 500, 1_000, u16::MAX] {
         let payload = vec![9; usize::from(size).min(1_000)];
         let lie = Frag {
@@ -69,30 +61,21 @@ fn the_first_fragment_fixes_the_size_of_fragments() {
             payload: &payload,
             ..frag()
         };
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(lie));
+        harness.send_to_reader(&intruder().frag(lie));
     }
     for first in 2..=10 {
-        endpoint_harness
-            .send_to_reader(&EndpointHarness::intruder().frag(Frag { first, ..frag() }));
+        harness.send_to_reader(&intruder().frag(Frag { first, ..frag() }));
     }
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        1,
-        1,
-        1,
-    ));
-    assert_eq!(
-        endpoint_harness.samples_of_intruder(),
-        [(1, vec![7; 1_000])]
-    );
-    endpoint_harness.check_and_close();
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
+    assert_eq!(harness.samples_of_intruder(), [(1, vec![7; 1_000])]);
+    harness.check_and_close();
 }
 
 /// CVE-2025-65865 (Fast DDS): fragments count from one; the number zero went
 /// through a subtraction that wrapped round.
 #[test]
 fn fragment_zero_and_fragments_behind_the_last_are_refused() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for (first, count) in [
         (0, 1),
         (0, 0),
@@ -102,27 +85,21 @@ fn fragment_zero_and_fragments_behind_the_last_are_refused() {
         (u32::MAX, 1),
         (u32::MAX, u16::MAX),
     ] {
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(Frag {
+        harness.send_to_reader(&intruder().frag(Frag {
             first,
             count,
             ..frag()
         }));
     }
     for (size, sample) in [(0, 0), (0, 1_000), (100, 0), (1_001, 1_000), (u16::MAX, 1)] {
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(Frag {
+        harness.send_to_reader(&intruder().frag(Frag {
             size,
             sample,
             ..frag()
         }));
     }
-    assert_eq!(
-        endpoint_harness.pair.readers[endpoint_harness.r.0]
-            .machine
-            .stats()
-            .fragments,
-        0
-    );
-    endpoint_harness.check_and_close();
+    assert_eq!(harness.reader_stats().fragments, 0);
+    harness.check_and_close();
 }
 
 /// A sample of 4 GiB announced by a hundred bytes: its memory was reserved at
@@ -130,7 +107,7 @@ fn fragment_zero_and_fragments_behind_the_last_are_refused() {
 /// overflow in Fast DDS by a malformed packet).
 #[test]
 fn a_sample_of_four_gigabytes_reserves_no_memory() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for (sequence, sample) in (1..).zip([u32::MAX, 1 << 31, 65 << 20, 64 << 20]) {
         let size = u16::MAX;
         let payload = vec![0; usize::from(size)];
@@ -141,25 +118,19 @@ fn a_sample_of_four_gigabytes_reserves_no_memory() {
             payload: &payload,
             ..frag()
         };
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(large));
+        harness.send_to_reader(&intruder().frag(large));
     }
-    assert!(
-        endpoint_harness.pair.readers[endpoint_harness.r.0]
-            .machine
-            .stats()
-            .too_large
-            >= 3
-    );
+    assert!(harness.reader_stats().too_large >= 3);
     // Two fit, and each was given the first megabytes.
-    endpoint_harness.memory_bytes_max = 5 << 20;
-    endpoint_harness.check_and_close();
+    harness.memory_bytes_max = 5 << 20;
+    harness.check_and_close();
 }
 
 /// The last fragment first: memory up to it would be the size of the sample,
 /// for one small packet (the same family).
 #[test]
 fn the_last_fragment_of_a_large_sample_reserves_no_memory() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for sequence in 1..100 {
         let sample = 60 << 20;
         let last = Frag {
@@ -168,18 +139,18 @@ fn the_last_fragment_of_a_large_sample_reserves_no_memory() {
             first: sample / 100,
             ..frag()
         };
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(last));
+        harness.send_to_reader(&intruder().frag(last));
     }
-    endpoint_harness.memory_bytes_max = 1 << 20;
-    endpoint_harness.check_and_close();
+    harness.memory_bytes_max = 1 << 20;
+    harness.check_and_close();
 }
 
 /// Ever new samples of which one fragment comes (cyclonedds bounds them at 16,
 /// Fast DDS did not): eight are held per writer.
 #[test]
 fn partial_samples_that_never_complete_are_bounded() {
-    for intruder in [Reliability::Reliable, Reliability::BestEffort] {
-        let mut endpoint_harness = EndpointHarness::with_intruder(intruder);
+    for claimed in [Reliability::Reliable, Reliability::BestEffort] {
+        let mut harness = EndpointHarness::with_intruder(claimed);
         let payload = vec![0; 60_000];
         for sequence in 1..2_000 {
             let begun = Frag {
@@ -189,10 +160,10 @@ fn partial_samples_that_never_complete_are_bounded() {
                 payload: &payload,
                 ..frag()
             };
-            endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(begun));
+            harness.send_to_reader(&intruder().frag(begun));
         }
-        endpoint_harness.memory_bytes_max = 20 << 20;
-        endpoint_harness.check_and_close();
+        harness.memory_bytes_max = 20 << 20;
+        harness.check_and_close();
     }
 }
 
@@ -200,7 +171,7 @@ fn partial_samples_that_never_complete_are_bounded() {
 /// is longer than the sample. It ends at 256 runs.
 #[test]
 fn tiny_fragments_are_bounded() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for first in (1..20_000).step_by(2) {
         let confetti = Frag {
             first,
@@ -209,41 +180,29 @@ fn tiny_fragments_are_bounded() {
             payload: &[7],
             ..frag()
         };
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(confetti));
+        harness.send_to_reader(&intruder().frag(confetti));
     }
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        1,
-        1,
-        1,
-    ));
-    endpoint_harness.check_and_close();
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
+    harness.check_and_close();
 }
 
 /// A payload longer or shorter than its fragments (CVE-2020-18735, Cyclone DDS:
 /// what lies behind the announced size was read and written).
 #[test]
 fn fragments_must_have_their_declared_length() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     let long = [9; 400];
     for length in [0, 1, 99, 104, 200, 400] {
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(Frag {
+        harness.send_to_reader(&intruder().frag(Frag {
             payload: &long[..length],
             ..frag()
         }));
     }
     for count in [2, 5, 10, 11] {
-        endpoint_harness
-            .send_to_reader(&EndpointHarness::intruder().frag(Frag { count, ..frag() }));
+        harness.send_to_reader(&intruder().frag(Frag { count, ..frag() }));
     }
-    assert_eq!(
-        endpoint_harness.pair.readers[endpoint_harness.r.0]
-            .machine
-            .stats()
-            .fragments,
-        0
-    );
-    endpoint_harness.check_and_close();
+    assert_eq!(harness.reader_stats().fragments, 0);
+    harness.check_and_close();
 }
 
 /// HEARTBEAT_FRAG that names fragments of samples nobody began, and numbers
@@ -251,25 +210,25 @@ fn fragments_must_have_their_declared_length() {
 /// CVE-2025-62799).
 #[test]
 fn heartbeats_of_fragments_that_do_not_exist_cost_little() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for count in 1..1_000 {
         let sequence = i64::from(count) * 3;
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat_frag(
+        harness.send_to_reader(&intruder().heartbeat_frag(
             INTRUDER_WRITER,
             sequence,
             u32::MAX,
             count,
         ));
     }
-    endpoint_harness.pair.run_ms(5_000);
+    harness.pair.run_ms(5_000);
     let is_request = |submessage: &SubmessageSummary| {
         matches!(
             submessage,
             SubmessageSummary::AckNack(..) | SubmessageSummary::NackFrag(..)
         )
     };
-    assert!(endpoint_harness.pair.net.count(is_request) < 200);
-    endpoint_harness.check_and_close();
+    assert!(harness.pair.net.count(is_request) < 200);
+    harness.check_and_close();
 }
 
 /// Two forms of one number, in fragments and whole, were two owners of one
@@ -277,26 +236,16 @@ fn heartbeats_of_fragments_that_do_not_exist_cost_little() {
 /// delivered once, as one of them.
 #[test]
 fn a_sample_both_whole_and_in_fragments_is_delivered_once() {
-    let mut endpoint_harness = EndpointHarness::new();
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().frag(frag()));
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-        INTRUDER_WRITER,
-        1,
-        b"\0\x01\0\0 whole",
-    ));
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        1,
-        1,
-        1,
-    ));
+    let mut harness = EndpointHarness::new();
+    harness.send_to_reader(&intruder().frag(frag()));
+    harness.send_to_reader(&intruder().data(INTRUDER_WRITER, 1, b"\0\x01\0\0 whole"));
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
     for first in 1..=10 {
-        endpoint_harness
-            .send_to_reader(&EndpointHarness::intruder().frag(Frag { first, ..frag() }));
+        harness.send_to_reader(&intruder().frag(Frag { first, ..frag() }));
     }
     assert_eq!(
-        endpoint_harness.samples_of_intruder(),
+        harness.samples_of_intruder(),
         [(1, b"\0\x01\0\0 whole".to_vec())]
     );
-    endpoint_harness.check_and_close();
+    harness.check_and_close();
 }

@@ -8,7 +8,7 @@ use crate::packet::Packet;
 
 /// Delivers payloads to the WLP reader in the name of the impersonated participant.
 fn announced(payloads: &[Vec<u8>]) {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (sequence, payload) in (1..).zip(payloads) {
         for from in [address(IMPERSONATED), ATTACKER] {
             let packet = Packet::from(prefix(IMPERSONATED, 0)).to(prefix(0, 0)).data(
@@ -16,11 +16,11 @@ fn announced(payloads: &[Vec<u8>]) {
                 sequence,
                 payload,
             );
-            discovery_harness.attack(from, &packet);
+            harness.attack(from, &packet);
         }
     }
-    discovery_harness.run_ms(100);
-    discovery_harness.check_and_close();
+    harness.run_ms(100);
+    harness.check_and_close();
 }
 
 /// cyclonedds #1751: a participant message labelled as a parameter list met an

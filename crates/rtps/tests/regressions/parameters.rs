@@ -3,30 +3,32 @@
 
 use pteros_rtps::wire::pid;
 
-use crate::discovery_harness::{ATTACKER, DiscoveryHarness};
-use crate::endpoint_harness::{EndpointHarness, INTRUDER_WRITER};
+use crate::discovery_harness::{
+    ATTACKER, DiscoveryHarness, announce, announcement, new_participant,
+};
+use crate::endpoint_harness::{EndpointHarness, INTRUDER_WRITER, intruder};
 use crate::packet::Plist;
 
 /// Announces a new participant with one more parameter, then runs the common
 /// checks.
 fn announced_with(parameters: &[Plist]) {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (number, more) in (0..).zip(parameters) {
-        let prefix = DiscoveryHarness::new_participant(number);
-        let mut payload = DiscoveryHarness::announcement(prefix, ATTACKER).unended();
+        let prefix = new_participant(number);
+        let mut payload = announcement(prefix, ATTACKER).unended();
         payload.extend_from_slice(&more.clone().end());
-        discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(prefix, &payload));
-        discovery_harness.run_ms(1);
+        harness.attack(ATTACKER, &announce(prefix, &payload));
+        harness.run_ms(1);
     }
-    discovery_harness.run_ms(500);
-    discovery_harness.check_and_close();
+    harness.run_ms(500);
+    harness.check_and_close();
 }
 
 /// cyclonedds #1555: the quick look through a message's inline QoS walked
 /// beyond its end when the list had no sentinel.
 #[test]
 fn inline_qos_without_sentinel_is_refused() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     let lists = [
         Plist::inline().with(pid::KEY_HASH, &[7; 16]).unended(),
         Plist::inline()
@@ -40,15 +42,10 @@ fn inline_qos_without_sentinel_is_refused() {
         Vec::new(),
     ];
     for (number, list) in (1..).zip(&lists) {
-        endpoint_harness.send_to_both(&EndpointHarness::intruder().data_with_qos(
-            INTRUDER_WRITER,
-            number,
-            list,
-            &[],
-        ));
+        harness.send_to_both(&intruder().data_with_qos(INTRUDER_WRITER, number, list, &[]));
     }
-    assert_eq!(endpoint_harness.samples_of_intruder(), []);
-    endpoint_harness.check_and_close();
+    assert_eq!(harness.samples_of_intruder(), []);
+    harness.check_and_close();
 }
 
 /// OpenDDS #4009: single parameters in inline QoS (PARTITION and others, with
@@ -56,7 +53,7 @@ fn inline_qos_without_sentinel_is_refused() {
 /// too short, too long and full of counts.
 #[test]
 fn any_inline_parameter_value_is_harmless() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     let values: [&[u8]; 5] = [
         &[],
         &[0xff; 4],
@@ -69,24 +66,20 @@ fn any_inline_parameter_value_is_harmless() {
             for value in values {
                 let list = Plist::inline().with(number | flag, value).end();
                 let sequence = i64::from(number) + 1;
-                let packet = EndpointHarness::intruder().data_with_qos(
-                    INTRUDER_WRITER,
-                    sequence,
-                    &list,
-                    b"\0\x01\0\0",
-                );
-                endpoint_harness.send_to_both(&packet);
+                let packet =
+                    intruder().data_with_qos(INTRUDER_WRITER, sequence, &list, b"\0\x01\0\0");
+                harness.send_to_both(&packet);
             }
         }
     }
-    endpoint_harness.check_and_close();
+    harness.check_and_close();
 }
 
 /// A key hash or status of the wrong size (similar to CVE-2023-42459): four bytes
 /// are not read as sixteen.
 #[test]
 fn a_short_key_hash_is_not_read_to_its_full_length() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for length in (0..16).step_by(4) {
         for id in [
             pid::KEY_HASH,
@@ -95,12 +88,11 @@ fn a_short_key_hash_is_not_read_to_its_full_length() {
             0x800f,
         ] {
             let list = Plist::inline().with(id, &vec![0xff; length]).end();
-            let packet =
-                EndpointHarness::intruder().data_with_qos(INTRUDER_WRITER, 1, &list, b"\0\x01\0\0");
-            endpoint_harness.send_to_both(&packet);
+            let packet = intruder().data_with_qos(INTRUDER_WRITER, 1, &list, b"\0\x01\0\0");
+            harness.send_to_both(&packet);
         }
     }
-    endpoint_harness.check_and_close();
+    harness.check_and_close();
 }
 
 /// CVE-2023-39946 (Fast DDS): a string in PID_PROPERTY_LIST longer than the
@@ -213,9 +205,9 @@ fn a_parameter_list_of_headers_only() {
 /// (each was a destination of every message elsewhere). The first 32 are kept.
 #[test]
 fn thousands_of_locators() {
-    let mut discovery_harness = DiscoveryHarness::new();
-    let prefix = DiscoveryHarness::new_participant(1);
-    let mut list = DiscoveryHarness::announcement(prefix, ATTACKER);
+    let mut harness = DiscoveryHarness::new();
+    let prefix = new_participant(1);
+    let mut list = announcement(prefix, ATTACKER);
     for port in 1..2_000 {
         let victim = pteros_rtps::locator::Locator::udp_v4([10, 0, 0, 99], port);
         list = list.with(
@@ -223,14 +215,10 @@ fn thousands_of_locators() {
             &crate::discovery_harness::locator_bytes(victim),
         );
     }
-    let packet = DiscoveryHarness::announce(prefix, &list.end());
-    discovery_harness.attack(ATTACKER, &packet);
-    discovery_harness.run_ms(10_000);
-    let destinations = discovery_harness
-        .domain
-        .sent
-        .keys()
-        .filter(|to| to.address[15] == 99);
+    let packet = announce(prefix, &list.end());
+    harness.attack(ATTACKER, &packet);
+    harness.run_ms(10_000);
+    let destinations = harness.domain.sent.keys().filter(|to| to.address[15] == 99);
     assert!(destinations.count() <= 1);
-    discovery_harness.check_and_close();
+    harness.check_and_close();
 }

@@ -9,7 +9,10 @@ use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::time::Duration;
 use pteros_rtps::wire::pid;
 
-use crate::discovery_harness::{ATTACKER, DiscoveryHarness, IMPERSONATED, VICTIM, locator_bytes};
+use crate::discovery_harness::{
+    ATTACKER, DiscoveryHarness, IMPERSONATED, VICTIM, announce, announcement, locator_bytes,
+    new_participant,
+};
 use crate::domain::{GROUP, address, prefix};
 use crate::meter::Meter;
 use crate::packet::{Packet, Plist};
@@ -28,64 +31,57 @@ fn bare(prefix: GuidPrefix) -> Plist {
 /// victim was shot at from then on.
 #[test]
 fn one_announcement_with_a_victims_address_sends_it_at_most_three_times_its_bytes() {
-    let mut discovery_harness = DiscoveryHarness::new();
-    let who = DiscoveryHarness::new_participant(1);
-    let packet =
-        DiscoveryHarness::announce(who, &DiscoveryHarness::announcement(who, VICTIM).end());
-    discovery_harness.attack(ATTACKER, &packet);
-    discovery_harness.run_ms(60_000);
-    assert!(discovery_harness.sent_to(VICTIM) <= 2 * 3 * packet.0.len());
-    discovery_harness.check_and_close();
+    let mut harness = DiscoveryHarness::new();
+    let who = new_participant(1);
+    let packet = announce(who, &announcement(who, VICTIM).end());
+    harness.attack(ATTACKER, &packet);
+    harness.run_ms(60_000);
+    assert!(harness.sent_to(VICTIM) <= 2 * 3 * packet.0.len());
+    harness.check_and_close();
 }
 
 /// CVE-2021-38429 (OpenDDS): the same, repeated under one name, so that each
 /// small renewal brings a full answer.
 #[test]
 fn repeated_announcements_send_a_victim_no_more_than_they_cost() {
-    let mut discovery_harness = DiscoveryHarness::new();
-    let who = DiscoveryHarness::new_participant(1);
-    let packet =
-        DiscoveryHarness::announce(who, &DiscoveryHarness::announcement(who, VICTIM).end());
+    let mut harness = DiscoveryHarness::new();
+    let who = new_participant(1);
+    let packet = announce(who, &announcement(who, VICTIM).end());
     for _ in 0..200 {
-        discovery_harness.attack(ATTACKER, &packet);
-        discovery_harness.run_ms(50);
+        harness.attack(ATTACKER, &packet);
+        harness.run_ms(50);
     }
-    let sent = discovery_harness.sent_to(VICTIM);
-    assert!(
-        sent <= discovery_harness.received,
-        "{sent} for {}",
-        discovery_harness.received
-    );
-    discovery_harness.check_and_close();
+    let sent = harness.sent_to(VICTIM);
+    assert!(sent <= harness.received, "{sent} for {}", harness.received);
+    harness.check_and_close();
 }
 
 /// CVE-2021-38487 (RTI): the same with ever new GUIDs, each of which became a peer
 /// that got all data.
 #[test]
 fn ever_new_guids_send_a_victim_no_more_than_they_cost() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for number in 0..2_000 {
-        let who = DiscoveryHarness::new_participant(number);
-        let packet =
-            DiscoveryHarness::announce(who, &DiscoveryHarness::announcement(who, VICTIM).end());
-        discovery_harness.attack(ATTACKER, &packet);
-        discovery_harness.run_ms(1);
+        let who = new_participant(number);
+        let packet = announce(who, &announcement(who, VICTIM).end());
+        harness.attack(ATTACKER, &packet);
+        harness.run_ms(1);
     }
-    let sent = discovery_harness.sent_to(VICTIM);
+    let sent = harness.sent_to(VICTIM);
     assert!(
-        sent <= 3 * discovery_harness.received,
+        sent <= 3 * harness.received,
         "{sent} for {}",
-        discovery_harness.received
+        harness.received
     );
-    discovery_harness.memory_bytes_max = 4 << 20;
-    discovery_harness.check_and_close();
+    harness.memory_bytes_max = 4 << 20;
+    harness.check_and_close();
 }
 
 /// CVE-2021-43547 (CoreDX, the same reflection): a multicast group as a unicast
 /// locator multiplies each answer by its members.
 #[test]
 fn a_multicast_address_is_no_unicast_locator() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (number, group) in (0..).zip([
         GROUP,
         Locator::udp_v4([224, 0, 0, 1], 7400),
@@ -93,18 +89,17 @@ fn a_multicast_address_is_no_unicast_locator() {
         Locator::udp_v4([10, 0, 0, 255], 7400),
         Locator::udp_v4([0, 0, 0, 0], 7400),
     ]) {
-        let who = DiscoveryHarness::new_participant(number);
-        let packet =
-            DiscoveryHarness::announce(who, &DiscoveryHarness::announcement(who, group).end());
-        discovery_harness.attack(ATTACKER, &packet);
+        let who = new_participant(number);
+        let packet = announce(who, &announcement(who, group).end());
+        harness.attack(ATTACKER, &packet);
     }
-    let before = discovery_harness.sent_to(GROUP);
-    discovery_harness.run_ms(2_000);
+    let before = harness.sent_to(GROUP);
+    harness.run_ms(2_000);
     // Only the periodic announcements of the two.
-    assert!(discovery_harness.sent_to(GROUP) - before <= 2 * 600);
+    assert!(harness.sent_to(GROUP) - before <= 2 * 600);
     let nobody = |to: &&Locator| **to != GROUP && (to.address[15] == 255 || !to.is_unicast());
-    assert_eq!(discovery_harness.domain.sent.keys().find(nobody), None);
-    discovery_harness.check_and_close();
+    assert_eq!(harness.domain.sent.keys().find(nobody), None);
+    harness.check_and_close();
 }
 
 /// Fast DDS #2267 and #5380: the fix of CVE-2021-38425 looked at the first
@@ -112,20 +107,17 @@ fn a_multicast_address_is_no_unicast_locator() {
 /// in words that come from elsewhere.
 #[test]
 fn a_known_participant_is_not_moved_to_a_victim() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let impersonated = prefix(IMPERSONATED, 0);
     for number in 1..100 {
-        let list = DiscoveryHarness::announcement(impersonated, VICTIM)
-            .with(pid::USER_DATA, &[4, 0, 0, 0, number, 0, 0, 0]);
-        discovery_harness.attack(
-            ATTACKER,
-            &DiscoveryHarness::announce(impersonated, &list.end()),
-        );
-        discovery_harness.run_ms(20);
+        let list =
+            announcement(impersonated, VICTIM).with(pid::USER_DATA, &[4, 0, 0, 0, number, 0, 0, 0]);
+        harness.attack(ATTACKER, &announce(impersonated, &list.end()));
+        harness.run_ms(20);
     }
-    assert_eq!(discovery_harness.sent_to(VICTIM), 0);
-    assert!(discovery_harness.stats().impersonation >= 99);
-    discovery_harness.check_and_close();
+    assert_eq!(harness.sent_to(VICTIM), 0);
+    assert!(harness.stats().impersonation >= 99);
+    harness.check_and_close();
 }
 
 /// CVE-2021-38425's fix, with a forged source address (Fast DDS #5380): the
@@ -133,70 +125,53 @@ fn a_known_participant_is_not_moved_to_a_victim() {
 /// the amplification limit. It never answers, so the participant keeps its address.
 #[test]
 fn a_forged_source_address_moves_no_participant() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let known = prefix(1, 0);
     let mut moves = 0;
     for number in 1..200 {
-        let list = DiscoveryHarness::announcement(known, VICTIM)
-            .with(pid::USER_DATA, &[4, 0, 0, 0, number, 0, 0, 0]);
-        let packet = DiscoveryHarness::announce(known, &list.end());
-        discovery_harness.received += packet.0.len();
-        discovery_harness.domain.deliver(0, Some(VICTIM), &packet.0);
-        discovery_harness.domain.flush(0);
-        discovery_harness.run_ms(20);
-        let announced = discovery_harness.domain.nodes[0].events.iter();
+        let list = announcement(known, VICTIM).with(pid::USER_DATA, &[4, 0, 0, 0, number, 0, 0, 0]);
+        let packet = announce(known, &list.end());
+        harness.received += packet.0.len();
+        harness.domain.deliver(0, Some(VICTIM), &packet.0);
+        harness.domain.flush(0);
+        harness.run_ms(20);
+        let announced = harness.domain.nodes[0].events.iter();
         moves = announced
             .filter(|e| matches!(e, ParticipantEvent::ParticipantChanged(_)))
             .count();
     }
     assert_eq!(moves, 0);
-    let sent = discovery_harness.sent_to(VICTIM);
+    let sent = harness.sent_to(VICTIM);
     assert!(
-        sent <= 3 * discovery_harness.received,
+        sent <= 3 * harness.received,
         "{sent} for {}",
-        discovery_harness.received
+        harness.received
     );
-    let known = discovery_harness.domain.nodes[0].machine.participants();
+    let known = harness.domain.nodes[0].machine.participants();
     let at = known.map(|p| p.metatraffic_unicast[0]);
     assert!(at.eq([address(1), address(2)]));
-    discovery_harness.run_ms(6_000);
-    assert_eq!(
-        discovery_harness.domain.nodes[0]
-            .machine
-            .unvalidated_count(),
-        0
-    );
-    discovery_harness.check_and_close();
+    harness.run_ms(6_000);
+    assert_eq!(harness.domain.nodes[0].machine.unvalidated_count(), 0);
+    harness.check_and_close();
 }
 
 /// CVE-2026-45092 (Fast DDS): every name ever announced stayed in a list. Ours
 /// holds 64 that have not proved to exist, for five seconds.
 #[test]
 fn participants_that_never_answer_are_dropped() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for number in 0..20_000 {
-        let who = DiscoveryHarness::new_participant(number);
+        let who = new_participant(number);
         let from = Locator::udp_v4([10, 0, (number >> 8) as u8, number as u8], 7410);
-        let packet =
-            DiscoveryHarness::announce(who, &DiscoveryHarness::announcement(who, from).end());
-        discovery_harness.received += packet.0.len();
-        discovery_harness.domain.deliver(0, Some(from), &packet.0);
-        assert!(
-            discovery_harness.domain.nodes[0]
-                .machine
-                .unvalidated_count()
-                <= 64
-        );
+        let packet = announce(who, &announcement(who, from).end());
+        harness.received += packet.0.len();
+        harness.domain.deliver(0, Some(from), &packet.0);
+        assert!(harness.domain.nodes[0].machine.unvalidated_count() <= 64);
     }
-    discovery_harness.domain.flush(0);
-    discovery_harness.run_ms(6_000);
-    assert_eq!(
-        discovery_harness.domain.nodes[0]
-            .machine
-            .unvalidated_count(),
-        0
-    );
-    discovery_harness.check_and_close();
+    harness.domain.flush(0);
+    harness.run_ms(6_000);
+    assert_eq!(harness.domain.nodes[0].machine.unvalidated_count(), 0);
+    harness.check_and_close();
 }
 
 /// The flood behind CVE-2026-45092 and ICSA-21-315-02: a hundred thousand GUIDs in
@@ -205,7 +180,7 @@ fn participants_that_never_answer_are_dropped() {
 /// dropped, and the last GUID costs as much as the first one.
 #[test]
 fn a_hundred_thousand_guids_displace_no_peer() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let mut fastest = Vec::new();
     for number in 0..100_000_u32 {
         if number % 1_000 == 0 {
@@ -215,28 +190,27 @@ fn a_hundred_thousand_guids_displace_no_peer() {
         let from = Locator::udp_v4([10, 1 + b, c, d], 7410);
         let who = match number % 10 {
             0 => prefix((number / 10 % 2) as usize, 0),
-            _ => DiscoveryHarness::new_participant(number),
+            _ => new_participant(number),
         };
         let at = if number % 10 == 0 { VICTIM } else { from };
-        let packet =
-            DiscoveryHarness::announce(who, &DiscoveryHarness::announcement(who, at).end());
-        discovery_harness.received += packet.0.len();
+        let packet = announce(who, &announcement(who, at).end());
+        harness.received += packet.0.len();
         let began = Meter::start();
-        discovery_harness.domain.deliver(0, Some(from), &packet.0);
+        harness.domain.deliver(0, Some(from), &packet.0);
         let slice = fastest.last_mut().expect("one was pushed");
         *slice = (*slice).min(began.took());
-        let machine = &discovery_harness.domain.nodes[0].machine;
+        let machine = &harness.domain.nodes[0].machine;
         assert!(machine.unvalidated_count() <= 64);
         assert!(machine.participants().count() <= 3);
         if number % 100 == 99 {
-            discovery_harness.domain.flush(0);
-            discovery_harness.run_ms(10);
+            harness.domain.flush(0);
+            harness.run_ms(10);
         }
     }
     let (early, late) = (fastest[1], fastest[99]);
     let bound = early * 20 + WallTime::from_micros(50);
     assert!(late <= bound, "{late:?} for a packet, {early:?} at first");
-    let sent: usize = discovery_harness
+    let sent: usize = harness
         .domain
         .sent
         .iter()
@@ -246,62 +220,59 @@ fn a_hundred_thousand_guids_displace_no_peer() {
         })
         .sum();
     assert!(
-        sent <= 3 * discovery_harness.received,
+        sent <= 3 * harness.received,
         "{sent} for {}",
-        discovery_harness.received
+        harness.received
     );
-    discovery_harness.memory_bytes_max = 32 << 20;
-    discovery_harness.check_and_close();
+    harness.memory_bytes_max = 32 << 20;
+    harness.check_and_close();
 }
 
 /// cyclonedds #1772: a locator with port 0, in the second announcement of a
 /// participant that is known, made every later send fail.
 #[test]
 fn a_locator_with_port_zero_is_not_used() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let zero = Locator {
         port: 0,
         ..address(IMPERSONATED)
     };
     let impersonated = prefix(IMPERSONATED, 0);
-    let list = DiscoveryHarness::announcement(impersonated, zero);
-    discovery_harness.attack(
-        address(IMPERSONATED),
-        &DiscoveryHarness::announce(impersonated, &list.end()),
-    );
+    let list = announcement(impersonated, zero);
+    harness.attack(address(IMPERSONATED), &announce(impersonated, &list.end()));
     for (number, port) in (0..).zip([0, 65_536, u32::MAX]) {
-        let who = DiscoveryHarness::new_participant(number);
-        let list = DiscoveryHarness::announcement(who, Locator { port, ..ATTACKER });
-        discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(who, &list.end()));
+        let who = new_participant(number);
+        let list = announcement(who, Locator { port, ..ATTACKER });
+        harness.attack(ATTACKER, &announce(who, &list.end()));
     }
-    discovery_harness.run_ms(1_000);
+    harness.run_ms(1_000);
     let impossible = |to: &&Locator| to.port == 0 || to.port > 65_535;
-    assert_eq!(discovery_harness.domain.sent.keys().find(impossible), None);
-    discovery_harness.check_and_close();
+    assert_eq!(harness.domain.sent.keys().find(impossible), None);
+    harness.check_and_close();
 }
 
 /// CVE-2024-30258 (Fast DDS): a malformed announcement led to a thread that could
 /// not be created. Here locators of unknown kinds are ignored.
 #[test]
 fn locators_of_unknown_kinds_are_ignored() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (number, kind) in (0..).zip([-1, 0, 2, 4, 8, 16, 0x0100_0000, i32::MAX, i32::MIN]) {
-        let who = DiscoveryHarness::new_participant(number);
-        let list = DiscoveryHarness::announcement(who, Locator { kind, ..ATTACKER });
-        discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(who, &list.end()));
+        let who = new_participant(number);
+        let list = announcement(who, Locator { kind, ..ATTACKER });
+        harness.attack(ATTACKER, &announce(who, &list.end()));
     }
-    discovery_harness.run_ms(2_000);
-    assert!(discovery_harness.sent_to(VICTIM) == 0);
-    assert!(discovery_harness.stats().unreachable > 0);
-    discovery_harness.check_and_close();
+    harness.run_ms(2_000);
+    assert!(harness.sent_to(VICTIM) == 0);
+    assert!(harness.stats().unreachable > 0);
+    harness.check_and_close();
 }
 
 /// cyclonedds #1758: an announcement without a lease duration met an assertion
 /// that there is one. Announcements that lack each of their parts.
 #[test]
 fn announcements_may_lack_any_parameter() {
-    let mut discovery_harness = DiscoveryHarness::new();
-    let who = DiscoveryHarness::new_participant(1);
+    let mut harness = DiscoveryHarness::new();
+    let who = new_participant(1);
     let lists = [
         Plist::payload(),
         bare(who),
@@ -310,32 +281,24 @@ fn announcements_may_lack_any_parameter() {
         Plist::payload().with(pid::PARTICIPANT_GUID, &[0xff; 16]),
         bare(who).with(
             pid::PARTICIPANT_GUID,
-            &DiscoveryHarness::new_participant(2)
-                .with(EntityId::PARTICIPANT)
-                .to_bytes(),
+            &new_participant(2).with(EntityId::PARTICIPANT).to_bytes(),
         ),
     ];
     for list in lists {
-        discovery_harness.attack(
-            ATTACKER,
-            &DiscoveryHarness::announce(who, &list.clone().end()),
-        );
-        discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(who, &list.unended()));
+        harness.attack(ATTACKER, &announce(who, &list.clone().end()));
+        harness.attack(ATTACKER, &announce(who, &list.unended()));
     }
-    discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(who, &[]));
-    discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(who, &[0, 3]));
-    discovery_harness.attack(
-        ATTACKER,
-        &DiscoveryHarness::announce(who, &[0xff, 0xff, 0, 0]),
-    );
-    discovery_harness.check_and_close();
+    harness.attack(ATTACKER, &announce(who, &[]));
+    harness.attack(ATTACKER, &announce(who, &[0, 3]));
+    harness.attack(ATTACKER, &announce(who, &[0xff, 0xff, 0, 0]));
+    harness.check_and_close();
 }
 
 /// CVE-2023-50257 (9.7): anybody's word that a participant is gone ended its
 /// connections. Without security, it must at least come from its address.
 #[test]
 fn a_dispose_from_another_address_is_ignored() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for node in 0..2 {
         let guid = prefix(node, 0).with(EntityId::PARTICIPANT);
         let gone = Plist::inline()
@@ -347,34 +310,31 @@ fn a_dispose_from_another_address_is_ignored() {
             (prefix(IMPERSONATED, 0), address(IMPERSONATED)),
         ] {
             let packet = Packet::from(attacker).data_with_qos(EntityId::SPDP_WRITER, 9, &gone, &[]);
-            discovery_harness.attack(from, &packet);
+            harness.attack(from, &packet);
         }
     }
-    discovery_harness.run_ms(1_000);
-    discovery_harness.check_and_close();
+    harness.run_ms(1_000);
+    harness.check_and_close();
 }
 
 /// Fast DDS #5004: peers that start again and again, under ever new names at
 /// one address, left something of each behind.
 #[test]
 fn a_peer_that_restarts_for_ever_leaves_no_state() {
-    let mut discovery_harness = DiscoveryHarness::new();
-    let before = discovery_harness.domain.nodes[0]
-        .machine
-        .participants()
-        .count();
+    let mut harness = DiscoveryHarness::new();
+    let before = harness.domain.nodes[0].machine.participants().count();
     for generation in 1..120_u8 {
         let mut config = crate::domain::config(9, generation);
         config.lease = Duration::from_secs(2);
-        let node = discovery_harness.domain.join(config);
-        discovery_harness
+        let node = harness.domain.join(config);
+        harness
             .domain
             .add_writer(node, "rt/restarting", Default::default());
-        discovery_harness.run_ms(200);
-        discovery_harness.domain.nodes[node].dead = true;
+        harness.run_ms(200);
+        harness.domain.nodes[node].dead = true;
     }
-    discovery_harness.run_ms(25_000);
-    let machine = &discovery_harness.domain.nodes[0].machine;
+    harness.run_ms(25_000);
+    let machine = &harness.domain.nodes[0].machine;
     // The lease of the impersonated participant has expired, too.
     assert!(machine.participants().count() <= before);
     assert_eq!(
@@ -385,30 +345,30 @@ fn a_peer_that_restarts_for_ever_leaves_no_state() {
         0
     );
     // The peers themselves live in the same memory.
-    discovery_harness.memory_bytes_max = 256 << 20;
-    discovery_harness.check_and_close();
+    harness.memory_bytes_max = 256 << 20;
+    harness.check_and_close();
 }
 
 /// The first step of ICSA-21-315-02: a port scan. Any packet that is no
 /// announcement gets no answer.
 #[test]
 fn a_port_scan_gets_no_answer() {
-    let mut discovery_harness = DiscoveryHarness::new();
-    discovery_harness.run_ms(3_100);
-    discovery_harness.domain.sent.clear();
-    let unmatched_sender = Packet::from(DiscoveryHarness::new_participant(7));
+    let mut harness = DiscoveryHarness::new();
+    harness.run_ms(3_100);
+    harness.domain.sent.clear();
+    let unmatched_sender = Packet::from(new_participant(7));
     for to in [prefix(0, 0), prefix(1, 0), GuidPrefix::UNKNOWN] {
         for writer in [
             EntityId::SEDP_PUBLICATIONS_WRITER,
             EntityId::SPDP_WRITER,
             EntityId::WLP_WRITER,
         ] {
-            discovery_harness.attack(
+            harness.attack(
                 ATTACKER,
                 &unmatched_sender.clone().to(to).heartbeat(writer, 1, 10, 1),
             );
             let reader = EntityId::SEDP_PUBLICATIONS_READER;
-            discovery_harness.attack(
+            harness.attack(
                 ATTACKER,
                 &unmatched_sender
                     .clone()
@@ -417,16 +377,12 @@ fn a_port_scan_gets_no_answer() {
             );
         }
     }
-    discovery_harness.run_ms(100);
-    assert_eq!(discovery_harness.sent_to(ATTACKER), 0);
-    let elsewhere = discovery_harness
-        .domain
-        .sent
-        .keys()
-        .filter(|to| **to != GROUP);
+    harness.run_ms(100);
+    assert_eq!(harness.sent_to(ATTACKER), 0);
+    let elsewhere = harness.domain.sent.keys().filter(|to| **to != GROUP);
     let known: Vec<_> = elsewhere
         .filter(|to| ![address(0), address(1), address(2)].contains(to))
         .collect();
     assert!(known.is_empty(), "{known:?}");
-    discovery_harness.check_and_close();
+    harness.check_and_close();
 }

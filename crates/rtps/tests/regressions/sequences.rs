@@ -3,40 +3,34 @@
 
 use pteros_rtps::qos::Reliability;
 
-use crate::endpoint_harness::{EndpointHarness, INTRUDER, INTRUDER_WRITER};
+use crate::endpoint_harness::{EndpointHarness, INTRUDER, INTRUDER_WRITER, intruder};
 use crate::pair::net::SubmessageSummary;
 
 /// CVE-2025-64438 (Fast DDS): each number of a GAP's range was put into a set,
 /// 64 GB of nodes for one packet. Ours is one interval.
 #[test]
 fn a_gap_over_all_numbers_costs_one_run() {
-    let mut endpoint_harness = EndpointHarness::new();
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().gap(
-        INTRUDER_WRITER,
-        1,
-        i64::MAX - 300,
-        0,
-        &[],
-    ));
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().gap(
+    let mut harness = EndpointHarness::new();
+    harness.send_to_reader(&intruder().gap(INTRUDER_WRITER, 1, i64::MAX - 300, 0, &[]));
+    harness.send_to_reader(&intruder().gap(
         INTRUDER_WRITER,
         1,
         i64::MAX - 300,
         256,
         &[u32::MAX; 8],
     ));
-    endpoint_harness.memory_bytes_max = 64 << 10;
-    endpoint_harness.check_and_close();
+    harness.memory_bytes_max = 64 << 10;
+    harness.check_and_close();
 }
 
 /// The same with holes: every second number of ever new ranges. At most 256
 /// intervals are remembered, the rest is counted and may come again.
 #[test]
 fn gaps_with_holes_cost_at_most_256_runs() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for round in 0..2_000 {
         let base = 10 + round * 512;
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().gap(
+        harness.send_to_reader(&intruder().gap(
             INTRUDER_WRITER,
             base,
             base,
@@ -44,22 +38,16 @@ fn gaps_with_holes_cost_at_most_256_runs() {
             &[0x5555_5555; 8],
         ));
     }
-    assert!(
-        endpoint_harness.pair.readers[endpoint_harness.r.0]
-            .machine
-            .stats()
-            .buffer_full
-            > 0
-    );
-    endpoint_harness.memory_bytes_max = 64 << 10;
-    endpoint_harness.check_and_close();
+    assert!(harness.reader_stats().buffer_full > 0);
+    harness.memory_bytes_max = 64 << 10;
+    harness.check_and_close();
 }
 
 /// CVE-2023-39534 (Fast DDS): a GAP whose list begins before its start tripped
 /// an assertion.
 #[test]
 fn a_gap_that_ends_before_it_starts_is_empty() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for (start, base) in [
         (100, 50),
         (i64::MAX, 1),
@@ -70,79 +58,39 @@ fn a_gap_that_ends_before_it_starts_is_empty() {
         (-3, 5),
     ] {
         for bits in [0, 1, 32, 256] {
-            endpoint_harness.send_to_reader(&EndpointHarness::intruder().gap(
-                INTRUDER_WRITER,
-                start,
-                base,
-                bits,
-                &[0; 8],
-            ));
+            harness.send_to_reader(&intruder().gap(INTRUDER_WRITER, start, base, bits, &[0; 8]));
         }
     }
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-        INTRUDER_WRITER,
-        1,
-        b"\0\x01\0\0 first",
-    ));
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        1,
-        1,
-        1,
-    ));
-    endpoint_harness.check_and_close();
+    harness.send_to_reader(&intruder().data(INTRUDER_WRITER, 1, b"\0\x01\0\0 first"));
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
+    harness.check_and_close();
 }
 
 /// Fast DDS #1338: the bitmap of a GAP was copied into eight words on the
 /// stack, however many words it named.
 #[test]
 fn a_gap_of_more_than_256_bits_is_refused() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for bits in [257, 1_000, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().gap(
-            INTRUDER_WRITER,
-            1,
-            10,
-            bits,
-            &[u32::MAX; 64],
-        ));
+        harness.send_to_reader(&intruder().gap(INTRUDER_WRITER, 1, 10, bits, &[u32::MAX; 64]));
     }
     // Words that are announced and missing.
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().gap(
-        INTRUDER_WRITER,
-        1,
-        10,
-        256,
-        &[u32::MAX; 3],
-    ));
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-        INTRUDER_WRITER,
-        10,
-        b"\0\x01\0\0",
-    ));
-    endpoint_harness.check_and_close();
+    harness.send_to_reader(&intruder().gap(INTRUDER_WRITER, 1, 10, 256, &[u32::MAX; 3]));
+    harness.send_to_reader(&intruder().data(INTRUDER_WRITER, 10, b"\0\x01\0\0"));
+    harness.check_and_close();
 }
 
 /// CVE-2025-65016 (Fast DDS): a HEARTBEAT whose first number is huge. All
 /// before it is lost, in one step, and what comes later is delivered.
 #[test]
 fn a_heartbeat_that_begins_at_the_largest_number_costs_nothing() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     let far = i64::MAX - 10;
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        far,
-        far + 5,
-        1,
-    ));
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-        INTRUDER_WRITER,
-        far,
-        b"\0\x01\0\0 far",
-    ));
-    assert!(endpoint_harness.samples_of_intruder().len() <= 1);
-    endpoint_harness.memory_bytes_max = 64 << 10;
-    endpoint_harness.check_and_close();
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, far, far + 5, 1));
+    harness.send_to_reader(&intruder().data(INTRUDER_WRITER, far, b"\0\x01\0\0 far"));
+    assert!(harness.samples_of_intruder().len() <= 1);
+    harness.memory_bytes_max = 64 << 10;
+    harness.check_and_close();
 }
 
 /// A HEARTBEAT that names more samples than there can be (the malformed ranges
@@ -150,85 +98,46 @@ fn a_heartbeat_that_begins_at_the_largest_number_costs_nothing() {
 /// most, and repeats are spaced.
 #[test]
 fn samples_that_do_not_exist_are_requested_at_a_limited_rate() {
-    let mut endpoint_harness = EndpointHarness::new();
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        1,
-        i64::MAX - 1,
-        1,
-    ));
-    endpoint_harness.pair.run_ms(10_000);
-    let requests = endpoint_harness
+    let mut harness = EndpointHarness::new();
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, i64::MAX - 1, 1));
+    harness.pair.run_ms(10_000);
+    let requests = harness
         .pair
         .net
         .count(|submessage| matches!(submessage, SubmessageSummary::AckNack(..)));
     assert!(requests <= 60, "{requests} requests in 10 s");
-    assert!(endpoint_harness.sent_to(INTRUDER) <= 60 * 128);
-    endpoint_harness.memory_bytes_max = 64 << 10;
-    endpoint_harness.check_and_close();
+    assert!(harness.sent_to(INTRUDER) <= 60 * 128);
+    harness.memory_bytes_max = 64 << 10;
+    harness.check_and_close();
 }
 
 /// CVE-2023-39949 and Fast DDS #3236: sequence numbers that no writer may use
 /// reached an assertion.
 #[test]
 fn invalid_sequence_numbers_are_refused() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for number in [0, -1, i64::MIN, -(1 << 32)] {
-        endpoint_harness.send_to_both(&EndpointHarness::intruder().data(
-            INTRUDER_WRITER,
-            number,
-            b"\0\x01\0\0",
-        ));
-        endpoint_harness.send_to_both(&EndpointHarness::intruder().heartbeat(
-            INTRUDER_WRITER,
-            number,
-            number,
-            1,
-        ));
-        endpoint_harness.send_to_both(&EndpointHarness::intruder().heartbeat(
-            INTRUDER_WRITER,
-            5,
-            number,
-            2,
-        ));
-        endpoint_harness.send_to_both(&EndpointHarness::intruder().heartbeat_frag(
-            INTRUDER_WRITER,
-            number,
-            1,
-            1,
-        ));
+        harness.send_to_both(&intruder().data(INTRUDER_WRITER, number, b"\0\x01\0\0"));
+        harness.send_to_both(&intruder().heartbeat(INTRUDER_WRITER, number, number, 1));
+        harness.send_to_both(&intruder().heartbeat(INTRUDER_WRITER, 5, number, 2));
+        harness.send_to_both(&intruder().heartbeat_frag(INTRUDER_WRITER, number, 1, 1));
     }
-    assert_eq!(endpoint_harness.samples_of_intruder(), []);
-    endpoint_harness.check_and_close();
+    assert_eq!(harness.samples_of_intruder(), []);
+    harness.check_and_close();
 }
 
 /// The end of numbers: a sample numbered 2^63-1 leaves no next one.
 /// (CVE-2023-39949's other end.)
 #[test]
 fn no_number_follows_the_largest_one() {
-    for intruder in [Reliability::Reliable, Reliability::BestEffort] {
-        let mut endpoint_harness = EndpointHarness::with_intruder(intruder);
+    for claimed in [Reliability::Reliable, Reliability::BestEffort] {
+        let mut harness = EndpointHarness::with_intruder(claimed);
         for number in [i64::MAX - 1, i64::MAX] {
-            endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-                INTRUDER_WRITER,
-                number,
-                b"\0\x01\0\0 last",
-            ));
-            endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-                INTRUDER_WRITER,
-                number,
-                number,
-                1,
-            ));
-            endpoint_harness.send_to_reader(&EndpointHarness::intruder().gap(
-                INTRUDER_WRITER,
-                number,
-                number,
-                0,
-                &[],
-            ));
+            harness.send_to_reader(&intruder().data(INTRUDER_WRITER, number, b"\0\x01\0\0 last"));
+            harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, number, number, 1));
+            harness.send_to_reader(&intruder().gap(INTRUDER_WRITER, number, number, 0, &[]));
         }
-        endpoint_harness.check_and_close();
+        harness.check_and_close();
     }
 }
 
@@ -237,48 +146,30 @@ fn no_number_follows_the_largest_one() {
 /// samples wait.
 #[test]
 fn samples_ahead_of_a_missing_one_are_kept_within_limits() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     let payload = [0; 1_000];
     for number in 2..5_000 {
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-            INTRUDER_WRITER,
-            number,
-            &payload,
-        ));
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-            INTRUDER_WRITER,
-            number * 1_000,
-            &payload,
-        ));
+        harness.send_to_reader(&intruder().data(INTRUDER_WRITER, number, &payload));
+        harness.send_to_reader(&intruder().data(INTRUDER_WRITER, number * 1_000, &payload));
     }
-    assert!(
-        endpoint_harness.pair.readers[endpoint_harness.r.0]
-            .machine
-            .stats()
-            .buffer_full
-            > 0
-    );
-    endpoint_harness.memory_bytes_max = 2 << 20;
-    endpoint_harness.check_and_close();
+    assert!(harness.reader_stats().buffer_full > 0);
+    harness.memory_bytes_max = 2 << 20;
+    harness.check_and_close();
 }
 
 /// Cyclone DDS 9e5cace: preemptive ACKNACKs to a writer that never sends a
 /// heartbeat kept its timer queue spinning. Here a dozen of them are sent at most.
 #[test]
 fn a_writer_without_heartbeats_does_not_get_requests_for_ever() {
-    let mut endpoint_harness = EndpointHarness::new();
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().data(
-        INTRUDER_WRITER,
-        7,
-        b"\0\x01\0\0",
-    ));
-    endpoint_harness.pair.run_ms(120_000);
-    endpoint_harness.pair.net.log.clear();
-    endpoint_harness.pair.net.bytes_to.clear();
-    endpoint_harness.pair.run_ms(60_000);
-    let sent = endpoint_harness.sent_to(INTRUDER);
+    let mut harness = EndpointHarness::new();
+    harness.send_to_reader(&intruder().data(INTRUDER_WRITER, 7, b"\0\x01\0\0"));
+    harness.pair.run_ms(120_000);
+    harness.pair.net.log.clear();
+    harness.pair.net.bytes_to.clear();
+    harness.pair.run_ms(60_000);
+    let sent = harness.sent_to(INTRUDER);
     assert!(sent <= 60 * 5 * 100, "{sent} bytes in a minute");
-    endpoint_harness.check_and_close();
+    harness.check_and_close();
 }
 
 /// Thousands of heartbeats that request an answer: the answer is one small datagram
@@ -286,21 +177,16 @@ fn a_writer_without_heartbeats_does_not_get_requests_for_ever() {
 /// reader.)
 #[test]
 fn a_heartbeat_flood_is_answered_at_a_limited_rate() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for count in 1..5_000 {
-        endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-            INTRUDER_WRITER,
-            1,
-            100,
-            count,
-        ));
+        harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 100, count));
     }
-    let sent = endpoint_harness.sent_to(INTRUDER);
+    let sent = harness.sent_to(INTRUDER);
     assert!(
-        sent <= 2 * endpoint_harness.received,
+        sent <= 2 * harness.received,
         "{sent} for {}",
-        endpoint_harness.received
+        harness.received
     );
-    endpoint_harness.memory_bytes_max = 4 << 20;
-    endpoint_harness.check_and_close();
+    harness.memory_bytes_max = 4 << 20;
+    harness.check_and_close();
 }

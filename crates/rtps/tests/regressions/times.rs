@@ -2,9 +2,11 @@
 
 use pteros_rtps::wire::pid;
 
-use crate::discovery_harness::{ATTACKER, DiscoveryHarness, IMPERSONATED};
+use crate::discovery_harness::{
+    ATTACKER, DiscoveryHarness, IMPERSONATED, announce, announcement, endpoint, new_participant,
+};
 use crate::domain::{address, prefix};
-use crate::endpoint_harness::{EndpointHarness, INTRUDER_WRITER};
+use crate::endpoint_harness::{EndpointHarness, INTRUDER_WRITER, intruder};
 use crate::packet::id;
 
 /// Seconds and fractions at their extremes.
@@ -31,28 +33,21 @@ fn bytes(time: (u32, u32)) -> [u8; 8] {
 /// normalised kept a loop running for ever.
 #[test]
 fn any_source_timestamp_is_delivered_at_once() {
-    let mut endpoint_harness = EndpointHarness::new();
+    let mut harness = EndpointHarness::new();
     for (number, time) in (1..).zip(EXTREMES) {
-        let packet = EndpointHarness::intruder()
-            .submessage(id::INFO_TS, 0, &bytes(time))
-            .data(INTRUDER_WRITER, number, b"\0\x01\0\0");
-        endpoint_harness.send_to_both(&packet);
+        let packet = intruder().submessage(id::INFO_TS, 0, &bytes(time)).data(
+            INTRUDER_WRITER,
+            number,
+            b"\0\x01\0\0",
+        );
+        harness.send_to_both(&packet);
     }
     for length in 0..8 {
-        endpoint_harness.send_to_both(&EndpointHarness::intruder().submessage(
-            id::INFO_TS,
-            0,
-            &[0xff; 8][..length],
-        ));
+        harness.send_to_both(&intruder().submessage(id::INFO_TS, 0, &[0xff; 8][..length]));
     }
-    endpoint_harness.send_to_reader(&EndpointHarness::intruder().heartbeat(
-        INTRUDER_WRITER,
-        1,
-        9,
-        1,
-    ));
-    assert_eq!(endpoint_harness.samples_of_intruder().len(), EXTREMES.len());
-    endpoint_harness.check_and_close();
+    harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 9, 1));
+    assert_eq!(harness.samples_of_intruder().len(), EXTREMES.len());
+    harness.check_and_close();
 }
 
 /// Leases of no time, of negative time and of all time (Fast DDS #155 and
@@ -60,32 +55,28 @@ fn any_source_timestamp_is_delivered_at_once() {
 /// reason to flap, for ever not a reason to keep for ever.
 #[test]
 fn any_lease_is_bounded() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     for (number, lease) in (0..).zip(EXTREMES) {
-        let who = DiscoveryHarness::new_participant(number);
-        let list = DiscoveryHarness::announcement(who, ATTACKER)
-            .with(pid::PARTICIPANT_LEASE_DURATION, &bytes(lease));
-        discovery_harness.attack(ATTACKER, &DiscoveryHarness::announce(who, &list.end()));
+        let who = new_participant(number);
+        let list = announcement(who, ATTACKER).with(pid::PARTICIPANT_LEASE_DURATION, &bytes(lease));
+        harness.attack(ATTACKER, &announce(who, &list.end()));
     }
     let impersonated = prefix(IMPERSONATED, 0);
     for lease in EXTREMES {
-        let list = DiscoveryHarness::announcement(impersonated, address(IMPERSONATED))
+        let list = announcement(impersonated, address(IMPERSONATED))
             .with(pid::PARTICIPANT_LEASE_DURATION, &bytes(lease));
-        discovery_harness.attack(
-            address(IMPERSONATED),
-            &DiscoveryHarness::announce(impersonated, &list.end()),
-        );
-        discovery_harness.run_ms(100);
+        harness.attack(address(IMPERSONATED), &announce(impersonated, &list.end()));
+        harness.run_ms(100);
     }
-    discovery_harness.run_ms(10_000);
-    discovery_harness.check_and_close();
+    harness.run_ms(10_000);
+    harness.check_and_close();
 }
 
 /// The same in the policies of endpoints: deadlines, lifespans and leases that
 /// are due always (Fast DDS #5815: a timer that spins).
 #[test]
 fn policies_with_any_duration_cause_no_busy_loop() {
-    let mut discovery_harness = DiscoveryHarness::new();
+    let mut harness = DiscoveryHarness::new();
     let mut number = 0;
     for id in [
         pid::DEADLINE,
@@ -96,25 +87,25 @@ fn policies_with_any_duration_cause_no_busy_loop() {
         for time in EXTREMES {
             number += 1;
             let list = |kind| {
-                DiscoveryHarness::endpoint(number, kind)
+                endpoint(number, kind)
                     .string(pid::TOPIC_NAME, 11, b"rt/chatter\0")
                     .string(pid::TYPE_NAME, 2, b"T\0")
                     .with(id, &bytes(time))
             };
-            discovery_harness.announce_as_impersonated(true, &list(3).end());
+            harness.announce_as_impersonated(true, &list(3).end());
         }
     }
     for time in EXTREMES {
         for kind in 0..4_u32 {
             number += 1;
             let value = [&kind.to_le_bytes()[..], &bytes(time)].concat();
-            let list = DiscoveryHarness::endpoint(number, 3)
+            let list = endpoint(number, 3)
                 .string(pid::TOPIC_NAME, 11, b"rt/chatter\0")
                 .string(pid::TYPE_NAME, 2, b"T\0")
                 .with(pid::LIVELINESS, &value);
-            discovery_harness.announce_as_impersonated(true, &list.end());
+            harness.announce_as_impersonated(true, &list.end());
         }
     }
-    discovery_harness.run_ms(2_000);
-    discovery_harness.check_and_close();
+    harness.run_ms(2_000);
+    harness.check_and_close();
 }

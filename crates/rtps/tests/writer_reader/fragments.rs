@@ -34,9 +34,7 @@ fn the_last_fragment_with_its_heartbeat_may_be_lost_too() {
 
 #[test]
 fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, transient_local(5));
-    let r = pair.reader(1, transient_local(5));
+    let (mut pair, w, r) = Pair::unmatched(transient_local(5), transient_local(5));
     let picture = image(4_000_000);
     let near = |pair: &Pair, r: R| ReaderProxyConfig {
         guid: pair.guid(r),

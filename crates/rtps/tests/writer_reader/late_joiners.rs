@@ -82,9 +82,7 @@ fn best_effort_late_joiners_get_the_history_once() {
 #[test]
 fn samples_written_between_the_matches_of_both_sides_are_not_lost() {
     // A reply written before its reader matches the writer (ros2 1253).
-    let mut pair = Pair::new();
-    let w = pair.writer(0, reliable());
-    let r = pair.reader(1, reliable());
+    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
     pair.write_many(w, 5);
     pair.match_reader_only(w, r);
     pair.write_many(w, 3);

@@ -17,12 +17,12 @@ mod time;
 
 use bytes::Bytes;
 use pair::net::{DatagramFate, SubmessageSummary};
-use pair::{Pair, R, W};
+use pair::{Pair, R, W, transient_local};
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::{EntityId, VendorId};
 use pteros_rtps::locator::{Route, RouteKind};
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
+use pteros_rtps::qos::{EndpointQos, History, Liveliness, Reliability, ResourceLimits};
 use pteros_rtps::reader::ReaderEvent;
 use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::seq::SequenceNumber;
@@ -52,20 +52,9 @@ fn keep_all(max_samples: u32) -> EndpointQos {
     }
 }
 
-fn transient_local(depth: u32) -> EndpointQos {
-    EndpointQos {
-        durability: Durability::TransientLocal,
-        history: History::KeepLast(depth),
-        ..EndpointQos::default()
-    }
-}
-
 /// One writer on node 0, one reader on node 1, matched and quiet.
 fn joined(writer: EndpointQos, reader: EndpointQos) -> (Pair, W, R) {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, writer);
-    let r = pair.reader(1, reader);
-    pair.join(w, r);
+    let (mut pair, w, r) = Pair::matched(writer, reader);
     pair.run_ms(50);
     pair.net.log.clear();
     (pair, w, r)

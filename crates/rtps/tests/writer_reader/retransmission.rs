@@ -105,9 +105,7 @@ fn the_heartbeat_period_grows_for_a_silent_reader_and_resets_with_its_answer() {
 #[test]
 fn fast_dds_gets_a_preemptive_acknack_with_base_zero() {
     for (vendor, base) in [(VendorId::FAST_DDS, 0), (VendorId::CYCLONE, 1)] {
-        let mut pair = Pair::new();
-        let w = pair.writer(0, reliable());
-        let r = pair.reader(1, reliable());
+        let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
         pair.writers[w.0].vendor = vendor;
         // The reader matches first, and its preemptive ACKNACK comes before the
         // writer matches.
@@ -124,9 +122,7 @@ fn fast_dds_gets_a_preemptive_acknack_with_base_zero() {
 /// number of the first heartbeat it receives, and drops earlier samples.
 #[test]
 fn no_heartbeat_names_a_sample_before_the_reader_has_answered() {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, reliable());
-    let r = pair.reader(1, reliable());
+    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
     pair.match_reader_only(w, r);
     pair.run_ms(50);
     pair.write_many(w, 3);
@@ -156,9 +152,7 @@ fn no_heartbeat_names_a_sample_before_the_reader_has_answered() {
 
 #[test]
 fn a_reader_that_never_answers_finally_gets_the_true_last_number() {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, reliable());
-    let r = pair.reader(1, reliable());
+    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
     pair.match_reader_only(w, r);
     pair.write_many(w, 1);
     pair.run_ms(3_000);
@@ -169,10 +163,7 @@ fn a_reader_that_never_answers_finally_gets_the_true_last_number() {
 
 #[test]
 fn a_reader_that_answered_gets_no_heartbeat_while_nothing_was_written() {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, reliable());
-    let r = pair.reader(1, reliable());
-    pair.join(w, r);
+    let (mut pair, ..) = Pair::matched(reliable(), reliable());
     pair.run_ms(500);
     // On a match the writer sends a heartbeat and the reader a preemptive ACKNACK,
     // and both are answered: either may arrive before the other side has matched.
@@ -182,9 +173,7 @@ fn a_reader_that_answered_gets_no_heartbeat_while_nothing_was_written() {
 
 #[test]
 fn a_preemptive_acknack_is_no_answer_to_a_heartbeat() {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, reliable());
-    let r = pair.reader(1, reliable());
+    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
     pair.match_reader_only(w, r);
     pair.write_many(w, 1);
     pair.run_ms(5);
@@ -208,9 +197,7 @@ fn a_preemptive_acknack_is_no_answer_to_a_heartbeat() {
 
 #[test]
 fn only_the_first_fragment_of_a_first_sample_has_a_heartbeat_before_it() {
-    let mut pair = Pair::new();
-    let w = pair.writer(0, reliable());
-    let r = pair.reader(1, reliable());
+    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
     pair.match_reader_only(w, r);
     pair.run_ms(50);
     pair.match_writer_only(r, w);

@@ -5,6 +5,7 @@ use pteros_security::certificate::Certificate;
 use pteros_security::date::{UnixTime, Validity};
 use pteros_security::issue;
 use pteros_security::key::PrivateKey;
+use pteros_security::keystore::{Keystore, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -51,6 +52,22 @@ pub fn validity() -> Validity {
         not_before: UnixTime(NOW.0 - 86_400),
         not_after: NOW.after_days(365),
     }
+}
+
+/// A fixed sequence of numbers that look random.
+pub fn numbers(mut state: u64) -> impl FnMut() -> usize {
+    move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    }
+}
+
+/// The folder of an enclave that a keystore creates, or creates again.
+pub fn enclave(keystore: &Keystore, name: &str) -> PathBuf {
+    let made = keystore.create_enclave(name, None, &Options::default(), NOW);
+    made.unwrap()
 }
 
 /// An authority and its key.
