@@ -1,13 +1,13 @@
 //! Deterministic simulation of whole ROS graphs on one thread, from one seed.
 //!
 //! Processes are real contexts of the engine ([`pteros_runtime::Core`]) with a
-//! simulated clock, network and random source ([`simulation`], [`network`]). The
+//! simulated clock, network and random source (`simulation`, `network`). The
 //! [`harness`] runs a seed of a workload: it applies the steps of its [`world`],
 //! lets simulated time pass, and checks invariants. A seed and a commit reproduce a
 //! failure.
 //!
-//! Mutants ([`mutants`]) test the simulator itself: each is a bug that a fault
-//! point of the engine ([`fault_points`]) switches on, and some seed must detect it.
+//! Mutants ([`mutants`]) test the simulator itself. Each is a bug that a fault point
+//! of the engine ([`fault_points`]) switches on. Some seed must detect it.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,9 +1,8 @@
 //! The harness: runs a seed of any workload in simulated time.
 //!
 //! A [`Workload`] opens a [`World`] from a seed. The harness switches the fault
-//! points on, applies the world's steps one after the other, lets simulated time
-//! pass, and checks the invariants after each step. It turns a panic into a
-//! violation. [`shrink`](shrink::shrink) and [`search`](crate::mutants::search) run
+//! points on and applies the world's steps one after the other. It lets simulated
+//! time pass and checks the invariants after each step. A panic is a violation. [`shrink`](shrink::shrink) and [`search`](crate::mutants::search) run
 //! seeds through it, and so does the command line.
 
 pub mod options;
@@ -16,7 +15,7 @@ use self::options::Options;
 use crate::fault_points::{self, ALWAYS};
 use crate::simulation::event_loop::EventLoop;
 
-/// What a seed runs: a graph of endpoints, a workload of whole nodes, a scenario.
+/// A workload for seeds: graphs of endpoints, whole nodes, a scenario.
 pub trait Workload: Sync {
     /// Its name.
     fn name(&self) -> String;
@@ -49,7 +48,7 @@ pub trait World {
     /// The checks after a step. No further one runs once one has failed.
     fn checks(&self, step: usize) -> Vec<Check<'_>>;
 
-    /// What happened.
+    /// Counts of messages, requests and matches.
     fn counts(&self) -> Counts;
 }
 
@@ -98,7 +97,7 @@ pub struct RunOutcome {
     pub violations: Vec<String>,
     /// Simulated nanoseconds.
     pub simulated: u64,
-    /// What happened.
+    /// Counters.
     pub counts: Counts,
     /// Trace lines, if requested.
     pub lines: Vec<String>,

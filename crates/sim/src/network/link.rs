@@ -24,6 +24,13 @@ pub struct Link {
     pub stalled_until: u64,
 }
 
+impl Default for Link {
+    /// A link without latency and faults.
+    fn default() -> Self {
+        Self::perfect(0)
+    }
+}
+
 impl Link {
     /// A link with a latency of `delay` nanoseconds and no faults.
     pub const fn perfect(delay: u64) -> Self {

@@ -24,13 +24,13 @@ pub enum WakeCondition {
 /// Scheduler of the test threads: one runs at a time, in simulated time.
 #[derive(Default)]
 pub struct ThreadScheduler {
-    /// Who runs and who waits.
+    /// The running thread and those that wait.
     pub state: Mutex<State>,
     /// Signalled when another thread may run.
     pub switched: Condvar,
 }
 
-/// Who runs and who waits.
+/// The running thread and those that wait.
 #[derive(Default)]
 pub struct State {
     /// The thread that may run. 0 until a second thread exists.
@@ -45,7 +45,7 @@ pub struct State {
 pub struct Waiter {
     /// Its number.
     pub thread: u64,
-    /// What ends the wait.
+    /// The condition that ends the wait.
     pub wake: WakeCondition,
     /// When the wait ends at the latest.
     pub until: u64,

@@ -2,5 +2,6 @@
 //! and scenarios.
 
 pub mod graph;
+mod message_type;
 pub mod nodes;
 pub mod scenario;

@@ -4,7 +4,7 @@
 //! I6). Events and counts equal those of the oracle (I2, I5). The graph is correct
 //! (I12), the network is quiet (I7), and late joiners get their history (I4).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
@@ -13,7 +13,9 @@ use pteros_runtime::EndpointSpec;
 use super::fault_injection::VICTIM;
 use super::model::Model;
 use super::model::matching::{MatchDecision, is_lossless, is_reliable, match_decision};
-use super::model::records::{EndpointLocation, PeerMatch, ReaderRecord, WriterRecord};
+use super::model::records::{
+    EndpointLocation, Peers, ReaderRecord, WriterRecord, is_matched, matched,
+};
 use super::world::GraphWorld;
 use crate::harness::options::Fault;
 
@@ -76,11 +78,13 @@ impl GraphWorld {
                 {
                     continue;
                 }
-                if !writer.is_matched(reader) || !reader.is_matched(writer) {
+                if !is_matched(&writer.peers, reader.endpoint.data.guid)
+                    || !is_matched(&reader.peers, writer.endpoint.guid())
+                {
                     wrong.push(format!(
                         "I6 w{w} and r{r} are compatible and not matched: at the writer {}, at the reader {}",
-                        writer.is_matched(reader),
-                        reader.is_matched(writer)
+                        is_matched(&writer.peers, reader.endpoint.data.guid),
+                        is_matched(&reader.peers, writer.endpoint.guid())
                     ));
                 }
             }
@@ -316,41 +320,18 @@ impl GraphWorld {
     }
 }
 
-type Peers = BTreeMap<Guid, PeerMatch>;
-
 /// I5, I6: no endpoint is matched with a dead one.
 fn gone_peers(model: &Model, name: &str, peers: &Peers) -> Vec<String> {
-    let matched = peers.iter().filter(|(_, peer_match)| peer_match.matched);
-    let dead = matched.filter(|(peer, _)| {
-        let index = model.by_guid.get(peer).copied();
-        let gone = |index: usize| {
-            if peer.entity.is_writer() {
-                model.writers[index].gone
-            } else {
-                model.readers[index].gone
-            }
-        };
-        !model.is_attacker(**peer) && index.is_none_or(gone)
-    });
+    let dead = matched(peers)
+        .filter(|(peer, _)| !model.is_attacker(**peer) && model.is_gone(**peer).unwrap_or(true));
     dead.map(|(peer, _)| format!("I5 {name} is still matched with {peer}, which is gone"))
         .collect()
 }
 
 impl WriterRecord {
-    fn is_matched(&self, reader: &ReaderRecord) -> bool {
-        let guid = reader.endpoint.data.guid;
-        self.peers
-            .get(&guid)
-            .is_some_and(|peer_match| peer_match.matched)
-    }
-
     /// Whether all its matched readers live and are matched with it as well.
     fn has_only_live_readers(&self, model: &Model) -> bool {
-        let matched = self
-            .peers
-            .iter()
-            .filter(|(_, peer_match)| peer_match.matched);
-        let mut readers = matched.map(|(peer, peer_match)| {
+        let mut readers = matched(&self.peers).map(|(peer, peer_match)| {
             let known = !peer_match.late && !model.is_attacker(*peer);
             let index = model.by_guid.get(peer).filter(|_| known);
             index.and_then(|index| model.readers.get(*index))
@@ -373,13 +354,7 @@ impl WriterRecord {
     }
 
     fn has_attacker(&self, model: &Model) -> bool {
-        let matched = self
-            .peers
-            .iter()
-            .filter(|(_, peer_match)| peer_match.matched);
-        matched
-            .into_iter()
-            .any(|(peer, _)| model.is_attacker(*peer))
+        matched(&self.peers).any(|(peer, _)| model.is_attacker(*peer))
     }
 
     /// I5: missed deadlines and lost liveliness equal the oracle's counts.
@@ -407,13 +382,6 @@ impl WriterRecord {
 }
 
 impl ReaderRecord {
-    fn is_matched(&self, writer: &WriterRecord) -> bool {
-        let guid = writer.endpoint.guid();
-        self.peers
-            .get(&guid)
-            .is_some_and(|peer_match| peer_match.matched)
-    }
-
     /// I2: each received sample was taken, overwritten, expired or purged.
     fn check_counts(&self, r: usize) -> Option<String> {
         let counts = self.endpoint.counts();
@@ -442,8 +410,7 @@ fn check_pair(w: usize, writer: &WriterRecord, r: usize, reader: &ReaderRecord) 
     if !steady || !is_reliable(offered, requested) || ours.since > writer.written {
         return None;
     }
-    let taken_samples = reader.samples.get(&writer.endpoint.guid());
-    let taken_samples = taken_samples.map_or(&[][..], |h| &h.numbers[..]);
+    let taken_samples = reader.numbers_taken_from(writer.endpoint.guid());
     if requested.presentation.orders_group() {
         // `check_order` checks it with all its writers.
         return None;
@@ -543,8 +510,7 @@ fn check_history(
     };
     offered.retain(|number| reader.passes_filter(w, *number));
     let expected = reader.kept_by_reader_depth(writer, w, &offered);
-    let taken_samples = reader.samples.get(&writer.endpoint.guid());
-    let taken_samples = taken_samples.map_or(&[][..], |h| &h.numbers[..]);
+    let taken_samples = reader.numbers_taken_from(writer.endpoint.guid());
     // With a depth per instance, or behind a filter, samples may have been taken
     // before newer ones came.
     let is_exact = !writer.keyed && reader.filter_below.is_none();

@@ -12,7 +12,7 @@ use pteros_rtps::qos::{Durability, Liveliness, Reliability};
 use super::message::INSTANCES;
 use super::model::Model;
 use super::model::matching::{MatchDecision, is_reliable, match_decision};
-use super::model::records::{PeerMatch, ReaderRecord, WriterRecord};
+use super::model::records::{PeerMatch, ReaderRecord, WriterRecord, matched};
 use super::world::GraphWorld;
 use crate::harness::options::Fault;
 
@@ -51,12 +51,6 @@ impl ReaderRecord {
             found.push((writer, *ours));
         }
         Some(found)
-    }
-
-    fn numbers_taken_from(&self, writer: Guid) -> &[i64] {
-        self.samples
-            .get(&writer)
-            .map_or(&[], |taken_samples| &taken_samples.numbers)
     }
 
     /// I1: with one steady reliable writer the newest sample always arrives,
@@ -171,14 +165,9 @@ impl ReaderRecord {
 
     /// I5: after a long pause manual writers are not alive and automatic ones are.
     fn check_alive(&self, model: &Model, r: usize) -> Option<String> {
-        let matched = self
-            .peers
-            .iter()
-            .filter(|(_, peer_match)| peer_match.matched);
-        let writers: Option<Vec<&WriterRecord>> = matched
-            .map(|(guid, _)| Some(&model.writers[*model.by_guid.get(guid)?]))
-            .collect();
-        let writers = writers?;
+        let known = |guid| Some(&model.writers[*model.by_guid.get(guid)?]);
+        let writers = matched(&self.peers).map(|(guid, _)| known(guid));
+        let writers: Vec<&WriterRecord> = writers.collect::<Option<_>>()?;
         let silent = writers.iter().filter(|writer| {
             let qos = &writer.endpoint.data.qos;
             qos.liveliness != Liveliness::Automatic && !qos.lease_duration.is_infinite()
@@ -234,11 +223,7 @@ impl GraphWorld {
     pub fn check_publish_timeout(&self, w: usize) -> Option<String> {
         let model = self.model.lock();
         let writer = &model.writers[w];
-        let matched = writer
-            .peers
-            .iter()
-            .filter(|(_, peer_match)| peer_match.matched);
-        let waited_for = matched.into_iter().any(|(guid, _)| {
+        let waited_for = matched(&writer.peers).any(|(guid, _)| {
             let index = model
                 .by_guid
                 .get(guid)
@@ -253,13 +238,9 @@ impl GraphWorld {
             ));
         }
         // Readers of the own process acknowledge nothing. Their queues may be full.
-        let mut matched = writer
-            .peers
-            .iter()
-            .filter(|(_, peer_match)| peer_match.matched);
         let process = writer.location.process;
-        let is_alone =
-            !matched.any(|(guid, _)| model.location(*guid).is_some_and(|h| h.process == process));
+        let is_local = |guid: &Guid| model.location(*guid).is_some_and(|h| h.process == process);
+        let is_alone = !matched(&writer.peers).any(|(guid, _)| is_local(guid));
         (is_alone && writer.endpoint.is_acknowledged())
             .then(|| format!("I11 w{w}: timed out, though everything is acknowledged"))
     }
@@ -286,12 +267,7 @@ impl GraphWorld {
     pub fn check_match_end(&self, process: usize, peer: Guid) -> Option<String> {
         let lease = self.plan.lease_nanos();
         let model = self.model.lock();
-        let index = *model.by_guid.get(&peer)?;
-        let (location, gone) = if peer.entity.is_writer() {
-            (model.writers[index].location, model.writers[index].gone)
-        } else {
-            (model.readers[index].location, model.readers[index].gone)
-        };
+        let (location, gone) = (model.location(peer)?, model.is_gone(peer)?);
         if gone || location.process == process || self.sim.processes()[process].was_paused {
             return None;
         }

@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pteros_msg::cdr::Representation;
-use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
+use pteros_msg::describe::type_id;
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_runtime::instance::InstanceIdentity;
 use pteros_runtime::sample::{SampleBody, SharedValue};
 use pteros_runtime::writer::OutboundMessage;
+
+use crate::world::message_type::{instance_identity, message_type};
 
 /// Encapsulation header, writer, number, instance.
 const HEAD_BYTES: usize = 4 + 4 + 4 + 4;
@@ -32,31 +34,14 @@ pub fn ty(keyed: bool) -> &'static DynamicType {
 }
 
 fn describe(keyed: bool) -> DynamicType {
-    let field = |name: &str, is_key: bool| Field {
-        name: name.into(),
-        field_type: FieldType {
-            type_id: type_id::UINT32,
-            ..FieldType::default()
-        },
-        is_key,
-        ..Field::default()
-    };
-    let description = TypeDescription {
-        type_description: IndividualTypeDescription {
-            type_name: "sim/msg/Message".into(),
-            fields: vec![
-                field("writer", false),
-                field("number", false),
-                field("instance", keyed),
-            ],
-            ..IndividualTypeDescription::default()
-        },
-        referenced: Vec::new(),
-    };
-    match DynamicType::new(&description) {
-        Ok(ty) => ty,
-        Err(error) => unreachable!("the type of the simulator's messages: {error}"),
-    }
+    message_type(
+        "Message",
+        &[
+            ("writer", type_id::UINT32, false),
+            ("number", type_id::UINT32, false),
+            ("instance", type_id::UINT32, keyed),
+        ],
+    )
 }
 
 /// The key of an instance.
@@ -64,11 +49,7 @@ pub fn key(instance: u32) -> InstanceIdentity {
     let mut message = DynamicMessage::new(ty(true));
     let set = message.set("instance", instance);
     assert!(set.is_ok(), "a field of the simulator's messages: {set:?}");
-    let payload = message.key_payload(Representation::Xcdr1);
-    InstanceIdentity {
-        hash: message.key_hash(),
-        key: payload.into(),
-    }
+    instance_identity(&message, Representation::Xcdr1)
 }
 
 /// A message, as a Rust type that local readers can share.

@@ -2,7 +2,7 @@
 //! faults.
 //!
 //! A run has three phases: fault injection, healing, and convergence checks. An
-//! oracle ([`model`]) that is simpler than the engine checks the invariants I1 to
+//! oracle (`model`) that is simpler than the engine checks the invariants I1 to
 //! I17 throughout.
 
 mod apply;

@@ -12,7 +12,7 @@ use crate::harness::options::{Fault, Options};
 use crate::network::link::Link;
 
 /// Everything that a seed decides: processes, endpoints, QoS policies and faults.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SeedPlan {
     /// Host of each process.
     pub hosts: Vec<u8>,
@@ -82,17 +82,8 @@ impl SeedPlan {
             period: random.u64(20..400) * MILLI,
             link: link(random),
             faults,
-            tolerated_faults: Vec::new(),
             attack_pause: 20 * MILLI,
-            manual_liveliness: false,
-            with_deadlines: false,
-            keyed: false,
-            filtered: false,
-            flow_controlled: false,
-            coherent: false,
-            ordered: false,
-            services: false,
-            cyclone_process: false,
+            ..Self::default()
         };
         plan.draw_later_faults(&mut random.clone().fork());
         plan.draw_policies(random.clone().u64(..));

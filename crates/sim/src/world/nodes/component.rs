@@ -81,39 +81,13 @@ impl Ticker {
     }
 }
 
-struct Quick(Ticker);
+/// A component whose constructor takes `NANOS`.
+struct Waiting<const NANOS: u64>(Ticker);
 
-impl Component for Quick {
-    fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        Ticker::create(context, options).map(Self)
-    }
-
-    fn node(&self) -> &Node {
-        &self.0.node
-    }
-}
-
-struct Slow(Ticker);
-
-impl Component for Slow {
+impl<const NANOS: u64> Component for Waiting<NANOS> {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let ticker = Ticker::create(context, options)?;
-        sleep(SLOW_NANOS);
-        Ok(Self(ticker))
-    }
-
-    fn node(&self) -> &Node {
-        &self.0.node
-    }
-}
-
-/// Its constructor exceeds the time limit.
-struct Stuck(Ticker);
-
-impl Component for Stuck {
-    fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let ticker = Ticker::create(context, options)?;
-        sleep(STUCK_NANOS);
+        sleep(NANOS);
         Ok(Self(ticker))
     }
 
@@ -136,9 +110,9 @@ impl Component for Broken {
 }
 
 pub const CLASSES: [ComponentClass; 4] = [
-    ComponentClass::of::<Quick>("box::Quick"),
-    ComponentClass::of::<Slow>("box::Slow"),
-    ComponentClass::of::<Stuck>("box::Stuck"),
+    ComponentClass::of::<Waiting<0>>("box::Quick"),
+    ComponentClass::of::<Waiting<SLOW_NANOS>>("box::Slow"),
+    ComponentClass::of::<Waiting<STUCK_NANOS>>("box::Stuck"),
     ComponentClass::of::<Broken>("box::Broken"),
 ];
 

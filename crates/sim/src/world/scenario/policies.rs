@@ -38,7 +38,7 @@ pub struct GroupPlan {
 }
 
 /// All options of an endpoint.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub qos: QosProfile,
     pub topic: String,
@@ -68,25 +68,11 @@ impl Default for Options {
 impl Options {
     /// Whether nothing but QoS policies differs from the default.
     pub fn is_all_policies(&self) -> bool {
-        let Self {
-            qos: _,
-            topic,
-            type_name,
-            keyed,
-            group,
-            filter,
-            flow_controlled,
-            size,
-        } = Self::default();
-        (topic, type_name, keyed, group)
-            == (
-                self.topic.clone(),
-                self.type_name.clone(),
-                self.keyed,
-                self.group.clone(),
-            )
-            && (filter, flow_controlled, size)
-                == (self.filter.clone(), self.flow_controlled, self.size)
+        let others = Self {
+            qos: QosProfile::default(),
+            ..self.clone()
+        };
+        others == Self::default()
     }
 
     /// Sets an option.

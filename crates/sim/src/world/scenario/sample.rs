@@ -6,44 +6,25 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_msg::cdr::Representation;
-use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
+use pteros_msg::describe::type_id;
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_runtime::instance::{InstanceIdentity, InstanceState};
 use pteros_runtime::sample::{QueuedSample, SampleBody, SharedValue};
 use pteros_runtime::writer::OutboundMessage;
 
+use crate::world::message_type::{instance_identity, message_type};
+
 /// The message type of a topic.
 pub fn ty(keyed: bool) -> DynamicType {
-    let field = |name: &str, id: u8, is_key: bool| Field {
-        name: name.into(),
-        field_type: FieldType {
-            type_id: id,
-            ..FieldType::default()
-        },
-        is_key,
-        ..Field::default()
-    };
-    let description = TypeDescription {
-        type_description: IndividualTypeDescription {
-            type_name: if keyed {
-                "sim/msg/Keyed"
-            } else {
-                "sim/msg/Plain"
-            }
-            .into(),
-            fields: vec![
-                field("key", type_id::STRING, keyed),
-                field("x", type_id::INT32, false),
-                field("ballast", type_id::STRING, false),
-            ],
-            ..IndividualTypeDescription::default()
-        },
-        referenced: Vec::new(),
-    };
-    match DynamicType::new(&description) {
-        Ok(ty) => ty,
-        Err(error) => unreachable!("the type of scenarios: {error}"),
-    }
+    let name = if keyed { "Keyed" } else { "Plain" };
+    message_type(
+        name,
+        &[
+            ("key", type_id::STRING, keyed),
+            ("x", type_id::INT32, false),
+            ("ballast", type_id::STRING, false),
+        ],
+    )
 }
 
 /// A message, as a value that local readers share.
@@ -75,11 +56,7 @@ impl Sample {
 
     /// Its key.
     pub fn key(&self) -> InstanceIdentity {
-        let payload = self.message.key_payload(self.representation);
-        InstanceIdentity {
-            hash: self.message.key_hash(),
-            key: payload.into(),
-        }
+        instance_identity(&self.message, self.representation)
     }
 }
 

@@ -310,8 +310,10 @@ impl ScenarioWorld {
                 let mut each = keys.iter();
                 each.try_for_each(|key| self.change_instance(name, *operation, key))
             }
-            Verb::Assert(name) => self.assert_liveliness(name),
-            Verb::Flush(name) => self.flush(name),
+            Verb::Assert(name) => {
+                self.with_writer(name, |core, writer| core.assert_liveliness(writer))
+            }
+            Verb::Flush(name) => self.with_writer(name, |core, writer| core.flush(writer)),
             Verb::Filter(name, text) => self.filter(name, text),
             Verb::Set(name, changes) => self.set(name, changes),
             Verb::Wait(_) => Ok(()),
@@ -410,8 +412,7 @@ impl ScenarioWorld {
                     .map(EndpointHandle::Reader)
             }
         };
-        let handle =
-            handle.map_err(|error| StepError::Refused(endpoint_word(&error), error.to_string()))?;
+        let handle = handle.map_err(|error| endpoint_step_error(&error))?;
         self.log_line(&format!("{} is created", plan.name));
         let endpoint = self.record_events(process, handle, plan.clone(), ty);
         self.endpoints.insert(plan.name.clone(), endpoint);
@@ -539,16 +540,14 @@ impl ScenarioWorld {
         })
     }
 
-    fn assert_liveliness(&self, name: &str) -> Result<(), StepError> {
+    /// Calls the context of a writer.
+    fn with_writer(
+        &self,
+        name: &str,
+        call: impl FnOnce(&Core, &Arc<WriterEndpoint>),
+    ) -> Result<(), StepError> {
         let (endpoint, writer) = self.writer(name)?;
-        self.core(endpoint.process)?.assert_liveliness(writer);
-        self.drain_ready(endpoint.process);
-        Ok(())
-    }
-
-    fn flush(&self, name: &str) -> Result<(), StepError> {
-        let (endpoint, writer) = self.writer(name)?;
-        self.core(endpoint.process)?.flush(writer);
+        call(&*self.core(endpoint.process)?, writer);
         self.drain_ready(endpoint.process);
         Ok(())
     }
@@ -557,7 +556,7 @@ impl ScenarioWorld {
         let (endpoint, reader) = self.reader(name)?;
         let core = self.core(endpoint.process)?;
         core.set_content_filter(reader, &filter_spec(text))
-            .map_err(|error| StepError::Refused(endpoint_word(&error), error.to_string()))?;
+            .map_err(|error| endpoint_step_error(&error))?;
         self.drain_ready(endpoint.process);
         Ok(())
     }
@@ -717,6 +716,10 @@ fn sample_text((what, traits): &(String, Vec<String>)) -> String {
     [std::slice::from_ref(what), traits].concat().join("/")
 }
 
+fn endpoint_step_error(error: &EndpointError) -> StepError {
+    StepError::Refused(endpoint_word(error).into(), error.to_string())
+}
+
 fn group_step_error(error: GroupError) -> StepError {
     StepError::Refused(group_word(error).into(), error.to_string())
 }
@@ -743,7 +746,7 @@ fn change_word(error: &QosChangeError) -> String {
     }
 }
 
-fn endpoint_word(error: &EndpointError) -> String {
+fn endpoint_word(error: &EndpointError) -> &'static str {
     match error {
         EndpointError::Group(error) => group_word(*error),
         EndpointError::Filter(_) => "filter",
@@ -754,7 +757,6 @@ fn endpoint_word(error: &EndpointError) -> String {
         EndpointError::Denied(_) => "denied",
         EndpointError::Keys(_) => "no_keys",
     }
-    .into()
 }
 
 fn publish_word(error: &PublishError) -> &'static str {

@@ -17,7 +17,7 @@ use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::sample::QueuedSample;
 
 use self::matching::{MatchDecision, match_decision};
-use self::records::{EndpointLocation, Group, PeerMatch, ReaderRecord, Set, WriterRecord};
+use self::records::{EndpointLocation, Group, Peers, ReaderRecord, Set, WriterRecord};
 use super::message::Message;
 use crate::simulation::event_loop::Violations;
 
@@ -96,6 +96,16 @@ impl Model {
             self.writers.get(index).map(|w| w.location)
         } else {
             self.readers.get(index).map(|r| r.location)
+        }
+    }
+
+    /// Whether an endpoint was removed, or its process has died.
+    pub fn is_gone(&self, guid: Guid) -> Option<bool> {
+        let index = *self.by_guid.get(&guid)?;
+        if guid.entity.is_writer() {
+            self.writers.get(index).map(|w| w.gone)
+        } else {
+            self.readers.get(index).map(|r| r.gone)
         }
     }
 
@@ -383,7 +393,7 @@ impl Model {
 
 /// Records the begin or the end of a match.
 fn record_match(
-    peers: &mut BTreeMap<Guid, PeerMatch>,
+    peers: &mut Peers,
     since: u64,
     event: &EndpointEvent,
     name: &str,

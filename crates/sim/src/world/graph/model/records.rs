@@ -1,4 +1,4 @@
-//! What the oracle knows of each writer, reader, publisher group and coherent set.
+//! Records of the oracle: each writer, reader, publisher group and coherent set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,6 +82,21 @@ pub struct PeerMatch {
     pub at: u64,
 }
 
+/// Matches by peer, past and present.
+pub type Peers = BTreeMap<Guid, PeerMatch>;
+
+/// The peers that are matched now.
+pub fn matched(peers: &Peers) -> impl Iterator<Item = (&Guid, &PeerMatch)> {
+    peers.iter().filter(|(_, peer_match)| peer_match.matched)
+}
+
+/// Whether a peer is matched now.
+pub fn is_matched(peers: &Peers, peer: Guid) -> bool {
+    peers
+        .get(&peer)
+        .is_some_and(|peer_match| peer_match.matched)
+}
+
 /// State of a writer.
 pub struct WriterRecord {
     /// Where it was created.
@@ -97,7 +112,7 @@ pub struct WriterRecord {
     /// Bytes of each message.
     pub bytes: usize,
     /// Matched readers, past and present.
-    pub peers: BTreeMap<Guid, PeerMatch>,
+    pub peers: Peers,
     /// Missed deadlines, expected and reported.
     pub deadline: SilenceCounter,
     /// Lost liveliness, expected and reported.
@@ -157,7 +172,7 @@ pub struct ReaderRecord {
     /// Nanoseconds from readiness to the user's take.
     pub read_delay: u64,
     /// Matched writers, past and present.
-    pub peers: BTreeMap<Guid, PeerMatch>,
+    pub peers: Peers,
     /// Its content filter passes instances below this.
     pub filter_below: Option<u32>,
     /// Highest write position taken from each publisher group.
@@ -351,6 +366,13 @@ impl ReaderRecord {
     /// Whether its deadline is counted.
     pub fn is_watched(&self) -> bool {
         !self.gone && !self.endpoint.data.qos.deadline.is_infinite()
+    }
+
+    /// The sequence numbers that it took from a writer, in the order of the takes.
+    pub fn numbers_taken_from(&self, writer: Guid) -> &[i64] {
+        self.samples
+            .get(&writer)
+            .map_or(&[], |taken_samples| &taken_samples.numbers)
     }
 
     /// Whether it holds samples back until their set is complete.

@@ -83,9 +83,7 @@ impl Model {
                 let Some(steady) = reader.steadily_matched(writer, *first) else {
                     continue;
                 };
-                let taken_samples = reader.samples.get(&writer.endpoint.guid());
-                let taken_samples =
-                    taken_samples.map_or(&[][..], |taken_samples| &taken_samples.numbers[..]);
+                let taken_samples = reader.numbers_taken_from(writer.endpoint.guid());
                 let came = wanted.iter().filter(|n| taken_samples.contains(n)).count();
                 if came > 0 && came < wanted.len() {
                     return Some(format!("I17 r{r}: {came} of the set {wanted:?} of w{w}"));
@@ -138,9 +136,7 @@ impl Model {
             if !has_only_live_readers || !is_lossless(&writer.endpoint.data.qos, requested) {
                 continue;
             }
-            let taken_samples = reader.samples.get(&writer.endpoint.guid());
-            let taken_samples =
-                taken_samples.map_or(&[][..], |taken_samples| &taken_samples.numbers[..]);
+            let taken_samples = reader.numbers_taken_from(writer.endpoint.guid());
             let is_loose = |n: &u64| !writer.in_set.contains_key(n) && !writer.set_ends.contains(n);
             let loose = (peer_match.since..=writer.written).filter(is_loose);
             let loose = loose.filter_map(|n| i64::try_from(n).ok());

@@ -27,16 +27,22 @@ impl GraphWorld {
     /// The living client of an index, its process and its context.
     fn client(&self, index: usize) -> Option<(Arc<ClientEnd>, usize, Arc<Core>)> {
         let services = self.services.lock();
-        let record = services.clients.get(index).filter(|record| !record.gone)?;
-        let (end, process) = (record.end.clone(), record.location.process);
+        let record = services
+            .clients
+            .get(index)
+            .filter(|record| !record.record.gone)?;
+        let (end, process) = (record.end.clone(), record.record.location.process);
         drop(services);
         Some((end, process, self.sim.core(process)?))
     }
 
     fn server(&self, index: usize) -> Option<(Arc<ServerEnd>, usize, Arc<Core>)> {
         let services = self.services.lock();
-        let record = services.servers.get(index).filter(|record| !record.gone)?;
-        let (end, process) = (record.end.clone(), record.location.process);
+        let record = services
+            .servers
+            .get(index)
+            .filter(|record| !record.record.gone)?;
+        let (end, process) = (record.end.clone(), record.record.location.process);
         drop(services);
         Some((end, process, self.sim.core(process)?))
     }
@@ -103,7 +109,7 @@ impl GraphWorld {
         self.check_wait(process, waited, &end.requests().data.qos, "call");
         let mut services = self.services.lock();
         let record = &mut services.clients[client];
-        let (open, keeps_all) = (record.open.len(), record.keeps_all);
+        let (open, keeps_all) = (record.open.len(), record.record.keeps_all);
         let wrong = match sent {
             Ok(key) => {
                 record.open.insert(key, call);
@@ -290,7 +296,8 @@ impl GraphWorld {
             // The server sees the failure. The client has to abandon the call.
             record.answered.remove(&call);
             record.ignored.insert(call);
-            let may_stay_open = matches!(error, PublishError::TimedOut { .. }) && record.keeps_all;
+            let may_stay_open =
+                matches!(error, PublishError::TimedOut { .. }) && record.record.keeps_all;
             drop(services);
             if !may_stay_open {
                 self.fail(format!("I11 s{server}: {error}"));
@@ -356,10 +363,9 @@ impl GraphWorld {
             Message::check(&item.body).map_err(|why| format!("I13 s{server}: a request: {why}"))?;
         let client = (name & !CLIENT) as usize;
         let call = usize::try_from(number).unwrap_or(usize::MAX);
-        let asks = services
-            .clients
-            .get(client)
-            .filter(|c| c.service == record.service && c.end.requests().guid() == publisher);
+        let asks = services.clients.get(client).filter(|c| {
+            c.record.service == record.record.service && c.end.requests().guid() == publisher
+        });
         let known = services.calls.get(call).filter(|c| c.client == client);
         let (Some(_), Some(known), true) = (asks, known, name & CLIENT != 0) else {
             return Err(format!(
@@ -381,7 +387,7 @@ impl GraphWorld {
     }
 
     fn has_call_in_progress(&self, client: usize, services: &Services) -> bool {
-        let process = services.clients[client].location.process;
+        let process = services.clients[client].record.location.process;
         self.sim.processes()[process].blocked
     }
 }

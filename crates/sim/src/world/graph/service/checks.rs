@@ -33,7 +33,7 @@ impl Services {
         };
         self.calls[call].outcome = Some(CallOutcome::ServerGone);
         let request = self.calls[call].servers.iter();
-        let mut living = request.filter_map(|guid| Some((*guid, self.living(*guid)?)));
+        let mut living = request.filter_map(|guid| Some((*guid, self.living_server(*guid)?)));
         let requests = self.clients[client].end.requests().guid();
         living
             .find(|(guid, _)| !self.lost_matches.contains(&(requests, *guid)))
@@ -55,9 +55,11 @@ impl Services {
             .then(|| format!("I13 c{client}: {open} calls are open, reported {reported}"))
     }
 
-    fn living(&self, listener: Guid) -> Option<&ServerRecord> {
+    fn living_server(&self, listener: Guid) -> Option<&ServerRecord> {
         let server = self.by_guid.get(&listener)?;
-        self.servers.get(*server).filter(|server| !server.gone)
+        self.servers
+            .get(*server)
+            .filter(|server| !server.record.gone)
     }
 
     /// Whether a match between a client and a server has ended, so messages may be
@@ -86,11 +88,11 @@ impl Services {
                 // The attacker need not reply.
                 return true;
             }
-            let Some(server) = self.living(*guid) else {
+            let Some(server) = self.living_server(*guid) else {
                 continue;
             };
             any = true;
-            let keeps_all = client.keeps_all && server.keeps_all;
+            let keeps_all = client.record.keeps_all && server.record.keeps_all;
             // A reader gets only new samples of a foreign writer after the match.
             let is_strict = keeps_all && (!is_cyclone || server.taken.contains(&number));
             // A foreign server keeps no reply for a reader that it has not
@@ -113,7 +115,12 @@ impl GraphWorld {
         let services = self.services.lock();
         let mut wrong = Vec::new();
         let knows_attacker = !self.model.lock().attackers.is_empty();
-        for (c, client) in services.clients.iter().enumerate().filter(|(_, c)| !c.gone) {
+        for (c, client) in services
+            .clients
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !c.record.gone)
+        {
             for call in client.open.values() {
                 let record = &services.calls[*call];
                 if !services.may_stay_open(client, *call, record) {
@@ -123,9 +130,11 @@ impl GraphWorld {
                     ));
                 }
             }
-            let living = services.servers.iter().filter(|s| !s.gone);
-            let serving = living.filter(|s| s.service == client.service).count();
-            let core = self.sim.core(client.location.process);
+            let living = services.servers.iter().filter(|s| !s.record.gone);
+            let serving = living
+                .filter(|s| s.record.service == client.record.service)
+                .count();
+            let core = self.sim.core(client.record.location.process);
             let reported = core.map_or(0, |core| client.end.server_count(&core));
             // A process may have two servers, of which a foreign client counts one.
             let counts = matches!(*client.end, ClientEnd::Engine(_)) && !knows_attacker;
@@ -156,8 +165,9 @@ impl GraphWorld {
         for (process, service) in pairs {
             let is_served = {
                 let services = self.services.lock();
-                let mut servers = services.servers.iter().filter(|s| !s.gone);
-                servers.any(|s| s.service == service && matches!(*s.end, ServerEnd::Engine(_)))
+                let mut servers = services.servers.iter().filter(|s| !s.record.gone);
+                servers
+                    .any(|s| s.record.service == service && matches!(*s.end, ServerEnd::Engine(_)))
             };
             if !is_served {
                 continue;
@@ -194,7 +204,7 @@ impl GraphWorld {
     fn has_servers(&self, client: usize) -> bool {
         let services = self.services.lock();
         let record = &services.clients[client];
-        let core = self.sim.core(record.location.process);
+        let core = self.sim.core(record.record.location.process);
         core.is_some_and(|core| record.end.server_count(&core) > 0)
     }
 

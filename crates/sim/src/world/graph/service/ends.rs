@@ -8,13 +8,14 @@ use pteros_rtps::qos::{EndpointQos, History, Reliability};
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::event::EndpointEvents;
 use pteros_runtime::graph::NodeKey;
-use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::ready_queue::ReadySlot;
 use pteros_runtime::service::ServiceSpec;
+use pteros_runtime::writer::WriterEndpoint;
 
 use super::cyclone_header::{CycloneClient, CycloneEnd};
 use super::records::{
-    ClientEnd, ClientRecord, ENDS_MAX, SERVICES, ServerEnd, ServerRecord, ServiceEndKind,
+    ClientEnd, ClientRecord, ENDS_MAX, EndRecord, SERVICES, ServerEnd, ServerRecord, ServiceEndKind,
 };
 use crate::world::graph::message::Message;
 use crate::world::graph::model::records::{EndpointLocation, ReadySource, ReadyTask};
@@ -80,28 +81,29 @@ impl GraphWorld {
         let spec = spec(service, keeps_all);
         let is_cyclone = self.is_cyclone(process);
         let mut services = self.services.lock();
-        let task = |ready| ReadyTask::new(ready, &self.ready_sources);
-        let (index, ready, writer, reader);
-        match kind {
+        let record =
+            |ready, writer: &Arc<WriterEndpoint>, reader: &Arc<ReaderEndpoint>| EndRecord {
+                location,
+                writer: writer.clone(),
+                reader: reader.clone(),
+                service,
+                keeps_all,
+                gone: false,
+                _task: ReadyTask::new(ready, &self.ready_sources),
+            };
+        let index = match kind {
             ServiceEndKind::Client => {
-                index = services.clients.len();
+                let index = services.clients.len();
                 let made = if is_cyclone {
                     CycloneClient::new(&core, spec, index as u64 + 1).map(ClientEnd::Cyclone)
                 } else {
-                    core.create_service_client(spec, wants)
-                        .ok()
-                        .map(ClientEnd::Engine)
+                    let made = core.create_service_client(spec, wants);
+                    made.ok().map(ClientEnd::Engine)
                 };
                 let end = Arc::new(self.made(made, process)?);
-                ready = task(ReadySource::Client(index));
-                (writer, reader) = (end.requests().clone(), end.replies().clone());
                 services.clients.push(ClientRecord {
-                    location,
+                    record: record(ReadySource::Client(index), end.requests(), end.replies()),
                     end,
-                    service,
-                    keeps_all,
-                    _task: ready.clone(),
-                    gone: false,
                     open: BTreeMap::new(),
                 });
                 let mut schedule = self.schedule.lock();
@@ -109,36 +111,35 @@ impl GraphWorld {
                     let at = self.sim.now() + schedule.around(2 * self.plan.period);
                     schedule.add(at, SimEvent::Call(index));
                 }
+                index
             }
             ServiceEndKind::Server => {
-                index = services.servers.len();
+                let index = services.servers.len();
                 let made = if is_cyclone {
                     let id = format!("serviceid={index:x};");
                     CycloneEnd::new(&core, spec.replies, spec.requests, &id).map(ServerEnd::Cyclone)
                 } else {
-                    core.create_service_server(spec, wants)
-                        .ok()
-                        .map(ServerEnd::Engine)
+                    let made = core.create_service_server(spec, wants);
+                    made.ok().map(ServerEnd::Engine)
                 };
                 let end = Arc::new(self.made(made, process)?);
-                ready = task(ReadySource::Server(index));
-                (writer, reader) = (end.replies().clone(), end.requests().clone());
-                services.by_guid.insert(writer.guid(), index);
-                services.by_guid.insert(reader.data.guid, index);
+                for guid in [end.replies().guid(), end.requests().data.guid] {
+                    services.by_guid.insert(guid, index);
+                }
                 services.servers.push(ServerRecord {
-                    location,
+                    record: record(ReadySource::Server(index), end.replies(), end.requests()),
                     end,
-                    service,
-                    keeps_all,
-                    _task: ready.clone(),
-                    gone: false,
                     pending: Vec::new(),
                     taken: BTreeSet::new(),
                     answered: BTreeSet::new(),
                     ignored: BTreeSet::new(),
                 });
+                index
             }
-        }
+        };
+        let record = services.record(kind, index);
+        let (writer, reader) = (record.writer.clone(), record.reader.clone());
+        let ready = record._task.clone();
         drop(services);
         core.attach_endpoint(location.node, &writer.data);
         core.attach_endpoint(location.node, &reader.data);
@@ -177,14 +178,10 @@ impl GraphWorld {
         is_there: impl Fn(&EndpointLocation) -> bool,
     ) -> Vec<(ServiceEndKind, usize)> {
         let services = self.services.lock();
-        let clients = services.clients.iter().enumerate();
-        let clients = clients.filter(|(_, c)| !c.gone && is_there(&c.location));
-        let clients = clients.map(|(index, _)| (ServiceEndKind::Client, index));
-        let servers = services.servers.iter().enumerate();
-        let servers = servers.filter(|(_, s)| !s.gone && is_there(&s.location));
-        clients
-            .chain(servers.map(|(index, _)| (ServiceEndKind::Server, index)))
-            .collect()
+        let there = services
+            .living()
+            .filter(|(.., record)| is_there(&record.location));
+        there.map(|(kind, index, _)| (kind, index)).collect()
     }
 
     /// Removes a random client or server of a process.
@@ -211,53 +208,37 @@ impl GraphWorld {
         let dead = self.ends_of(|location| location.process == process);
         let mut services = self.services.lock();
         for (kind, index) in dead {
-            match kind {
-                ServiceEndKind::Client => services.clients[index].gone = true,
-                ServiceEndKind::Server => services.servers[index].gone = true,
-            }
+            services.record(kind, index).gone = true;
         }
     }
 
     fn remove_end(&self, kind: ServiceEndKind, index: usize) {
         let mut services = self.services.lock();
-        let location = match kind {
-            ServiceEndKind::Client => services.clients[index].location,
-            ServiceEndKind::Server => services.servers[index].location,
-        };
+        let record = services.record(kind, index);
+        let location = record.location;
         let Some(core) = self.sim.core(location.process) else {
             return;
         };
-        let guids = match kind {
-            ServiceEndKind::Client => {
-                let record = &mut services.clients[index];
-                record.gone = true;
-                let guids = [record.end.requests().guid(), record.end.replies().data.guid];
-                match &*record.end {
-                    ClientEnd::Engine(client) => core.remove_service_client(client),
-                    ClientEnd::Cyclone(client) => {
-                        core.remove_writer(&client.end.writer);
-                        core.remove_reader(&client.end.reader);
-                    }
+        record.gone = true;
+        let (writer, reader) = (record.writer.clone(), record.reader.clone());
+        match kind {
+            ServiceEndKind::Client => match &*services.clients[index].end {
+                ClientEnd::Engine(client) => core.remove_service_client(client),
+                ClientEnd::Cyclone(_) => {
+                    core.remove_writer(&writer);
+                    core.remove_reader(&reader);
                 }
-                guids
-            }
-            ServiceEndKind::Server => {
-                let record = &mut services.servers[index];
-                record.gone = true;
-                let (reader, writer) = (record.end.requests(), record.end.replies());
-                let guids = [writer.guid(), reader.data.guid];
-                match &*record.end {
-                    ServerEnd::Engine(server) => core.remove_service_server(server),
-                    ServerEnd::Cyclone(end) => {
-                        core.remove_reader(&end.reader);
-                        core.remove_writer(&end.writer);
-                    }
+            },
+            ServiceEndKind::Server => match &*services.servers[index].end {
+                ServerEnd::Engine(server) => core.remove_service_server(server),
+                ServerEnd::Cyclone(_) => {
+                    core.remove_reader(&reader);
+                    core.remove_writer(&writer);
                 }
-                guids
-            }
-        };
+            },
+        }
         drop(services);
-        for guid in guids {
+        for guid in [writer.guid(), reader.data.guid] {
             core.detach_endpoint(location.node, guid);
         }
         self.sim
@@ -267,27 +248,20 @@ impl GraphWorld {
 
     /// The process of a client or server.
     pub fn process_of_end(&self, kind: ServiceEndKind, index: usize) -> usize {
-        let services = self.services.lock();
-        match kind {
-            ServiceEndKind::Client => services.clients[index].location.process,
-            ServiceEndKind::Server => services.servers[index].location.process,
-        }
+        self.services.lock().record(kind, index).location.process
     }
 
     /// Request and reply endpoints of living clients and servers: location, reader,
     /// writer.
     pub fn service_endpoints(&self) -> Vec<(EndpointLocation, Guid, Guid)> {
         let services = self.services.lock();
-        let clients = services.clients.iter().filter(|c| !c.gone);
-        let clients = clients.map(|c| {
-            let end = &c.end;
-            (c.location, end.replies().data.guid, end.requests().guid())
-        });
-        let servers = services.servers.iter().filter(|s| !s.gone);
-        let servers = servers.map(|s| {
-            let end = &s.end;
-            (s.location, end.requests().data.guid, end.replies().guid())
-        });
-        clients.chain(servers).collect()
+        let guids = |record: &EndRecord| {
+            let (reader, writer) = (record.reader.data.guid, record.writer.guid());
+            (record.location, reader, writer)
+        };
+        services
+            .living()
+            .map(|(.., record)| guids(record))
+            .collect()
     }
 }

@@ -53,26 +53,30 @@ pub enum RequestKey {
     Cyclone(CycloneHeader),
 }
 
-/// State of a client.
-pub struct ClientRecord {
+/// The common part of a client and a server.
+pub struct EndRecord {
     pub location: EndpointLocation,
-    pub end: Arc<ClientEnd>,
+    pub writer: Arc<WriterEndpoint>,
+    pub reader: Arc<ReaderEndpoint>,
     pub service: usize,
     pub keeps_all: bool,
-    pub _task: Arc<dyn Task>,
     pub gone: bool,
+    /// Keeps the task of its ready slots alive.
+    pub _task: Arc<dyn Task>,
+}
+
+/// State of a client.
+pub struct ClientRecord {
+    pub record: EndRecord,
+    pub end: Arc<ClientEnd>,
     /// Its open calls.
     pub open: BTreeMap<CallKey, usize>,
 }
 
 /// State of a server.
 pub struct ServerRecord {
-    pub location: EndpointLocation,
+    pub record: EndRecord,
     pub end: Arc<ServerEnd>,
-    pub service: usize,
-    pub keeps_all: bool,
-    pub _task: Arc<dyn Task>,
-    pub gone: bool,
     /// Requests with a later reply, and their calls.
     pub pending: Vec<(usize, RequestKey)>,
     /// Calls that it took, that it has answered, and that it will never answer.
@@ -113,6 +117,25 @@ pub struct Services {
     pub lost_matches: BTreeSet<(Guid, Guid)>,
     /// Number of calls with a reply.
     pub answered: u64,
+}
+
+impl Services {
+    /// The living clients, then the living servers.
+    pub fn living(&self) -> impl Iterator<Item = (ServiceEndKind, usize, &EndRecord)> {
+        let clients = self.clients.iter().map(|client| &client.record).enumerate();
+        let clients = clients.map(|(index, record)| (ServiceEndKind::Client, index, record));
+        let servers = self.servers.iter().map(|server| &server.record).enumerate();
+        let servers = servers.map(|(index, record)| (ServiceEndKind::Server, index, record));
+        clients.chain(servers).filter(|(.., record)| !record.gone)
+    }
+
+    /// The record of a client or server.
+    pub fn record(&mut self, kind: ServiceEndKind, index: usize) -> &mut EndRecord {
+        match kind {
+            ServiceEndKind::Client => &mut self.clients[index].record,
+            ServiceEndKind::Server => &mut self.servers[index].record,
+        }
+    }
 }
 
 impl ClientEnd {
