@@ -9,7 +9,6 @@ use crate::describe::{Field, IndividualTypeDescription, TypeDescription};
 use alloc::string::{String, ToString};
 use core::fmt::{self, Write};
 use core::str::FromStr;
-use sha2::{Digest, Sha256};
 
 /// A type's hash. Displays as `RIHS01_` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,14 +127,14 @@ const fn hex_digit(digit: u8) -> Result<u8, TypeHashError> {
 /// name, as [`InterfaceLibrary::describe`](crate::library::InterfaceLibrary::describe)
 /// gives it.
 pub fn rihs01(description: &TypeDescription) -> TypeHash {
-    let mut hasher = JsonHasher(Sha256::new());
+    let mut hasher = JsonHasher(hmac_sha256::Hash::new());
     // The hasher takes any text, so formatting into it cannot fail.
     let _ = write_description(&mut hasher, description);
-    TypeHash::rihs01(hasher.0.finalize().into())
+    TypeHash::rihs01(hasher.0.finalize())
 }
 
 /// Feeds text into SHA-256 as it is written: no JSON is ever stored.
-struct JsonHasher(Sha256);
+struct JsonHasher(hmac_sha256::Hash);
 
 impl Write for JsonHasher {
     fn write_str(&mut self, text: &str) -> fmt::Result {

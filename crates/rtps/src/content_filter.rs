@@ -7,7 +7,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use md5::{Digest, Md5};
 use pteros_msg::dynamic::DynamicType;
 use pteros_msg::filter::{FILTER_CLASS, Filter, FilterError, LIKE_STEPS_MAX, NESTING_MAX};
 
@@ -48,7 +47,7 @@ impl ContentFilterProperty {
 
     /// The signature that identifies it beside a change.
     pub fn signature(&self) -> FilterSignature {
-        let mut md5 = Md5::new();
+        let mut md5 = md5::Context::new();
         let names = [
             &self.filtered_topic,
             &self.related_topic,
@@ -56,8 +55,8 @@ impl ContentFilterProperty {
             &self.expression,
         ];
         for text in names.into_iter().chain(&self.parameters) {
-            md5.update(text.as_bytes());
-            md5.update([0]);
+            md5.consume(text.as_bytes());
+            md5.consume([0]);
         }
         md5.finalize().into()
     }

@@ -11,9 +11,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pteros_security::settings::SecuritySettings;
-
 use crate::busy_poll::BUSY_POLL_MAX;
+use crate::security_settings::SecuritySettings;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
 
 /// The variables that [`Config::from_variables`] reads.
@@ -230,7 +229,7 @@ impl Config {
         if let Some(setting) = setting("RMW_IMPLEMENTATION") {
             config.warn_about_other_middleware(&setting);
         }
-        config.security = security(|variable| setting(variable).map(|g| g.value))?;
+        config.security = SecuritySettings::read(|variable| setting(variable).map(|g| g.value))?;
         config.enclave_override = setting("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
         if let Some(setting) = setting("PTEROS_INTERFACES") {
             config.interfaces = interfaces(&setting)?;
@@ -384,21 +383,6 @@ impl SetVariable {
             hint: hint.into(),
         }
     }
-}
-
-/// The security settings. An invalid value is an error, since it could mean
-/// unprotected communication.
-fn security(
-    look_up: impl Fn(&'static str) -> Option<String>,
-) -> Result<Option<SecuritySettings>, ConfigError> {
-    let known = |name: &str| VARIABLES.iter().copied().find(|known| *known == name);
-    let settings = SecuritySettings::read(|name| known(name).and_then(&look_up));
-    settings.map_err(|fault| ConfigError {
-        variable: known(&fault.field).unwrap_or("ROS_SECURITY_ENABLE"),
-        value: fault.value.into(),
-        reason: fault.reason.into(),
-        hint: fault.remedy.into(),
-    })
 }
 
 fn domain_id(setting: &SetVariable) -> Result<u32, ConfigError> {

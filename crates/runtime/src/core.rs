@@ -10,7 +10,6 @@ use pteros_rtps::locator::{Locator, NetworkScope};
 use pteros_rtps::outbox::{Datagram, Outbox};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
-use pteros_security::crypto_transform::CryptoTransform;
 
 use crate::back_pressure::BlockingBudget;
 use crate::background_io::BackgroundIo;
@@ -28,7 +27,7 @@ use crate::platform::{
 use crate::reader::ReaderEndpoint;
 use crate::ready_queue::ReadyQueue;
 use crate::same_host_peers::SameHostPeers;
-use crate::security::{self, Credentials, Security, SecurityOptions};
+use crate::security::{self, Credentials, CryptoTransform, Security, SecurityOptions};
 use crate::segmented_send::SegmentedSend;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::ShmConnections;

@@ -4,7 +4,6 @@ use std::io;
 use std::path::PathBuf;
 
 use pteros_msg::filter::FilterError;
-use pteros_security::diagnostic::Diagnostic;
 use thiserror::Error;
 
 use crate::qos::{ImmutablePolicy, QosError};
@@ -77,8 +76,15 @@ pub enum OpenError {
         given: usize,
     },
     /// The enclave of a secured context cannot be used.
-    #[error("the enclave is unusable: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Enclave(Vec<Diagnostic>),
+    ///
+    /// One text per problem, with file, line and remedy.
+    #[error("the enclave is unusable: {}", .0.join("; "))]
+    Enclave(Vec<String>),
+    /// Security is requested, and the program was built without it.
+    #[error(
+        "security is requested (ROS_SECURITY_ENABLE or the context's options), and this program was built without feature `security` of crate pteros; build it with that feature, which is on by default, or unset ROS_SECURITY_ENABLE"
+    )]
+    SecurityNotBuilt,
     /// The subject of its certificate is unusable.
     #[error("the enclave's certificate is unusable: {0}")]
     Identity(String),

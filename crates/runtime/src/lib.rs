@@ -12,6 +12,14 @@
 //! results `matching` and `same_host_peers`; security `security`.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(feature = "security"),
+    allow(
+        dead_code,
+        unreachable_code,
+        reason = "what only `security` uses or makes"
+    )
+)]
 
 mod back_pressure;
 mod background_io;
@@ -49,7 +57,12 @@ pub mod reader;
 mod reader_queue_stats;
 pub mod ready_queue;
 mod same_host_peers;
+#[cfg(feature = "security")]
 mod security;
+#[cfg(not(feature = "security"))]
+#[path = "security/disabled.rs"]
+mod security;
+pub mod security_settings;
 mod segmented_send;
 mod serialize_only;
 pub mod service;

@@ -10,7 +10,6 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use md5::{Digest, Md5};
 use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
 use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::qos::Presentation;
@@ -53,10 +52,10 @@ pub(crate) fn writer_set_digest(writers: &BTreeSet<EntityId>) -> [u8; 4] {
         return [0; 4];
     }
     let count = u32::try_from(writers.len()).unwrap_or(u32::MAX);
-    let mut hash = Md5::new();
-    hash.update(count.to_be_bytes());
+    let mut hash = md5::Context::new();
+    hash.consume(count.to_be_bytes());
     for writer in writers {
-        hash.update(writer.to_bytes());
+        hash.consume(writer.to_bytes());
     }
     let [a, b, c, d, ..]: [u8; 16] = hash.finalize().into();
     [a, b, c, d]

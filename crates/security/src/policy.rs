@@ -10,8 +10,8 @@ use crate::date::Validity;
 use crate::diagnostic::Diagnostic;
 use crate::document::{DocumentSource, Element};
 use crate::enclave::{display_path, read_file};
+use crate::enclave_name::relative;
 use crate::permissions::Effect;
-use crate::settings::relative;
 
 /// A policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Errors of opening and writing a store: the file, the problem and its remedy.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -102,4 +102,24 @@ pub enum StoreError {
     /// A simulated environment has no disk.
     #[error("durability transient and persistent need a disk, and this environment has none")]
     NoDisk,
+    /// The program was built without a database.
+    #[error(
+        "durability transient and persistent need feature `durable` of crate pteros, and this program was built without it; build it with that feature, which is on by default, or use durability volatile or transient_local"
+    )]
+    NotBuilt,
+}
+
+pub(crate) fn io_error(
+    path: &Path,
+    action: &'static str,
+    source: io::Error,
+    hint: &'static str,
+) -> StoreError {
+    StoreError::Io {
+        path: path.to_owned(),
+        action,
+        reason: source.to_string(),
+        kind: source.kind(),
+        hint,
+    }
 }

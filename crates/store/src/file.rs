@@ -15,9 +15,9 @@ use redb::{
 };
 
 use crate::backend::Backend;
-use crate::error::StoreError;
+use crate::error::{StoreError, io_error};
 use crate::index::{Index, LimitExceeded};
-use crate::sample::StoredSample;
+use crate::sample::{StoreContents, StoredSample};
 use crate::spec::{Safety, StoreSpec};
 
 const SAMPLES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("samples");
@@ -32,19 +32,6 @@ const CACHE_BYTES: usize = 4 << 20;
 
 const UNWRITABLE: &str = "make it writable, or name another folder in PTEROS_STORE_DIR";
 const UNREADABLE: &str = "check the disk and the rights of the file";
-
-/// Content of a store.
-#[derive(Clone, Debug)]
-pub struct StoreContents {
-    /// The store's name.
-    pub name: String,
-    /// The DDS topic name.
-    pub topic: String,
-    /// The DDS type name.
-    pub type_name: String,
-    /// The samples, oldest first.
-    pub samples: Vec<StoredSample>,
-}
 
 /// An open file.
 #[derive(Debug)]
@@ -403,20 +390,5 @@ fn corrupt(path: &Path, reason: String) -> StoreError {
     StoreError::Corrupt {
         path: path.to_owned(),
         reason,
-    }
-}
-
-pub(crate) fn io_error(
-    path: &Path,
-    action: &'static str,
-    source: io::Error,
-    hint: &'static str,
-) -> StoreError {
-    StoreError::Io {
-        path: path.to_owned(),
-        action,
-        reason: source.to_string(),
-        kind: source.kind(),
-        hint,
     }
 }

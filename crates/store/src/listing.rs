@@ -4,9 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::StoreError;
-use crate::file::{StoreContents, io_error, read};
+use crate::error::{StoreError, io_error};
+use crate::file::read;
 use crate::location::FILE_EXTENSION;
+use crate::sample::StoreContents;
 
 /// A file in a folder of stores.
 #[derive(Debug)]

@@ -91,6 +91,19 @@ impl StoredSample {
     }
 }
 
+/// Content of a store.
+#[derive(Clone, Debug)]
+pub struct StoreContents {
+    /// The store's name.
+    pub name: String,
+    /// The DDS topic name.
+    pub topic: String,
+    /// The DDS type name.
+    pub type_name: String,
+    /// The samples, oldest first.
+    pub samples: Vec<StoredSample>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -115,6 +115,9 @@ impl Store {
         wall_nanos: i64,
         on_loss: OnLoss,
     ) -> Result<(Self, Vec<StoredSample>), StoreError> {
+        if !cfg!(feature = "database") {
+            return Err(StoreError::NotBuilt);
+        }
         file_name(&spec.name)?;
         let storing = StoringThread::of_process().map_err(|e| StoreError::Thread(e.to_string()))?;
         let (file, samples) = StoreFile::open(&spec, wall_nanos)?;

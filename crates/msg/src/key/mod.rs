@@ -25,7 +25,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
-use md5::{Digest, Md5};
 use size::HASH_BYTES;
 pub use size::key_bytes_max;
 pub(crate) use size::key_bytes_max_of;
@@ -42,7 +41,7 @@ impl KeyHash {
         let mut hash = [0; HASH_BYTES];
         match hash.get_mut(..key.len()) {
             Some(start) if bytes_max <= HASH_BYTES => start.copy_from_slice(key),
-            _ => hash = Md5::digest(key).into(),
+            _ => hash = md5::compute(key).into(),
         }
         Self(hash)
     }

@@ -8,7 +8,6 @@ use crate::cdr::{DecodeError, Decoder, Encoder};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
-use md5::{Digest, Md5};
 
 /// How deep sequences and arrays nest in an identifier that is read.
 const DEPTH_MAX: usize = 16;
@@ -23,7 +22,7 @@ pub struct EquivalenceHash(pub [u8; 14]);
 impl EquivalenceHash {
     /// The hash of an object's bytes.
     pub fn of(object: &[u8]) -> Self {
-        let digest: [u8; 16] = Md5::digest(object).into();
+        let digest: [u8; 16] = md5::compute(object).into();
         let mut hash = [0; 14];
         hash.copy_from_slice(&digest[..14]);
         Self(hash)

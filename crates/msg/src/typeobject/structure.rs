@@ -19,7 +19,6 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use md5::{Digest, Md5};
 
 /// Types by the name in their description.
 type Built = BTreeMap<String, ObjectPair>;
@@ -98,7 +97,7 @@ fn no_annotations(out: &mut Encoder<'_>) {
 
 /// NameHash: the first four bytes of the name's MD5.
 fn name_hash(name: &str) -> [u8; 4] {
-    let digest: [u8; 16] = Md5::digest(name.as_bytes()).into();
+    let digest: [u8; 16] = md5::compute(name.as_bytes()).into();
     [digest[0], digest[1], digest[2], digest[3]]
 }
 

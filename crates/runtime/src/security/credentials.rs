@@ -15,15 +15,17 @@ use pteros_security::attributes::SecurityInfo;
 use pteros_security::auth::{Handshakes, LocalIdentity, Token};
 use pteros_security::crypto_transform::CryptoTransform;
 use pteros_security::date::UnixTime;
+use pteros_security::diagnostic::Diagnostic;
 use pteros_security::enclave::{Enclave, is_missing};
+use pteros_security::enclave_name::enclave_folder;
 use pteros_security::enclave_watch::EnclaveWatch;
 use pteros_security::permissions::access_control::{AccessControl, EndpointRequest};
-use pteros_security::settings::SecuritySettings;
 
 use super::{Security, SecurityOptions, SecurityState};
 use crate::error::OpenError;
 use crate::graph::DISCOVERY_TOPIC;
 use crate::lock::{Mutex, RwLock};
+use crate::security_settings::SecuritySettings;
 
 impl SecurityOptions {
     /// The security options that the environment requests for an enclave.
@@ -37,8 +39,9 @@ impl SecurityOptions {
         settings: &SecuritySettings,
         enclave: &str,
     ) -> Result<Option<Self>, OpenError> {
-        let folder = settings.folder(enclave);
-        let folder = folder.map_err(|fault| OpenError::Enclave(vec![fault]))?;
+        let enclave = settings.enclave_override.as_deref().unwrap_or(enclave);
+        let folder = enclave_folder(&settings.keystore, enclave);
+        let folder = folder.map_err(|fault| unusable(vec![fault]))?;
         if !settings.enforce && is_missing(&folder) {
             tracing::warn!(
                 "not secured, because ROS_SECURITY_STRATEGY is Permissive and there is no {}; create it \
@@ -70,12 +73,12 @@ impl Credentials {
     ) -> Result<Self, OpenError> {
         let now = to_unix_time(wall);
         let watch = EnclaveWatch::new(&options.enclave);
-        let enclave = Enclave::load(&options.enclave, now).map_err(OpenError::Enclave)?;
+        let enclave = Enclave::load(&options.enclave, now).map_err(unusable)?;
         for warning in &enclave.warnings {
             tracing::warn!("{warning}");
         }
         let access = enclave.access(domain);
-        let access = access.map_err(|fault| OpenError::Enclave(vec![fault]))?;
+        let access = access.map_err(|fault| unusable(vec![fault]))?;
         check_join(&access, now).map_err(|rule| OpenError::JoinDenied {
             domain_id: domain,
             rule,
@@ -172,6 +175,10 @@ pub(super) fn check_join(access: &AccessControl, now: UnixTime) -> Result<(), St
         }
     }
     Ok(())
+}
+
+fn unusable(faults: Vec<Diagnostic>) -> OpenError {
+    OpenError::Enclave(faults.iter().map(ToString::to_string).collect())
 }
 
 /// Wall-clock time as certificates and permissions state it.

@@ -17,6 +17,7 @@ mod revalidation;
 
 pub(crate) use credentials::Credentials;
 pub(crate) use datagram_protection::{DecodeBuffer, peer_authenticator};
+pub(crate) use pteros_security::crypto_transform::CryptoTransform;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +29,6 @@ use pteros_rtps::locator::Route;
 use pteros_rtps::time::Instant;
 use pteros_security::auth::Handshakes;
 use pteros_security::certificate::Certificate;
-use pteros_security::crypto_transform::CryptoTransform;
 use pteros_security::enclave_watch::EnclaveWatch;
 use pteros_security::permissions::access_control::AccessControl;
 

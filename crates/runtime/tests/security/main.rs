@@ -87,7 +87,7 @@ fn an_unusable_enclave_is_an_error_with_file_and_remedy() {
     let Err(OpenError::Enclave(faults)) = contexts.open(Some(&missing)) else {
         panic!("opened");
     };
-    assert!(faults[0].to_string().contains("enclaves/nobody"));
+    assert!(faults[0].contains("enclaves/nobody"));
     let mut contexts = SecuredContexts::default();
     let folder = keys.enclave("/talker");
     std::fs::remove_file(folder.join("key.pem")).unwrap();

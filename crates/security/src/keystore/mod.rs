@@ -23,12 +23,12 @@ use crate::date::{UnixTime, Validity};
 use crate::diagnostic::Diagnostic;
 use crate::document::DocumentSource;
 use crate::enclave::{display_path, read_file};
+use crate::enclave_name::enclave_folder;
 use crate::governance::{Governance, Protection};
 use crate::issue;
 use crate::key::PrivateKey;
 use crate::permissions::Permissions;
 use crate::policy::PolicyEnclave;
-use crate::settings::relative;
 use crate::smime;
 use write::{link, make_folder, write_private, write_public};
 
@@ -364,7 +364,7 @@ impl Keystore {
     }
 
     fn folder(&self, name: &str) -> Result<PathBuf, Diagnostic> {
-        Ok(self.root.join("enclaves").join(relative(name)?))
+        enclave_folder(&self.root, name)
     }
 
     fn public(&self, role: &str) -> PathBuf {

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::diagnostic::Diagnostic;
+use crate::config::ConfigError;
 
 /// The security settings of the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +20,18 @@ pub struct SecuritySettings {
 
 impl SecuritySettings {
     /// Reads the variables; `None` if security is off.
-    pub fn read(look_up: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Diagnostic> {
-        let given = |variable: &str| look_up(variable).filter(|value| !value.is_empty());
-        let fault = |variable: &str, value: &str, reason: &str, remedy: &str| {
-            Diagnostic::new("environment", variable, value, reason, remedy)
+    ///
+    /// # Errors
+    /// An invalid value, since it could mean unprotected communication.
+    pub fn read(
+        look_up: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<Option<Self>, ConfigError> {
+        let given = |variable| look_up(variable).filter(|value| !value.is_empty());
+        let fault = |variable, value: &str, reason: &str, remedy: &str| ConfigError {
+            variable,
+            value: value.into(),
+            reason: reason.into(),
+            hint: remedy.into(),
         };
         match given(ENABLE).as_deref() {
             Some("true") => {}
@@ -63,53 +71,18 @@ impl SecuritySettings {
             enclave_override: given(OVERRIDE),
         }))
     }
-
-    /// The folder of the enclave that a context uses.
-    pub fn folder(&self, enclave: &str) -> Result<PathBuf, Diagnostic> {
-        let name = self.enclave_override.as_deref().unwrap_or(enclave);
-        Ok(self.keystore.join("enclaves").join(relative(name)?))
-    }
-}
-
-/// The name of an enclave as a path below `enclaves`. A name is `/` and words of
-/// letters, digits and underscores, so it cannot leave that folder.
-pub(crate) fn relative(enclave: &str) -> Result<PathBuf, Diagnostic> {
-    let fault = |reason: &str| {
-        let remedy = "write a name like /robot/arm";
-        Diagnostic::new("enclave", "name", enclave, reason, remedy)
-    };
-    let words = enclave
-        .strip_prefix('/')
-        .ok_or_else(|| fault("does not begin with /"))?;
-    if words.is_empty() {
-        return Ok(PathBuf::new());
-    }
-    if enclave.len() > NAME_BYTES {
-        return Err(fault("longer than 255 characters"));
-    }
-    for word in words.split('/') {
-        let letters = word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if word.is_empty() || !letters || word.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(fault(
-                "its words are letters, digits and underscores, and begin with no digit",
-            ));
-        }
-    }
-    Ok(words.into())
 }
 
 const ENABLE: &str = "ROS_SECURITY_ENABLE";
 const STRATEGY: &str = "ROS_SECURITY_STRATEGY";
 const KEYSTORE: &str = "ROS_SECURITY_KEYSTORE";
 const OVERRIDE: &str = "ROS_SECURITY_ENCLAVE_OVERRIDE";
-/// The limit in rmw's validation of enclave names.
-const NAME_BYTES: usize = 255;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings(given: &[(&str, &str)]) -> Result<Option<SecuritySettings>, Diagnostic> {
+    fn settings(given: &[(&str, &str)]) -> Result<Option<SecuritySettings>, ConfigError> {
         SecuritySettings::read(|name| {
             let mut found = given.iter().filter(|(known, _)| *known == name);
             found.next().map(|(_, value)| (*value).to_owned())
@@ -135,24 +108,8 @@ mod tests {
         ] {
             let given = [(variable, value), on[0], on[1]];
             let fault = settings(&given).unwrap_err();
-            assert_eq!((&*fault.field, &*fault.value), (variable, value));
+            assert_eq!((fault.variable, &*fault.value), (variable, value));
         }
-        assert_eq!(settings(&[on[0]]).unwrap_err().field.as_ref(), KEYSTORE);
-    }
-
-    #[test]
-    fn no_enclave_lies_outside_the_keystore() {
-        let on = [(ENABLE, "true"), (KEYSTORE, "ks")];
-        let on = settings(&on).unwrap().unwrap();
-        assert_eq!(on.folder("/").unwrap(), PathBuf::from("ks/enclaves/"));
-        assert_eq!(
-            on.folder("/robot/arm_1").unwrap(),
-            PathBuf::from("ks/enclaves/robot/arm_1")
-        );
-        for name in [
-            "", "arm", "/../arm", "/arm/", "//arm", "/1arm", "/a b", "/ä",
-        ] {
-            assert!(on.folder(name).is_err(), "{name}");
-        }
+        assert_eq!(settings(&[on[0]]).unwrap_err().variable, KEYSTORE);
     }
 }
