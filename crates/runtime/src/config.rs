@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::busy_poll::BUSY_POLL_MAX;
+pub use crate::config_error::ConfigError;
 use crate::security_settings::SecuritySettings;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
 
@@ -164,20 +165,6 @@ pub struct Config {
     pub enclave_override: Option<String>,
     /// Warnings for the operator, to be logged once.
     pub warnings: Vec<ConfigWarning>,
-}
-
-/// A variable whose value cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("environment variable {variable}={value:?}: {reason}; {hint}")]
-pub struct ConfigError {
-    /// The variable.
-    pub variable: &'static str,
-    /// Its value.
-    pub value: String,
-    /// The problem.
-    pub reason: String,
-    /// The remedy.
-    pub hint: String,
 }
 
 /// A variable that is interpreted differently than it reads.

@@ -28,6 +28,7 @@ pub mod busy_poll;
 mod changeable_qos;
 mod coherent_delivery;
 pub mod config;
+mod config_error;
 pub mod content_filter;
 mod core;
 mod deferred_send;

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::ConfigError;
+use crate::config_error::ConfigError;
 
 /// The security settings of the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
