@@ -88,8 +88,10 @@ fn cargo(folder: &Path) -> Command {
     for (variable, _) in std::env::vars() {
         let changes_builds = [
             "CARGO_BUILD_",
+            "CARGO_INCREMENTAL",
             "CARGO_PROFILE_",
             "CARGO_TARGET_",
+            "RUSTC_WRAPPER",
             "RUSTFLAGS",
         ];
         if changes_builds
@@ -128,7 +130,6 @@ fn slowest(report: &str) -> Result<Vec<(String, f64)>> {
         else {
             bail!("a unit of cargo's timing report has no name or duration: {unit}");
         };
-        // The command's last step is apart from its library, if it has one.
         *seconds.entry(name.to_owned()).or_default() += duration;
     }
     let mut crates: Vec<_> = seconds.into_iter().collect();
