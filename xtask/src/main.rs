@@ -8,6 +8,7 @@ mod bench;
 mod book;
 mod build_time;
 mod coverage;
+mod dist;
 mod documents;
 #[path = "../../interop/peer.rs"]
 mod driver;
@@ -45,6 +46,7 @@ fn main() -> Result<()> {
         "bench" if rest.first().is_some_and(|what| what == "build") => {
             exit_as(build_time::run(rest.get(1..).unwrap_or_default())?)
         }
+        "dist" => println!("{}", dist::run(&rest)?),
         "bench" => exit_as(bench::run(&rest)?),
         "flood" => exit_as(flood::run(&rest)?),
         flood::INSIDE_TASK => flood::run_inside(&rest)?,
@@ -54,7 +56,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

@@ -136,6 +136,10 @@ pub enum Noun {
     Doctor(Doctor),
     /// Print a completion script for a shell
     Completion(Completion),
+    /// Write man pages
+    #[cfg(feature = "man")]
+    #[command(hide = true)]
+    Man(crate::man::Man),
 }
 
 impl Noun {
@@ -162,6 +166,8 @@ impl Noun {
             Self::Trace(verb) => verb.run(cli),
             Self::Doctor(verb) => verb.run(cli),
             Self::Completion(verb) => verb.run(cli),
+            #[cfg(feature = "man")]
+            Self::Man(verb) => verb.run(cli),
         }
     }
 }

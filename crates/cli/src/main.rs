@@ -26,6 +26,8 @@ mod lab;
 mod launch;
 mod lifecycle;
 mod log_line;
+#[cfg(feature = "man")]
+mod man;
 mod new;
 mod node;
 mod param;

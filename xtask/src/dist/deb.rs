@@ -1,0 +1,109 @@
+//! Debian package (deb(5)): an `ar` archive of `debian-binary`, `control.tar.gz` and
+//! `data.tar.gz`, written without Debian's tools.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::{Glibc, check_tree, run_tool, tar};
+
+/// Writes the package of `tree`, whose content goes below `/usr`.
+pub(super) fn write(tree: &Path, package: &Path, version: &str, needs: Glibc) -> Result<()> {
+    let work = tree.with_extension("deb-work");
+    let (data, control) = (work.join("data"), work.join("control"));
+    fs::create_dir_all(&data)?;
+    fs::create_dir_all(&control)?;
+    run_tool(
+        Command::new("cp")
+            .args(["--archive"])
+            .arg(tree)
+            .arg(data.join("usr")),
+    )?;
+    let bytes: u64 = fs::metadata(tree.join("bin/pteros"))?.len();
+    fs::write(
+        control.join("control"),
+        control_file(version, needs, bytes.div_ceil(1024)),
+    )?;
+    let mut members = vec![("debian-binary", b"2.0\n".to_vec())];
+    for (folder, name) in [(&control, "control.tar.gz"), (&data, "data.tar.gz")] {
+        let path = work.join(name);
+        tar(folder, ".", &path)?;
+        members.push((name, fs::read(&path)?));
+    }
+    fs::write(package, ar(&members)?)?;
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// Unpacks the package and runs its program, where Debian's tool is installed.
+pub(super) fn check(folder: &Path, package: &Path) -> Result<()> {
+    if Command::new("dpkg-deb").arg("--version").output().is_err() {
+        println!("no dpkg-deb here: the Debian package is not unpacked");
+        return Ok(());
+    }
+    let place = folder.join("check-deb");
+    run_tool(Command::new("dpkg-deb").arg("--info").arg(package))?;
+    run_tool(
+        Command::new("dpkg-deb")
+            .arg("--extract")
+            .arg(package)
+            .arg(&place),
+    )?;
+    check_tree(&place.join("usr"))?;
+    fs::remove_dir_all(&place)?;
+    Ok(())
+}
+
+fn control_file(version: &str, needs: Glibc, kibibytes: u64) -> String {
+    format!(
+        "Package: pteros\nVersion: {version}\nArchitecture: amd64\n\
+         Maintainer: The Pteros developers <pteros@users.noreply.github.com>\n\
+         Installed-Size: {kibibytes}\nDepends: libc6 (>= {}.{})\nSection: misc\n\
+         Priority: optional\nHomepage: https://github.com/pteros/pteros\n\
+         Description: command line for ROS 2 graphs\n \
+         Shows, publishes and measures topics, calls services and actions, runs launch\n \
+         files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n",
+        needs.0, needs.1
+    )
+}
+
+/// An archive in the common `ar` format: a header of 60 characters per member, and
+/// members at even offsets.
+fn ar(members: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
+    let mut archive = b"!<arch>\n".to_vec();
+    for (name, bytes) in members {
+        ensure!(name.len() <= 16, "the name {name} is too long for ar");
+        let header = format!(
+            "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
+            0,
+            0,
+            0,
+            "100644",
+            bytes.len()
+        );
+        ensure!(header.len() == 60, "the member {name} is too large for ar");
+        archive.extend(header.as_bytes());
+        archive.extend(bytes);
+        if !bytes.len().is_multiple_of(2) {
+            archive.push(b'\n');
+        }
+    }
+    Ok(archive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_have_headers_of_60_characters_and_even_offsets() {
+        let members = [("debian-binary", b"2.0\n".to_vec()), ("odd", vec![7; 3])];
+        let archive = ar(&members).unwrap();
+        assert_eq!(archive.len(), 8 + 60 + 4 + 60 + 3 + 1);
+        let header = std::str::from_utf8(&archive[8..68]).unwrap();
+        assert!(header.starts_with("debian-binary   0 ") && header.ends_with("4         `\n"));
+        assert!(ar(&[("a name of over 16 letters", vec![])]).is_err());
+    }
+}
