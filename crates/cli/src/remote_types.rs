@@ -10,7 +10,10 @@ use pteros::msg::dynamic::DynamicType;
 use pteros::msg::hash::TypeHash;
 use pteros::names::node_path;
 use pteros::{
-    AnnouncedTypeError, CallError, Graph, NodeInfo, RemoteTypeDescription, TypeDescriptionError,
+    Graph,
+    graph::{AnnouncedTypeError, NodeInfo},
+    service::CallError,
+    type_description::{RemoteTypeDescription, TypeDescriptionError},
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

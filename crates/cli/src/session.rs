@@ -11,7 +11,8 @@ use pteros::args::{Arguments, resolve_name};
 use pteros::names::{NameKind, validate_dds_topic};
 use pteros::qos::QosProfile;
 use pteros::{
-    Context, ContextOptions, Graph, Node, NodeOptions, SingleThreadedExecutor, TopicInfo,
+    Context, ContextOptions, Graph, Node, NodeOptions, executors::SingleThreadedExecutor,
+    graph::TopicInfo,
 };
 use std::time::{Duration, Instant};
 

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pteros::action::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
 };
 use pteros::prelude::*;
-use pteros::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 use support::Domain;
 
 /// An action server that counts until it is dropped. It rejects negative goals and

@@ -85,7 +85,7 @@ fn duplicate_node_names_and_mismatched_endpoints_are_reported() {
     let answer = domain.run_until("doctor", |answer| answer.out.contains("of Pteros"));
     let others = format!(
         "other participants: 1 of Pteros {}",
-        pteros::ProductVersion::OURS
+        pteros::graph::ProductVersion::OURS
     );
     assert!(answer.out.contains(&others), "{}", answer.out);
     let report = domain.run_until("doctor --report --json", |answer| {

@@ -16,9 +16,9 @@ use pteros::config::DiscoveryRange;
 use pteros::interfaces::composition_interfaces::srv::{
     LoadNode, LoadNode_Request, LoadNode_Response,
 };
+use pteros::lifecycle::{LifecycleNode, LifecycleState};
 use pteros::parameter::ParameterValue;
 use pteros::prelude::*;
-use pteros::{LifecycleNode, LifecycleState};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pteros::config::DiscoveryRange;
+use pteros::lifecycle::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 use pteros::prelude::*;
-use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 use support::Domain;
 
 /// A node whose activation fails.

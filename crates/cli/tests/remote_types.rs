@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use pteros::PublisherOptions;
 use pteros::ServiceOptions;
+use pteros::action::{ActionServerOptions, ServerGoalHandle};
 use pteros::msg::dynamic::DynamicAction;
 use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
-use pteros::{ActionServerOptions, ServerGoalHandle};
 use support::Domain;
 
 /// A node with custom types, until dropped.

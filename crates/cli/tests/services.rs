@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pteros::ServiceIntrospectionState;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
 use pteros::prelude::*;
+use pteros::service::ServiceIntrospectionState;
 use support::Domain;
 
 /// A service server for sums, until dropped.

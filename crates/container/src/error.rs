@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pteros::args::ArgumentsError;
-use pteros::{ExecutorError, NodeError};
+use pteros::{error::NodeError, executors::ExecutorError};
 use thiserror::Error;
 
 /// Error of a component library.

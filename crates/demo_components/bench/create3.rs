@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::time::Duration;
 
+use pteros::action::{ActionServerOptions, ServerGoalHandle};
 use pteros::component::ComponentError;
 use pteros::interfaces::example_interfaces::action::Fibonacci;
 use pteros::interfaces::geometry_msgs::msg::{PoseStamped, TransformStamped, Twist};
@@ -15,7 +16,6 @@ use pteros::interfaces::std_msgs::msg::{Bool, Header, Int32MultiArray};
 use pteros::interfaces::std_srvs::srv::{SetBool, SetBool_Response};
 use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster, TransformBroadcaster, TransformListener};
-use pteros::{ActionServerOptions, ServerGoalHandle};
 
 /// Message types of the graph.
 #[derive(Clone, Copy)]

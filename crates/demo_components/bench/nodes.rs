@@ -4,11 +4,11 @@
 use std::any::Any;
 use std::time::Duration;
 
-use pteros::LifecycleNode;
 use pteros::component::{Component, ComponentError};
 use pteros::interfaces::geometry_msgs::msg::{PoseStamped, Twist};
 use pteros::interfaces::nav_msgs::msg::{OccupancyGrid, Odometry, Path};
 use pteros::interfaces::sensor_msgs::msg::LaserScan;
+use pteros::lifecycle::LifecycleNode;
 use pteros::parameter::ParameterDescriptor;
 use pteros::prelude::*;
 

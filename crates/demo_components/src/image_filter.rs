@@ -1,9 +1,9 @@
 //! Image filter component.
 
-use pteros::MessageView;
 use pteros::component::{Component, ComponentError};
 use pteros::interfaces::sensor_msgs::msg::Image;
 use pteros::prelude::*;
+use pteros::subscription::MessageView;
 
 /// Converts the images of `image` to black and white and publishes them on
 /// `image_filtered`. Both images stay in place (zero-copy): the filter reads and
@@ -13,7 +13,7 @@ use pteros::prelude::*;
 /// default. It may change at run time.
 pub struct ImageFilter {
     node: Node,
-    _images: Subscription<pteros::InPlaceMessage<Image>>,
+    _images: Subscription<pteros::subscription::InPlaceMessage<Image>>,
 }
 
 impl Component for ImageFilter {

@@ -10,7 +10,7 @@ use pteros::interfaces::statistics_msgs::msg::{
     MetricsMessage, StatisticDataPoint, StatisticDataType,
 };
 use pteros::prelude::*;
-use pteros::{SerializedMessage, SerializedType};
+use pteros::subscription::{SerializedMessage, SerializedType};
 
 use crate::period::period;
 use crate::throttle::type_descriptor;

@@ -9,7 +9,7 @@ use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicType;
 use pteros::parameter::ParameterDescriptor;
 use pteros::prelude::*;
-use pteros::{SerializedMessage, SerializedType};
+use pteros::subscription::{SerializedMessage, SerializedType};
 
 /// Publishes on `output` the messages of `input`, unchanged and without decoding.
 ///

@@ -5,7 +5,6 @@ mod support;
 
 use std::sync::mpsc::channel;
 
-use pteros::DeliveryPath;
 use pteros::component::Component;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::interfaces::sensor_msgs::msg::Image;
@@ -13,6 +12,7 @@ use pteros::interfaces::statistics_msgs::msg::MetricsMessage;
 use pteros::interfaces::std_msgs::msg::Empty;
 use pteros::parameter::ParameterValue;
 use pteros::prelude::*;
+use pteros::subscription::DeliveryPath;
 use pteros_container::{ContainerOptions, ExecutorKind};
 use support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, TIMEOUT, request};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
-use pteros::{SharedMemoryOptions, config::DiscoveryRange};
+use pteros::{config::DiscoveryRange, shared_memory::SharedMemoryOptions};
 use pteros_lab::capture::{Capture, CaptureResult, Counts, SubmessageKind, TrafficClass};
 
 const SMALL: u64 = 50;

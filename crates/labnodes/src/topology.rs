@@ -5,8 +5,8 @@
 use std::fs;
 
 use parking_lot::Mutex;
-use pteros::LifecycleNode;
 use pteros::component::{Component, ComponentError};
+use pteros::lifecycle::LifecycleNode;
 use pteros::prelude::*;
 use pteros_lab::topology::{HostedProcess, activate, library};
 

@@ -118,7 +118,7 @@ pub struct ContextOptions {
     /// ```no_run
     /// use pteros::prelude::*;
     /// use pteros::thread::{CpuList, Priority};
-    /// use pteros::ThreadSettings;
+    /// use pteros::thread::ThreadSettings;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let control = ThreadSettings {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use pteros_runtime::config::{ConfigError, DOMAIN_ID_MAX, LEASE_MIN};
-use pteros_runtime::error::{EndpointError, OpenError};
 use pteros_runtime::flow_controller::FlowControllerError;
 use pteros_runtime::limits::LimitError;
 use pteros_runtime::names::NameError;
@@ -11,6 +10,11 @@ use pteros_runtime::qos::QosError;
 use pteros_runtime::shm_transport::ShmError;
 use pteros_runtime::thread::ThreadError;
 use thiserror::Error;
+
+pub use crate::set_qos::SetQosError;
+pub use pteros_runtime::error::{
+    ContentFilterError, EndpointError, GroupError, OpenError, PublishError, QosChangeError,
+};
 
 use crate::args::ArgumentsError;
 use crate::log::LogFileError;
@@ -177,7 +181,7 @@ pub enum CreateError {
         "type \"{0}\" is not of the form package/msg/Name; use for example std_msgs/msg/String, or a DDS type name without slashes"
     )]
     TypeName(String),
-    /// A member of a [`SubscriptionGroup`](crate::SubscriptionGroup) has an async
+    /// A member of a [`SubscriptionGroup`](crate::subscription::SubscriptionGroup) has an async
     /// callback.
     #[error(
         "topic \"{topic}\": a subscription group runs its callbacks in order and awaits none; give it a plain callback, which may spawn a future"

@@ -24,7 +24,9 @@ use pteros_runtime::qos::report::mismatches;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 use pteros_runtime::rtps::discovery::data::EndpointData;
-use pteros_runtime::rtps::id::{Guid, VendorId};
+
+pub use pteros_runtime::rtps::discovery::data::ProductVersion;
+pub use pteros_runtime::rtps::id::{Guid, VendorId};
 
 use crate::context::Context;
 use crate::qos::QosProfile;

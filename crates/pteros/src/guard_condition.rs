@@ -12,8 +12,8 @@ use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::{ReadySlot, Task};
 
-use crate::callback_group::{CallbackGroup, CallbackGroupCore, group_for};
-use crate::executor::ExecutorQueue;
+use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
+use crate::executors::ExecutorQueue;
 use crate::node::{Node, NodeCore, NodeEntity};
 use crate::wait_set;
 

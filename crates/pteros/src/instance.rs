@@ -7,7 +7,9 @@ use std::fmt;
 
 use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::PublishError;
-use pteros_runtime::instance::{InstanceEnd, InstanceIdentity, InstanceInfo, InstanceState};
+use pteros_runtime::instance::{InstanceEnd, InstanceIdentity};
+
+pub use pteros_runtime::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};
 
 use crate::publisher::{Publisher, PublisherCore};
 use crate::sample::{Sample, SampleInfo};

@@ -20,11 +20,11 @@ use pteros_runtime::rtps::discovery::data::EndpointData;
 use pteros_runtime::thread::ThreadSettings;
 
 use crate::args::{Arguments, node_identity, resolve_name};
-use crate::callback_group::{CallbackGroupCore, CallbackGroupType};
+use crate::callback_groups::{CallbackGroupCore, CallbackGroupType};
 use crate::clock::NodeTime;
 use crate::context::Context;
 use crate::error::{CreateError, NodeError};
-use crate::executor::{ExecutorQueue, SingleThreadedExecutor};
+use crate::executors::{ExecutorQueue, SingleThreadedExecutor};
 use crate::logger::LoggerServices;
 use crate::parameter::{ParameterFile, ParameterServices, ParameterStore};
 use crate::qos::QosProfile;
@@ -370,8 +370,8 @@ impl Node {
     /// `thread.lock_memory`; without them nothing is requested. The executor's
     /// thread applies them when it begins to spin: the highest priority and all
     /// CPUs of its nodes. If the kernel refuses,
-    /// [`IsolatedExecutor::spin`](crate::IsolatedExecutor::spin) and
-    /// [`MultiThreadedExecutor::spin`](crate::MultiThreadedExecutor::spin) return
+    /// [`IsolatedExecutor::spin`](crate::executors::IsolatedExecutor::spin) and
+    /// [`MultiThreadedExecutor::spin`](crate::executors::MultiThreadedExecutor::spin) return
     /// an error; executors whose `spin` returns nothing log a warning.
     pub fn thread_settings(&self) -> ThreadSettings {
         self.core.thread.as_deref().cloned().unwrap_or_default()

@@ -18,19 +18,18 @@ use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::PublishError;
 use pteros_runtime::event::EndpointEvent;
-use pteros_runtime::flow_controller::AsyncPublishMode;
-use pteros_runtime::publisher_group::PublisherGroup;
+use pteros_runtime::publisher_group as runtime;
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::rtps::time::Timestamp;
 use pteros_runtime::sample::SharedValue;
 use pteros_runtime::shm_transport::Chunk;
 use pteros_runtime::store::default_name;
-use pteros_runtime::writer::{OutboundMessage, WriterCounts, WriterEndpoint};
+use pteros_runtime::writer::{OutboundMessage, WriterEndpoint};
 
-use crate::callback_group::{CallbackGroup, CallbackGroupCore, group_for};
+use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
 use crate::error::CreateError;
-use crate::event::{EventCallback, EventTask};
-use crate::executor::ExecutorQueue;
+use crate::event_handler::{EventCallback, EventTask};
+use crate::executors::ExecutorQueue;
 use crate::named_qos::{NamedQos, options_from_names};
 use crate::node::{MessageTypeInfo, Node, NodeCore, NodeEntity, endpoint_spec};
 use crate::parameter::QosOverridingOptions;
@@ -39,6 +38,11 @@ use crate::payload_memory::PayloadMemory;
 use crate::qos::{DurabilityPolicy, QosProfile};
 use crate::sample::wall_stamp;
 use crate::set_qos::CurrentQos;
+
+pub use crate::loan::LoanedMessage;
+pub use crate::publisher_group::{CoherentSet, PublisherGroup};
+pub use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController, FlowControllerError};
+pub use pteros_runtime::writer::WriterCounts;
 
 /// Options of [`Node::create_publisher`](crate::Node::create_publisher).
 ///
@@ -53,7 +57,7 @@ pub struct PublisherOptions<T: MessageTypeSupport> {
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) flow_control: Option<AsyncPublishMode>,
     /// The publisher group that it is created in.
-    pub(crate) group: Option<Arc<PublisherGroup>>,
+    pub(crate) group: Option<Arc<runtime::PublisherGroup>>,
     pub(crate) callback_group: Option<CallbackGroup>,
     pub(crate) qos_overrides: Option<QosOverridingOptions>,
 }
@@ -113,7 +117,7 @@ impl<T: MessageTypeSupport> PublisherOptions<T> {
     /// ```no_run
     /// use pteros::interfaces::sensor_msgs::msg::Image;
     /// use pteros::prelude::*;
-    /// use pteros::{FlowController, AsyncPublishMode, PublisherOptions};
+    /// use pteros::{PublisherOptions, publisher::{FlowController, AsyncPublishMode}};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // 20 MB/s for all cameras together.
@@ -313,7 +317,7 @@ impl<T: MessageTypeSupport> Publisher<T> {
         &self.raw.topic
     }
 
-    /// Its gid, as in [`EndpointInfo`](crate::EndpointInfo) and
+    /// Its gid, as in [`EndpointInfo`](crate::graph::EndpointInfo) and
     /// [`SampleInfo`](crate::SampleInfo).
     pub fn gid(&self) -> Guid {
         self.raw.endpoint.guid()

@@ -26,7 +26,7 @@ use crate::set_qos::GroupPolicies;
 ///
 /// Samples are sent at once and wait at the receiver. A reader drops an incomplete
 /// set and counts it
-/// ([`ReaderCounts::incomplete_sets`](crate::ReaderCounts::incomplete_sets)). That
+/// ([`ReaderCounts::incomplete_sets`](crate::subscription::ReaderCounts::incomplete_sets)). That
 /// happens if:
 ///
 /// - a best-effort sample is lost,

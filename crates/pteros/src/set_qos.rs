@@ -101,7 +101,7 @@ impl<T: MessageTypeSupport> Publisher<T> {
     ///
     /// The change is announced to all peers, and endpoint matching runs again.
     /// Matches that became incompatible end, with an
-    /// [`IncompatibleQos`](crate::EndpointEvent::IncompatibleQos) event unless the
+    /// [`IncompatibleQos`](crate::event_handler::EndpointEvent::IncompatibleQos) event unless the
     /// partition is the reason. New matches begin and receive what a
     /// transient-local publisher keeps, like any late joiner, even if they were
     /// matched before. A new deadline counts from now. A new lifespan applies to

@@ -16,19 +16,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_msg::cdr::DecodeError;
-use pteros_runtime::content_filter::FilterSpec as ContentFilter;
 use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
-use pteros_runtime::reader::{ReaderCounts, ReaderEndpoint};
+use pteros_runtime::reader::ReaderEndpoint;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::sample::QueuedSample;
 
-use crate::callback_group;
+use crate::callback_groups::CallbackGroupCore;
 use crate::error::CreateError;
-use crate::event::EventTask;
-use crate::executor::ExecutorQueue;
+use crate::event_handler::EventTask;
+use crate::executors::ExecutorQueue;
 use crate::instance::{EndedInstance, ReceivedChange};
 use crate::node::{NodeCore, NodeEntity};
 use crate::sample::{Sample, SampleInfo};
@@ -37,11 +36,17 @@ use crate::subscription_group::{GroupMember, SubscriptionGroupCore};
 use crate::task::{AsyncSlots, CallbackOutput, MessageWaiters, UserFuture};
 use crate::wait_set;
 
+pub use crate::subscription_group::{GroupAccess, GroupChange, SubscriptionGroup};
+pub use crate::view::{InPlaceMessage, MessageView};
 pub use create::SubscriptionOptions;
 pub(crate) use message::{
     BodyDecoder, Decoded, KeyDecoder, SubscriptionDecoders, downcast, typed_decoder,
 };
 pub use message::{SerializedMessage, SerializedType, SubscriptionMessage, SubscriptionSupport};
+pub use pteros_runtime::content_filter::FilterSpec as ContentFilter;
+pub use pteros_runtime::reader::ReaderCounts;
+pub use pteros_runtime::rtps::content_filter::ContentFilterProperty;
+pub use pteros_runtime::sample::DeliveryPath;
 
 /// A sample that could not be decoded, and why.
 pub(crate) type UndecodableSample = Box<(SampleInfo, DecodeError)>;
@@ -193,7 +198,7 @@ impl<T: 'static> Subscription<T> {
         &self.core.topic
     }
 
-    /// Its gid, as in [`EndpointInfo`](crate::EndpointInfo).
+    /// Its gid, as in [`EndpointInfo`](crate::graph::EndpointInfo).
     pub fn gid(&self) -> Guid {
         self.core.endpoint.data.guid
     }
@@ -301,7 +306,7 @@ pub(crate) struct SubscriptionCore<T> {
     /// The running futures of an async callback.
     pub(crate) async_slots: Option<Arc<AsyncSlots>>,
     pub(crate) on_event: Option<Arc<EventTask>>,
-    pub(crate) callback_group: Arc<callback_group::CallbackGroupCore>,
+    pub(crate) callback_group: Arc<CallbackGroupCore>,
     /// Queue on which a thread in `take_timeout` waits while it holds the lock
     /// below.
     pub(crate) wait_queue: Arc<ReadyQueue>,
@@ -558,7 +563,7 @@ impl<T: 'static> NodeEntity for SubscriptionCore<T> {
         }
     }
 
-    fn callback_group(&self) -> &Arc<callback_group::CallbackGroupCore> {
+    fn callback_group(&self) -> &Arc<CallbackGroupCore> {
         &self.callback_group
     }
 }

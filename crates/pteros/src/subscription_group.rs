@@ -24,9 +24,9 @@ use crate::subscription::Subscription;
 /// thread-safe.
 ///
 /// With access scope GROUP (2), coherent sets of a
-/// [`PublisherGroup`](crate::PublisherGroup) are assembled across all
+/// [`PublisherGroup`](crate::publisher::PublisherGroup) are assembled across all
 /// subscriptions. A set is visible on every topic, or on none if any part of it is
-/// missing ([`ReaderCounts::incomplete_sets`](crate::ReaderCounts) counts it, for
+/// missing ([`ReaderCounts::incomplete_sets`](crate::subscription::ReaderCounts) counts it, for
 /// each subscription that had a part). With [`Presentation::ordered`],
 /// [`SubscriptionGroup::take`] yields samples in the publishing group's order
 /// across topics. With a lower scope the subscriptions are independent and share
@@ -42,7 +42,7 @@ use crate::subscription::Subscription;
 /// Each subscription's history and limits bound what waits, once more while an
 /// access is open. A set that exceeds one of them is dropped on all topics.
 /// KEEP_LAST drops the oldest, whole sets at a time
-/// ([`overwritten`](crate::ReaderCounts::overwritten)), also after an access.
+/// ([`overwritten`](crate::subscription::ReaderCounts::overwritten)), also after an access.
 /// KEEP_ALL blocks reliable publishers. Parts of sets wait for each other without
 /// limit, with two exceptions:
 ///

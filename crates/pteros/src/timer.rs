@@ -17,10 +17,10 @@ use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
 
-use crate::callback_group::{CallbackGroup, CallbackGroupCore, group_for};
+use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
 use crate::clock::NodeTime;
 use crate::error::CreateError;
-use crate::executor::ExecutorQueue;
+use crate::executors::ExecutorQueue;
 use crate::node::{Node, NodeCore, NodeEntity};
 use crate::task::{AsyncSlots, CallbackOutput};
 use crate::wait_set;

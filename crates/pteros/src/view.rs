@@ -29,7 +29,7 @@ use crate::subscription_group::SubscriptionGroup;
 /// It is the publisher's own value within a process, a shared-memory chunk, or the
 /// bytes that a datagram carried. While it is held, that memory is not reused. A
 /// publisher's chunk pool is limited
-/// ([`SharedMemoryOptions`](crate::SharedMemoryOptions)), so copy a message that
+/// ([`SharedMemoryOptions`](crate::shared_memory::SharedMemoryOptions)), so copy a message that
 /// you keep for long ([`InPlaceMessage::to_message`]).
 #[derive(Clone)]
 pub struct InPlaceMessage<T>(InPlaceBody<T>);
@@ -128,7 +128,7 @@ impl Node {
     /// read out.
     ///
     /// ```no_run
-    /// use pteros::MessageView;
+    /// use pteros::subscription::MessageView;
     /// use pteros::interfaces::sensor_msgs::msg::Image;
     /// use pteros::prelude::*;
     ///

@@ -16,7 +16,7 @@ use pteros_runtime::rtps::time::Instant;
 use thiserror::Error;
 
 use crate::context::Context;
-use crate::executor::ExecutorQueue;
+use crate::executors::ExecutorQueue;
 use crate::guard_condition::GuardCondition;
 use crate::node::{NodeCore, NodeEntity};
 use crate::service::{Client, Service};
@@ -119,7 +119,7 @@ pub enum WaitSetError {
 ///
 /// No executor runs the callback of an entity in the set. The set reports it as
 /// ready, and the caller takes the data ([`Subscription::take`],
-/// [`ResponseFuture::take`](crate::ResponseFuture::take),
+/// [`ResponseFuture::take`](crate::service::ResponseFuture::take),
 /// [`Service::take_request`], [`GuardCondition::take`]) or runs its callback once
 /// ([`WaitSet::run`]). Data that is left makes it ready again at the next wait. The
 /// set keeps its entities alive. Their *event* callbacks run inside the wait. For
@@ -128,7 +128,7 @@ pub enum WaitSetError {
 /// ```no_run
 /// use std::time::Duration;
 ///
-/// use pteros::WaitSet;
+/// use pteros::wait_set::WaitSet;
 /// use pteros::interfaces::sensor_msgs::msg::{Imu, LaserScan};
 /// use pteros::prelude::*;
 ///

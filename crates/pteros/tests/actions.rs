@@ -14,8 +14,11 @@ use pteros::interfaces::example_interfaces::action::{
 };
 use pteros::prelude::*;
 use pteros::{
-    ActionClient, ActionError, ActionServer, ActionServerOptions, CallError, GoalError,
-    GoalResponse, GoalStatus, ServerGoalHandle,
+    action::{
+        ActionClient, ActionError, ActionServer, ActionServerOptions, GoalError, GoalResponse,
+        GoalStatus, ServerGoalHandle,
+    },
+    service::CallError,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -337,7 +340,7 @@ fn an_action_without_a_server_is_reported() {
     let context = Context::with_options(ContextOptions::local(79)).unwrap();
     let node = context.create_node("asking").unwrap();
     let client = node.create_action_client::<Fibonacci>("nobody").unwrap();
-    assert!(!client.is_ready());
+    assert!(!client.action_server_is_ready());
     let error = client.send_goal(order(1), SLICE).unwrap_err().to_string();
     assert!(error.contains("/nobody/_action/send_goal"), "{error}");
 }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use pteros::TimerOptions;
 use pteros::config::DiscoveryRange;
+use pteros::executors::{Chain, ChainError, ChainExecutor, ChainGraph, ChainReport};
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
-use pteros::{Chain, ChainError, ChainExecutor, ChainGraph, ChainReport};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);

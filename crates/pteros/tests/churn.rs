@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use pteros::DeliveryPath;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray as Bytes;
 use pteros::prelude::*;
+use pteros::subscription::DeliveryPath;
 
 const CONTEXTS: usize = 5;
 const NODES_EACH: usize = 4;

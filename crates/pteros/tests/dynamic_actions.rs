@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use pteros::ActionClientOptions;
+use pteros::action::ActionClientOptions;
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
 };
@@ -16,8 +16,10 @@ use pteros::msg::dynamic::DynamicAction;
 use pteros::msg::dynamic::{DynamicMessage, Value};
 use pteros::prelude::*;
 use pteros::{
-    ActionError, ActionServerOptions, CallError, GoalError, GoalResponse, GoalStatus,
-    ServerGoalHandle,
+    action::{
+        ActionError, ActionServerOptions, GoalError, GoalResponse, GoalStatus, ServerGoalHandle,
+    },
+    service::CallError,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);

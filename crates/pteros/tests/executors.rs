@@ -15,8 +15,12 @@ use pteros::interfaces::std_msgs::msg::{Empty, UInt64};
 use pteros::prelude::*;
 use pteros::thread::CpuList;
 use pteros::{
-    CallbackGroup, CallbackGroupType, ExecutorError, ExecutorHandle, IsolatedExecutor,
-    MultiThreadedExecutor, PanicPolicy, SubscriptionOptions, ThreadSettings, TimerOptions,
+    SubscriptionOptions, TimerOptions,
+    callback_groups::{CallbackGroup, CallbackGroupType},
+    executors::{
+        ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy,
+    },
+    thread::ThreadSettings,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -19,8 +19,11 @@ use pteros::interfaces::example_interfaces::srv::{
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
 use pteros::{
-    CallbackGroupType, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, SpawnError,
-    SubscriptionOptions, ThreadSettings,
+    SubscriptionOptions,
+    callback_groups::CallbackGroupType,
+    executors::{IsolatedExecutor, MultiThreadedExecutor, PanicPolicy},
+    task::SpawnError,
+    thread::ThreadSettings,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -12,7 +12,9 @@ use std::time::Duration;
 use pteros::config::DiscoveryRange;
 use pteros::prelude::*;
 use pteros::{
-    CallbackGroupType, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, ThreadSettings,
+    callback_groups::CallbackGroupType,
+    executors::{IsolatedExecutor, MultiThreadedExecutor, PanicPolicy},
+    thread::ThreadSettings,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -65,7 +67,7 @@ fn triggers_before_the_callback_begins_coalesce() {
 fn a_trigger_from_its_own_callback_runs_it_once_more() {
     let context = context();
     let node = context.create_node("n").unwrap();
-    let own = Arc::new(Mutex::new(None::<pteros::TriggerHandle>));
+    let own = Arc::new(Mutex::new(None::<pteros::guard_condition::TriggerHandle>));
     let (mut left, handle) = (3, own.clone());
     let guard = node.create_guard_condition(None, move || {
         left -= 1;

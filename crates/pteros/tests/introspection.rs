@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use pteros::ClientOptions;
-use pteros::ServiceIntrospectionState::{Contents, Metadata, Off};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoInts_Event, AddTwoInts_Request, AddTwoInts_Response,
 };
@@ -12,7 +11,8 @@ use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicService;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::prelude::*;
-use pteros::{CreateError, ServiceOptions};
+use pteros::service::ServiceIntrospectionState::{Contents, Metadata, Off};
+use pteros::{ServiceOptions, error::CreateError};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 

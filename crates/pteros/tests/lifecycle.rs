@@ -19,9 +19,11 @@ use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::msg::message::Service as ServiceType;
 use pteros::prelude::*;
 use pteros::{
-    CallbackReturn, CallbackReturnSender, ExecutorHandle, LifecycleCallbacks, LifecycleNode,
-    LifecyclePublisher, LifecycleState as S, LifecycleTransition as T, MultiThreadedExecutor,
-    TransitionError,
+    executors::{ExecutorHandle, MultiThreadedExecutor},
+    lifecycle::{
+        CallbackReturn, CallbackReturnSender, LifecycleCallbacks, LifecycleNode,
+        LifecyclePublisher, LifecycleState as S, LifecycleTransition as T, TransitionError,
+    },
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -607,7 +609,7 @@ fn a_dropped_node_drops_its_callbacks_and_services() {
     let node = LifecycleNode::new(&context, NodeOptions::new("n"), flag).unwrap();
     node.configure().unwrap();
     let graph = context.graph();
-    let is_managed = |service: &pteros::TopicInfo| {
+    let is_managed = |service: &pteros::graph::TopicInfo| {
         let mut types = service.types.iter();
         types.any(|ty| ty.starts_with("lifecycle_msgs/"))
     };

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::Empty;
-use pteros::prelude::*;
-use pteros::qos::LivelinessPolicy;
-use pteros::{
+use pteros::lifecycle::{
     CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState as S, LifecycleSupervisor,
     LossPolicy, NodeCondition, SupervisedNode, SupervisorEvent,
 };
+use pteros::prelude::*;
+use pteros::qos::LivelinessPolicy;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SLICE: Duration = Duration::from_millis(20);

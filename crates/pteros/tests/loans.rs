@@ -13,7 +13,12 @@ use std::time::{Duration, Instant};
 
 use pteros::interfaces::sensor_msgs::msg::Image;
 use pteros::prelude::*;
-use pteros::{DeliveryPath, InPlaceMessage, LoanedMessage, PublishError, SubscriptionOptions};
+use pteros::{
+    SubscriptionOptions,
+    error::PublishError,
+    publisher::LoanedMessage,
+    subscription::{DeliveryPath, InPlaceMessage},
+};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CHILD_ROLE: &str = "PTEROS_TEST_PART";

@@ -463,7 +463,7 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
 #[test]
 fn thread_parameters_apply_to_the_spinning_thread() {
     use pteros::thread::allowed_cpus;
-    use pteros::{IsolatedExecutor, ThreadSettings};
+    use pteros::{executors::IsolatedExecutor, thread::ThreadSettings};
     let before = allowed_cpus().unwrap();
     let first = before.numbers()[0];
     let context = context(&["-p", &format!("wheels:thread.cpus:={first}")]);

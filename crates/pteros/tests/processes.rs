@@ -12,7 +12,11 @@ use std::time::{Duration, Instant};
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{DeliveryPath, EndpointEvent as Event, InstanceState, ReceivedChange};
+use pteros::{
+    event_handler::EndpointEvent as Event,
+    instance::{InstanceState, ReceivedChange},
+    subscription::DeliveryPath,
+};
 
 const CHILD_ROLE: &str = "PTEROS_TEST_PART";
 const DOMAIN: &str = "PTEROS_TEST_DOMAIN";

@@ -1,16 +1,21 @@
 //! Publish and subscribe: nodes of one process and of several participants, on this
 //! host only.
 
-use pteros::SerializedMessage;
+use pteros::subscription::SerializedMessage;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pteros::SerializedType;
 use pteros::TimerOptions;
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
-use pteros::{DeliveryPath, EndpointEvent, PolicyId, PublishError, SubscriptionOptions};
+use pteros::subscription::SerializedType;
+use pteros::{
+    SubscriptionOptions,
+    error::PublishError,
+    event_handler::{EndpointEvent, PolicyId},
+    subscription::DeliveryPath,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 

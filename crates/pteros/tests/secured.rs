@@ -10,9 +10,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use pteros::DeliveryPath;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
+use pteros::subscription::DeliveryPath;
 use pteros_security::date::UnixTime;
 use pteros_security::keystore::{Keystore, Options};
 
@@ -87,7 +87,7 @@ fn child() {
         let pairs = onlooker.graph().match_reports("/image");
         let outcomes = pairs.into_iter().flat_map(|pair| pair.outcomes);
         let path = |outcome| match outcome {
-            pteros::MatchOutcome::Matched { path } => Some(path),
+            pteros::graph::MatchOutcome::Matched { path } => Some(path),
             _ => None,
         };
         outcomes.filter_map(path).collect()

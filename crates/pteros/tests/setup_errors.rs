@@ -9,7 +9,7 @@ use pteros::interfaces::std_msgs::msg::{Int8, String as Text};
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::platform::SystemPlatform;
 use pteros::prelude::*;
-use pteros::{Limits, PublishError};
+use pteros::{error::PublishError, limits::Limits};
 use pteros_runtime::{Core, CoreOptions};
 
 const TIMEOUT: Duration = Duration::from_secs(20);

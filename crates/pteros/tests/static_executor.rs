@@ -15,7 +15,10 @@ use pteros::interfaces::example_interfaces::srv::{
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
-use pteros::{DataSemantics, ExecutorError, StaticExecutor, Trigger, WaitSetError};
+use pteros::{
+    executors::{DataSemantics, ExecutorError, StaticExecutor, Trigger},
+    wait_set::WaitSetError,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);

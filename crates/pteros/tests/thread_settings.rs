@@ -35,7 +35,7 @@ fn child() {
 /// Spins a node whose parameters request refused settings.
 fn spin(context: &Context) {
     let node = context.create_node("control").unwrap();
-    let executor = pteros::MultiThreadedExecutor::new(context, 2);
+    let executor = pteros::executors::MultiThreadedExecutor::new(context, 2);
     executor.add_node(&node).unwrap();
     println!("report: {}", executor.spin().expect_err("what is refused"));
 }

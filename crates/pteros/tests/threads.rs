@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{EndpointEvent, PublisherOptions, SubscriptionOptions};
+use pteros::{PublisherOptions, SubscriptionOptions, event_handler::EndpointEvent};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 

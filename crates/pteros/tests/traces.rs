@@ -19,7 +19,12 @@ use pteros::trace::{
     BYTES_MIN, CurrentCallback, EXTENSION, Recording, Trace, TraceEvent, TraceOptions,
     TraceReadError, TraceRecord,
 };
-use pteros::{ContextError, DeliveryPath, Guid, OpenError, SharedMemoryOptions};
+use pteros::{
+    error::{ContextError, OpenError},
+    graph::Guid,
+    shared_memory::SharedMemoryOptions,
+    subscription::DeliveryPath,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -7,7 +7,7 @@
 use std::thread;
 use std::time::Duration;
 
-use pteros::NodeError;
+use pteros::error::NodeError;
 use pteros::prelude::*;
 
 const SPAN: Duration = Duration::from_millis(300);

@@ -16,7 +16,10 @@ use pteros::interfaces::example_interfaces::srv::{
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
-use pteros::{PolledExecutor, WaitSet, WaitSetError};
+use pteros::{
+    executors::PolledExecutor,
+    wait_set::{WaitSet, WaitSetError},
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 const TIMEOUT: Duration = Duration::from_secs(20);

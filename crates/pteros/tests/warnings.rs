@@ -12,7 +12,7 @@ use pteros::msg::dynamic::DynamicType;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
-use pteros::{LifecycleNode, SubscriptionOptions};
+use pteros::{SubscriptionOptions, lifecycle::LifecycleNode};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 

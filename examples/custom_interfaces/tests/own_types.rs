@@ -4,10 +4,10 @@ use custom_interfaces::custom_interfaces::action::{Reach, Reach_Goal};
 use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2, Torques};
 use custom_interfaces::custom_interfaces::srv::{Park, Park_Request};
 use custom_interfaces::{TYPES, library};
-use pteros::InPlaceMessage;
 use pteros::interfaces::builtin_interfaces::msg::Duration;
 use pteros::msg::{Action, Message, Representation, Service, WString, from_payload, to_payload};
 use pteros::prelude::*;
+use pteros::subscription::InPlaceMessage;
 
 #[test]
 fn definitions_give_names_constants_and_defaults() {

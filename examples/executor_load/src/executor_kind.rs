@@ -5,8 +5,11 @@ use std::thread::JoinHandle;
 
 use pteros::prelude::*;
 use pteros::{
-    Chain, ChainExecutor, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, StaticExecutor,
-    ThreadSettings,
+    executors::{
+        Chain, ChainExecutor, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor,
+        StaticExecutor,
+    },
+    thread::ThreadSettings,
 };
 
 use pteros::interfaces::std_msgs::msg::UInt64;

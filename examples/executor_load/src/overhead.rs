@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use pteros::executors::{Chain, ChainExecutor};
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
-use pteros::{Chain, ChainExecutor};
 use rustix::time::ClockId;
 
 use crate::executor_kind::{ExecutorKind, spin, static_executor};

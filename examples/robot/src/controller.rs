@@ -12,8 +12,11 @@ use pteros::parameter::{ParameterDescriptor, ParameterHandle};
 use pteros::prelude::*;
 use pteros::tf::{Isometry, LATEST, TransformListener};
 use pteros::{
-    ActionServer, ActionServerOptions, CallbackReturn, GoalResponse, LifecycleCallbacks,
-    LifecycleNode, LifecyclePublisher, LifecycleState, Logger, ServerGoalHandle, TimerOptions,
+    Logger, TimerOptions,
+    action::{ActionServer, ActionServerOptions, GoalResponse, ServerGoalHandle},
+    lifecycle::{
+        CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecyclePublisher, LifecycleState,
+    },
 };
 
 use crate::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};

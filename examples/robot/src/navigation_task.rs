@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use pteros::ServerGoalHandle;
+use pteros::action::ServerGoalHandle;
 use pteros::clock::Time;
 use pteros::interfaces::geometry_msgs::msg::{PoseStamped, TransformStamped};
 use pteros::interfaces::nav_msgs::srv::{GetPlan_Request, GetPlan_Response};

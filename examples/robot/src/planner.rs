@@ -10,8 +10,11 @@ use pteros::parameter::{ParameterDescriptor, ParameterHandle};
 use pteros::prelude::*;
 use pteros::tf::Isometry;
 use pteros::{
-    CallbackReturn, CreateError, LifecycleCallbacks, LifecycleNode, LifecyclePublisher,
-    LifecycleState, Logger,
+    Logger,
+    error::CreateError,
+    lifecycle::{
+        CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecyclePublisher, LifecycleState,
+    },
 };
 
 use crate::floor_map::FloorMap;

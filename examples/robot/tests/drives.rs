@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pteros::action::{ActionClient, ActionError, GoalStatus};
 use pteros::clock::{ClockServer, Time};
 use pteros::component::Component;
 use pteros::interfaces::geometry_msgs::msg::PoseStamped;
 use pteros::prelude::*;
 use pteros::tf::Isometry;
-use pteros::{ActionClient, ActionError, GoalStatus};
 use robot::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};
 use robot::{Base, Controller, Laser, MapServer, Planner};
 

@@ -1,6 +1,6 @@
 //! Endpoint events as lines of the OMG's program.
 
-use pteros::EndpointEvent;
+use pteros::event_handler::EndpointEvent;
 
 /// The reporting endpoint.
 #[derive(Clone, Copy)]
@@ -77,7 +77,7 @@ pub fn line(end: EndpointSide, topic: &str, event: &EndpointEvent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pteros::PolicyId;
+    use pteros::event_handler::PolicyId;
 
     #[test]
     fn lines_are_those_that_the_scripts_search_for() {

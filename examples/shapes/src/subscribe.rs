@@ -5,7 +5,11 @@ use std::time::Duration;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::prelude::*;
 use pteros::qos::QosProfile;
-use pteros::{InstanceState, ReceivedChange, SubscriptionGroup, SubscriptionOptions};
+use pteros::{
+    SubscriptionOptions,
+    instance::{InstanceState, ReceivedChange},
+    subscription::SubscriptionGroup,
+};
 
 use crate::arguments::Arguments;
 use crate::report::{self, EndpointSide};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pteros::ServerGoalHandle;
+use pteros::action::ServerGoalHandle;
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
 };

@@ -7,7 +7,7 @@ use std::io::{BufRead, Write, stdin, stdout};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use pteros::PolledExecutor;
+use pteros::executors::PolledExecutor;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -6,9 +6,9 @@ use std::error::Error;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pteros::MessageView;
 use pteros::interfaces::sensor_msgs::msg::Image;
 use pteros::prelude::*;
+use pteros::subscription::MessageView;
 
 const PIXELS: usize = 1920 * 1080;
 

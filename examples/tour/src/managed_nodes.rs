@@ -11,11 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::UInt64;
-use pteros::prelude::*;
-use pteros::{
+use pteros::lifecycle::{
     CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState, LifecycleSupervisor,
     SupervisedNode,
 };
+use pteros::prelude::*;
 
 /// Publishes while active.
 #[derive(Default)]

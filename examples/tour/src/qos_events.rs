@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{EndpointEvent, MatchOutcome, PublisherOptions, SubscriptionOptions};
+use pteros::{
+    PublisherOptions, SubscriptionOptions, event_handler::EndpointEvent, graph::MatchOutcome,
+};
 
 pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;

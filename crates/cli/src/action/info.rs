@@ -5,7 +5,7 @@ use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
-use pteros::EndpointInfo;
+use pteros::graph::EndpointInfo;
 use pteros::names::node_path;
 use serde_json::json;
 use std::collections::BTreeMap;

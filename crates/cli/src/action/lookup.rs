@@ -18,7 +18,7 @@ const FEEDBACK_TYPE: &str = "_FeedbackMessage";
 
 /// All actions, sorted by name.
 pub fn all_actions(graph: &Graph) -> Vec<ActionEntry> {
-    let of = |topic: pteros::TopicInfo| {
+    let of = |topic: pteros::graph::TopicInfo| {
         let name = topic.name.strip_suffix(FEEDBACK_SUFFIX)?.to_owned();
         let types = topic.types.iter();
         let types: Vec<String> = types

@@ -14,8 +14,8 @@ use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
-    CallError, Client, ClientOptions, GoalStatus, Graph, NamedQosExt, Sample, Subscription,
-    SubscriptionOptions,
+    Client, ClientOptions, Graph, NamedQosExt, Sample, Subscription, SubscriptionOptions,
+    action::GoalStatus, service::CallError,
 };
 use serde_json::{Value, json};
 use std::io::Read;

@@ -6,7 +6,7 @@ use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use pteros::msg::message::Service;
 use pteros::names::is_hidden;
-use pteros::{CallError, Client, Graph, Sample};
+use pteros::{Client, Graph, Sample, service::CallError};
 use std::time::{Duration, Instant};
 
 /// Service name of a container, after the node name.

@@ -1,7 +1,7 @@
 //! Flow statistics of one subscription of the demo: count, latency, delivery path
 //! and loss.
 
-use pteros::{DeliveryPath, Guid, Sample};
+use pteros::{Sample, graph::Guid, subscription::DeliveryPath};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

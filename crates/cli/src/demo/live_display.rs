@@ -8,7 +8,7 @@ use super::{domain, table};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
 use anyhow::{Context as _, Result, bail};
-use pteros::{Context, ContextOptions, MatchOutcome};
+use pteros::{Context, ContextOptions, graph::MatchOutcome};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -14,7 +14,7 @@ use pteros::interfaces::{geometry_msgs, nav_msgs, sensor_msgs, std_msgs};
 use pteros::msg::cdr::{Representation, to_payload};
 use pteros::msg::{Encode, Message};
 use pteros::qos::QosProfile;
-use pteros::{Context, Node, Sample, SingleThreadedExecutor};
+use pteros::{Context, Node, Sample, executors::SingleThreadedExecutor};
 use std::any::Any;
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -5,7 +5,7 @@ use super::stacks;
 use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::lookup::shown_topics;
-use pteros::{Graph, MatchOutcome};
+use pteros::{Graph, graph::MatchOutcome};
 use std::collections::BTreeSet;
 
 /// Largest number of topics that are checked for mismatches.

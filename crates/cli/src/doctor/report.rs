@@ -6,7 +6,7 @@ use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::lookup::shown_topics;
 use pteros::config::{Config, VARIABLES};
-use pteros::{Graph, NodeInfo};
+use pteros::{Graph, graph::NodeInfo};
 use pteros_net::interfaces;
 use serde_json::{Map, Value, json};
 

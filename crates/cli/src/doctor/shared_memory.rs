@@ -4,7 +4,7 @@ use super::finding::{Finding, Findings};
 use pteros::config::Config;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{DeliveryPath, NodeOptions};
+use pteros::{NodeOptions, subscription::DeliveryPath};
 use std::time::Duration;
 
 /// A domain that is rarely used, limited to this host.

@@ -1,7 +1,10 @@
 //! DDS implementations and versions of the other participants.
 
 use super::finding::Findings;
-use pteros::{Graph, NodeInfo, ParticipantInfo, ProductVersion};
+use pteros::{
+    Graph,
+    graph::{NodeInfo, ParticipantInfo, ProductVersion},
+};
 use std::collections::BTreeMap;
 
 /// Largest number of node names in a line.
@@ -82,7 +85,7 @@ fn check_versions(
 mod tests {
     use super::super::finding::FindingSeverity;
     use super::*;
-    use pteros::{Guid, VendorId};
+    use pteros::graph::{Guid, VendorId};
 
     fn peer(number: u8, vendor: VendorId, version: Option<[u8; 4]>) -> ParticipantInfo {
         let mut guid = Guid::default();

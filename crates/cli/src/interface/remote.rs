@@ -4,9 +4,9 @@ use crate::cli_context::CliContext;
 use crate::remote_types;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
-use pteros::RemoteTypeDescription;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::hash::rihs01;
+use pteros::type_description::RemoteTypeDescription;
 use serde_json::json;
 
 /// Requests the type from the node and prints its definitions.

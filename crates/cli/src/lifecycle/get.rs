@@ -9,7 +9,10 @@ use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::lifecycle_msgs::msg::State;
 use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetState_Request, GetState_Response};
-use pteros::{CallError, Client, ResponseFuture};
+use pteros::{
+    Client,
+    service::{CallError, ResponseFuture},
+};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

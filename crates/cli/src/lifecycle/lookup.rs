@@ -10,7 +10,7 @@ use pteros::interfaces::lifecycle_msgs::srv::{
     GetAvailableTransitions, GetAvailableTransitions_Request,
 };
 use pteros::msg::message::Service;
-use pteros::{CallError, Graph, Sample};
+use pteros::{Graph, Sample, service::CallError};
 use std::time::Duration;
 
 const STATE_TYPE: &str = "lifecycle_msgs/srv/GetState";
@@ -21,7 +21,7 @@ pub fn managed_nodes(graph: &Graph, include_hidden: bool) -> Vec<String> {
     let services = graph.services();
     let is_managed = |node: &String| {
         let name = format!("{node}/get_state");
-        let served = |service: &pteros::TopicInfo| {
+        let served = |service: &pteros::graph::TopicInfo| {
             service.name == name && service.types.iter().any(|ty| ty == STATE_TYPE)
         };
         services.iter().any(served)

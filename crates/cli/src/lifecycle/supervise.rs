@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use pteros::{
+use pteros::lifecycle::{
     LifecycleState, LifecycleSupervisor, LossPolicy, SupervisedNode, SupervisorEvent,
     SupervisorReport,
 };

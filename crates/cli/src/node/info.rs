@@ -6,8 +6,8 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::Args;
+use pteros::graph::{EndpointInfo, EndpointKind};
 use pteros::names::{DdsTopic, is_hidden};
-use pteros::{EndpointInfo, EndpointKind};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

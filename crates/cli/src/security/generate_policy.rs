@@ -5,8 +5,8 @@ use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use pteros::graph::{EndpointKind, NodeInfo};
 use pteros::names::DdsTopic;
-use pteros::{EndpointKind, NodeInfo};
 use pteros_security::policy::{Policy, PolicyAction};
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use crate::session::Session;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use pteros::names::is_hidden;
-use pteros::{Graph, TopicInfo};
+use pteros::{Graph, graph::TopicInfo};
 
 /// The services to show, sorted by name. Hidden ones are optional.
 pub fn shown_services(graph: &Graph, include_hidden: bool) -> Vec<TopicInfo> {

@@ -13,7 +13,10 @@ use pteros::clock::Time;
 use pteros::interfaces::tf2_msgs::msg::TFMessage;
 use pteros::qos::QosProfile;
 use pteros::tf::{LATEST, TransformListener};
-use pteros::{EndpointInfo, Guid, Sample};
+use pteros::{
+    Sample,
+    graph::{EndpointInfo, Guid},
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -15,11 +15,14 @@ use crate::value_parsers::count;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::NamedQosExt;
-use pteros::SerializedMessage;
-use pteros::SerializedType;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
-use pteros::{EndedInstance, Graph, ReceivedChange, Sample, SampleInfo, SubscriptionOptions};
+use pteros::subscription::SerializedMessage;
+use pteros::subscription::SerializedType;
+use pteros::{
+    Graph, Sample, SampleInfo, SubscriptionOptions,
+    instance::{EndedInstance, ReceivedChange},
+};
 use serde_json::json;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

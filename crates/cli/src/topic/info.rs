@@ -9,7 +9,11 @@ use pteros::qos::{
     DestinationOrder, DurabilityService, History, HistoryPolicy, Ownership, QosProfile,
     Representation,
 };
-use pteros::{ConnectionTotals, Context, EndpointInfo, Graph, MatchOutcome, MatchReport, VendorId};
+use pteros::{
+    Context, Graph,
+    graph::{EndpointInfo, MatchOutcome, MatchReport, VendorId},
+    shared_memory::ConnectionTotals,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

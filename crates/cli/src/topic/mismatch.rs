@@ -3,7 +3,10 @@
 
 use super::info::node_path;
 use crate::console::Console;
-use pteros::{Graph, Guid, MatchOutcome, MatchReport};
+use pteros::{
+    Graph,
+    graph::{Guid, MatchOutcome, MatchReport},
+};
 use std::collections::HashSet;
 
 /// Watches the graph for endpoints of one topic that are incompatible with ours.

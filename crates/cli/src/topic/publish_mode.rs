@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use pteros::msg::dynamic::DynamicMessage;
-use pteros::{ContextOptions, FlowController, PublisherOptions};
+use pteros::{ContextOptions, PublisherOptions, publisher::FlowController};
 use std::time::Duration;
 
 use crate::value_parsers::positive_seconds;

@@ -8,7 +8,7 @@ use crate::exit_errors::EndpointsUnmatched;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
-use pteros::{MatchOutcome, MatchReport};
+use pteros::graph::{MatchOutcome, MatchReport};
 use serde_json::{Value, json};
 
 /// Arguments of `topic why`.

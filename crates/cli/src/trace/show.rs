@@ -3,7 +3,7 @@
 use crate::cli_context::CliContext;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros::DeliveryPath as Way;
+use pteros::subscription::DeliveryPath as Way;
 use pteros::trace::{ChainRun, Hop, LatencyStats, Layer, Trace};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pteros::TimerOptions;
 use pteros::component::{AnyComponent, ComponentClass};
 use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
-use pteros::{Context, ExecutorError, Node, Timer, fault};
+use pteros::{Context, Node, Timer, executors::ExecutorError, fault};
 use thiserror::Error;
 
 use super::executors::{ContainerExecutors, ExecutorAssignment};

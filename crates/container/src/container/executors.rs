@@ -11,8 +11,11 @@ use std::thread::{Builder, JoinHandle};
 
 use parking_lot::Mutex;
 use pteros::{
-    Context, ExecutorError, ExecutorHandle, MultiThreadedExecutor, Node, PanicPolicy,
-    SingleThreadedExecutor, ThreadSettings,
+    Context, Node,
+    executors::{
+        ExecutorError, ExecutorHandle, MultiThreadedExecutor, PanicPolicy, SingleThreadedExecutor,
+    },
+    thread::ThreadSettings,
 };
 
 /// Which threads run the callbacks of components.

@@ -19,7 +19,10 @@ use pteros::interfaces::composition_interfaces::srv::{
     UnloadNode_Response,
 };
 use pteros::{
-    Context, CreateError, ExecutorError, Node, NodeError, NodeOptions, PendingRequest, Service,
+    Context, Node, NodeOptions, Service,
+    error::{CreateError, NodeError},
+    executors::ExecutorError,
+    service::PendingRequest,
 };
 use thiserror::Error;
 

@@ -6,7 +6,7 @@ use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
 use pteros::interfaces::rcl_interfaces::msg::{Parameter, ParameterType};
 use pteros::log::Severity;
 use pteros::parameter::{Parameter as NodeParameter, ParameterValue};
-use pteros::{NodeOptions, ThreadSettings};
+use pteros::{NodeOptions, thread::ThreadSettings};
 
 use crate::error::LoadError;
 

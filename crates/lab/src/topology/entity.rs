@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use parking_lot::Mutex;
-use pteros::ActionServerOptions;
+use pteros::action::ActionServerOptions;
 use pteros::interfaces::example_interfaces::action::Fibonacci;
 use pteros::msg::dynamic::{DynamicMessage, DynamicService, DynamicType, Value};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
-    ActionServer, Client, ClientOptions, Context, NamedQosExt, Node, Publisher, PublisherOptions,
-    Sample, ServerGoalHandle, Service, ServiceOptions, Subscription, SubscriptionOptions, Timer,
+    Client, ClientOptions, Context, NamedQosExt, Node, Publisher, PublisherOptions, Sample,
+    Service, ServiceOptions, Subscription, SubscriptionOptions, Timer,
+    action::{ActionServer, ServerGoalHandle},
 };
 
 use super::clock::RunClock;

@@ -16,8 +16,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use pteros::config::DiscoveryRange;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
-    Context, ContextOptions, LifecycleNode, MultiThreadedExecutor, Node, NodeOptions,
-    SingleThreadedExecutor,
+    Context, ContextOptions, Node, NodeOptions,
+    executors::{MultiThreadedExecutor, SingleThreadedExecutor},
+    lifecycle::LifecycleNode,
 };
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 
 use super::host::Traffic;
 use super::{Bytes, Matched, Text, error_text};
-use pteros::MessageView;
 use pteros::prelude::*;
+use pteros::subscription::MessageView;
 
 /// A message type of variable size.
 pub trait Body: Message + Default + Clone {

@@ -16,8 +16,10 @@ use pteros::interfaces::composition_interfaces::srv::{
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::parameter::ParameterValue;
 use pteros::{
-    Client, Context, ContextOptions, LifecycleSupervisor, Node, NodeOptions, PolledExecutor,
-    ResponseFuture, SingleThreadedExecutor, SupervisedNode, SupervisorEvent, Timer, TimerOptions,
+    Client, Context, ContextOptions, Node, NodeOptions, Timer, TimerOptions,
+    executors::{PolledExecutor, SingleThreadedExecutor},
+    lifecycle::{LifecycleSupervisor, SupervisedNode, SupervisorEvent},
+    service::ResponseFuture,
 };
 use pteros_net::Waker;
 

@@ -156,11 +156,20 @@ impl<A: ActionTypeSupport> ActionClient<A> {
     }
 
     /// Whether a server is available for all three services of the action.
-    pub fn is_ready(&self) -> bool {
+    pub fn action_server_is_ready(&self) -> bool {
         let core = &self.core;
         core.goals.service_is_ready()
             && core.cancels.service_is_ready()
             && core.results.service_is_ready()
+    }
+
+    /// Waits until a server is available; true if one is.
+    ///
+    /// Blocks, at most `timeout` or until the context shuts down. Drives the network
+    /// itself and runs no callbacks.
+    pub fn wait_for_action_server(&self, timeout: Duration) -> bool {
+        let ready = || self.action_server_is_ready();
+        ready() || self.core.goals.core.node.wait_until(timeout, ready)
     }
 
     /// Fully qualified name of the action, after remapping.

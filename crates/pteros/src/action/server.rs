@@ -39,7 +39,7 @@ type ResultCall<A> = PendingRequest<
 ///     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
 /// };
 /// use pteros::prelude::*;
-/// use pteros::ServerGoalHandle;
+/// use pteros::action::ServerGoalHandle;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("counter")?;

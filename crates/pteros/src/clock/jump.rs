@@ -10,8 +10,8 @@ use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::{ReadySlot, Task};
 
-use crate::callback_group::CallbackGroupCore;
-use crate::executor::ExecutorQueue;
+use crate::callback_groups::CallbackGroupCore;
+use crate::executors::ExecutorQueue;
 use crate::node::{NodeCore, NodeEntity};
 
 /// A jump of ROS time, as in rclpy.

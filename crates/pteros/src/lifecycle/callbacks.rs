@@ -83,7 +83,7 @@ impl CallbackReturn {
     /// executor. There is no time limit.
     ///
     /// ```
-    /// use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
+    /// use pteros::lifecycle::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
     ///
     /// struct Lidar;
     ///

@@ -21,10 +21,10 @@ use super::services::{ChangeStateCall, LifecycleServices};
 use super::state_machine::{
     LifecycleState, LifecycleTransition, TransitionOutcome, transition_after,
 };
-use crate::callback_group::CallbackGroupCore;
+use crate::callback_groups::CallbackGroupCore;
 use crate::context::Context;
 use crate::error::{CreateError, NodeError};
-use crate::executor::{ExecutorQueue, panic_message};
+use crate::executors::{ExecutorQueue, panic_message};
 use crate::node::{Node, NodeEntity, NodeOptions};
 use crate::publisher::{Publisher, PublisherOptions};
 use crate::timer::{Timer, TimerOptions};
@@ -48,7 +48,7 @@ const TRANSITION_EVENT_TOPIC: &str = "~/transition_event";
 /// ///
 /// use pteros::interfaces::std_msgs::msg::String as Text;
 /// use pteros::prelude::*;
-/// use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
+/// use pteros::lifecycle::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 ///
 /// #[derive(Default)]
 /// struct Talker {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pteros_msg::type_support::MessageTypeSupport;
 
 use super::activation::Activation;
-use crate::PublishError;
+use crate::error::PublishError;
 use crate::publisher::Publisher;
 
 /// Publisher of a managed node. Messages published while the node is not active are

@@ -12,7 +12,7 @@ use pteros_msg::message::Service as ServiceType;
 
 use super::node::{LifecycleCore, TransitionRequest, state_message, transition_message};
 use super::state_machine::{LifecycleState, LifecycleTransition};
-use crate::callback_group::{CallbackGroup, CallbackGroupType};
+use crate::callback_groups::{CallbackGroup, CallbackGroupType};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::service::{PendingRequest, Service, ServiceOptions};

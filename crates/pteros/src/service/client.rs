@@ -32,10 +32,10 @@ use pteros_runtime::writer::OutboundMessage;
 
 use super::introspection::{EventKind, Introspection};
 use super::{CallError, ClientOptions, ResponseFuture};
-use crate::callback_group::{CallbackGroupCore, group_for};
+use crate::callback_groups::{CallbackGroupCore, group_for};
 use crate::error::CreateError;
-use crate::event::EventTask;
-use crate::executor::ExecutorQueue;
+use crate::event_handler::EventTask;
+use crate::executors::ExecutorQueue;
 use crate::node::{Node, NodeCore, NodeEntity};
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;

@@ -12,6 +12,7 @@ mod server;
 pub use call::{CallError, ResponseFuture};
 pub use client::Client;
 pub use introspection::ServiceIntrospectionState;
+pub use pteros_runtime::service::ServiceServerCounts;
 pub use server::{DeferredCallback, PendingRequest, Service};
 
 use client::ClientCore;
@@ -24,7 +25,7 @@ use pteros_runtime::names::{NameKind, dds_reply_topic, dds_request_topic};
 use pteros_runtime::service::ServiceSpec;
 use pteros_runtime::writer::OutboundMessage;
 
-use crate::callback_group::CallbackGroup;
+use crate::callback_groups::CallbackGroup;
 use crate::error::CreateError;
 use crate::named_qos::{NamedQos, options_from_names};
 use crate::node::{MessageTypeInfo, Node, endpoint_spec};

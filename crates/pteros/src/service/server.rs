@@ -21,10 +21,10 @@ use pteros_runtime::service::{ReceivedRequest, RequestId, ServiceServer, Service
 
 use super::introspection::{EventKind, Introspection};
 use super::{ResponseEncoder, ServerCodec, ServiceOptions, typed_encoder};
-use crate::callback_group::{CallbackGroupCore, group_for};
+use crate::callback_groups::{CallbackGroupCore, group_for};
 use crate::error::CreateError;
-use crate::event::EventTask;
-use crate::executor::ExecutorQueue;
+use crate::event_handler::EventTask;
+use crate::executors::ExecutorQueue;
 use crate::node::{Node, NodeCore, NodeEntity};
 use crate::payload_memory::PayloadMemory;
 use crate::sample::{Sample, SampleInfo};

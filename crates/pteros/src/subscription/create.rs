@@ -15,9 +15,9 @@ use super::{
     SubscriptionCallback, SubscriptionCallbacks, SubscriptionCore, SubscriptionMessage,
     SubscriptionSupport, content_filter, erase,
 };
-use crate::callback_group::{CallbackGroup, group_for};
+use crate::callback_groups::{CallbackGroup, group_for};
 use crate::error::CreateError;
-use crate::event::{EventCallback, EventTask};
+use crate::event_handler::{EventCallback, EventTask};
 use crate::instance::EndedInstance;
 use crate::named_qos::{NamedQos, options_from_names};
 use crate::node::{Node, NodeCore, endpoint_spec};

@@ -43,7 +43,7 @@ pub(crate) enum Decoded<T> {
 
 /// What a subscription yields: a message of a generated type, a
 /// [`DynamicMessage`](pteros_msg::dynamic::DynamicMessage), a message read in place
-/// ([`InPlaceMessage`](crate::InPlaceMessage)) or one that stays serialized
+/// ([`InPlaceMessage`](crate::subscription::InPlaceMessage)) or one that stays serialized
 /// ([`SerializedMessage`]).
 ///
 /// Users need it in bounds at most; `T: Message` implies it.

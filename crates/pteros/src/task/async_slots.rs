@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::{FutureOwner, FutureTask, UserFuture};
-use crate::callback_group::{CallbackGroup, CallbackGroupCore, group_for};
+use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
 use crate::node::NodeCore;
 
 /// Default number of slots of a callback in a reentrant group. It is large enough

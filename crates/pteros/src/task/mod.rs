@@ -23,8 +23,8 @@ use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::{ReadySlot, Task};
 use pteros_runtime::trace;
 
-use crate::callback_group::CallbackGroupCore;
-use crate::executor::ExecutorQueue;
+use crate::callback_groups::CallbackGroupCore;
+use crate::executors::ExecutorQueue;
 use crate::node::{NodeCore, NodeEntity};
 
 pub(crate) use async_slots::AsyncSlots;

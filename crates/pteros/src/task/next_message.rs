@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use crate::executor::ExecutorQueue;
+use crate::executors::ExecutorQueue;
 use crate::sample::Sample;
 use crate::subscription::Subscription;
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use super::{FutureOwner, FutureTask};
-use crate::callback_group::{CallbackGroup, group_for};
+use crate::callback_groups::{CallbackGroup, group_for};
 use crate::node::{Node, NodeCore};
 
 /// Why a future was not spawned.

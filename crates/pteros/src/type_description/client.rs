@@ -56,7 +56,7 @@ impl Node {
     ///
     /// `node` is its full name; the service is `~/get_type_description`, which ROS
     /// 2 nodes have since Iron. Endpoints announce hashes
-    /// ([`EndpointInfo::type_hash`](crate::EndpointInfo::type_hash)). Blocks, at
+    /// ([`EndpointInfo::type_hash`](crate::graph::EndpointInfo::type_hash)). Blocks, at
     /// most `timeout`; drives the network itself.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pteros::prelude::*;
-use pteros::{EndpointEvent, PublishError};
+use pteros::{error::PublishError, event_handler::EndpointEvent};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, text};
 

@@ -5,7 +5,11 @@ use std::time::Duration;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::{Presentation, ResourceLimits};
-use pteros::{CreateError, EndpointError, EndpointEvent, GroupError, PublisherGroup};
+use pteros::{
+    error::{CreateError, EndpointError, GroupError},
+    event_handler::EndpointEvent,
+    publisher::PublisherGroup,
+};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, text};
 

@@ -1,16 +1,21 @@
 //! Content filters: subscriptions that select messages by their fields.
 
-use pteros::SerializedMessage;
+use pteros::subscription::SerializedMessage;
 use std::time::Duration;
 
 use pteros::PublisherOptions;
-use pteros::SerializedType;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicType;
 use pteros::prelude::*;
 use pteros::qos::ResourceLimits;
-use pteros::{ContentFilter, CreateError, EndpointError, EndpointEvent, SubscriptionOptions};
+use pteros::subscription::SerializedType;
+use pteros::{
+    SubscriptionOptions,
+    error::{CreateError, EndpointError},
+    event_handler::EndpointEvent,
+    subscription::ContentFilter,
+};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, TestTransport, text};
 

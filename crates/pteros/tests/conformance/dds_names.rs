@@ -1,11 +1,11 @@
 //! Topics and types outside ROS conventions, as other DDS systems name them.
 
-use pteros::SerializedMessage;
-use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::message::Message;
 use pteros::prelude::*;
+use pteros::subscription::SerializedMessage;
+use pteros::subscription::SerializedType;
 use pteros::{PublisherOptions, SubscriptionOptions};
 
 use crate::harness::{Harness, TIMEOUT};

@@ -6,7 +6,11 @@ use std::time::{Duration, SystemTime};
 use pteros::interfaces::std_msgs::msg::{Int32, String as Text};
 use pteros::prelude::*;
 use pteros::qos::{DurabilityService, History, ResourceLimits};
-use pteros::{EndpointEvent as Event, InstanceState, PolicyId, PublisherOptions};
+use pteros::{
+    PublisherOptions,
+    event_handler::{EndpointEvent as Event, PolicyId},
+    instance::InstanceState,
+};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, text};
 use crate::instances::{self, shape};
@@ -210,7 +214,7 @@ pub fn a_full_store_reports_an_event_and_live_traffic_continues(harness: &Harnes
 pub fn a_store_in_use_or_of_another_type_is_a_clear_error(harness: &Harness) {
     let publisher = harness.publisher(&transient(1));
     let node = &harness.publishing;
-    let error = |result: Result<(), pteros::CreateError>| result.unwrap_err().to_string();
+    let error = |result: Result<(), pteros::error::CreateError>| result.unwrap_err().to_string();
     let second = node.create_publisher::<Text>("topic".qos(transient(1)));
     let text = error(second.map(drop));
     assert!(

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use pteros::event_handler::{EndpointEvent as Event, PolicyId};
 use pteros::prelude::*;
 use pteros::qos::LivelinessPolicy;
-use pteros::{EndpointEvent as Event, PolicyId};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, text};
 

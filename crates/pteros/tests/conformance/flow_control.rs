@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{CreateError, PublisherOptions};
+use pteros::{PublisherOptions, error::CreateError};
 
 use crate::harness::{Harness, SLOW_CONTROLLER, TIMEOUT, TestTransport, text};
 

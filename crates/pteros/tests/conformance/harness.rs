@@ -15,7 +15,10 @@ use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::platform::SystemPlatform;
 use pteros::prelude::*;
-use pteros::{DeliveryPath, EndpointEvent, FlowController, NodeOptions, SharedMemoryOptions};
+use pteros::{
+    NodeOptions, event_handler::EndpointEvent, publisher::FlowController,
+    shared_memory::SharedMemoryOptions, subscription::DeliveryPath,
+};
 use pteros_sim::{Link, SimThread, Simulation, ThreadBody};
 
 /// For anything that should happen soon, on a busy machine.

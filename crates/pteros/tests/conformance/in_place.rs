@@ -7,7 +7,11 @@ use pteros::msg::Viewable;
 use pteros::msg::view::Cow;
 use pteros::prelude::*;
 use pteros::qos::{Presentation, Representation};
-use pteros::{DeliveryPath, InPlaceMessage, MessageView, PublishError, SubscriptionOptions};
+use pteros::{
+    SubscriptionOptions,
+    error::PublishError,
+    subscription::{DeliveryPath, InPlaceMessage, MessageView},
+};
 
 use crate::harness::{Harness, TIMEOUT, TestTransport};
 

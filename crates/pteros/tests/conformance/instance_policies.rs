@@ -1,16 +1,20 @@
 //! Policies per instance of a keyed topic, and what becomes of ended instances.
 
-use pteros::SerializedMessage;
+use pteros::subscription::SerializedMessage;
 use std::time::{Duration, SystemTime};
 
 use pteros::PublisherOptions;
-use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::prelude::*;
 use pteros::qos::{LivelinessPolicy, ResourceLimits};
-use pteros::{EndpointEvent as Event, InstanceState as State, PublishError, ReceivedChange};
-use pteros::{SubscriptionOptions, ViewState};
+use pteros::subscription::SerializedType;
+use pteros::{SubscriptionOptions, instance::ViewState};
+use pteros::{
+    error::PublishError,
+    event_handler::EndpointEvent as Event,
+    instance::{InstanceState as State, ReceivedChange},
+};
 
 use crate::harness::{EventLog, Harness, TIMEOUT};
 use crate::instances::{

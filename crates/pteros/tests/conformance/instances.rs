@@ -1,11 +1,13 @@
 //! Instances of a keyed topic: states, generations and ends (DDS 1.4 §2.2.2.5.1),
 //! as the subscription sees them.
 
-use pteros::ViewState;
+use pteros::instance::ViewState;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::prelude::*;
 use pteros::{
-    InstanceInfo, InstanceState as State, PublishError, PublisherOptions, ReceivedChange,
+    PublisherOptions,
+    error::PublishError,
+    instance::{InstanceInfo, InstanceState as State, ReceivedChange},
 };
 
 use crate::harness::{Harness, SLOW_CONTROLLER, TIMEOUT};

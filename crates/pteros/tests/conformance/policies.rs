@@ -5,7 +5,10 @@ use std::time::{Duration, SystemTime};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::{DurabilityPolicy, LivelinessPolicy, Presentation, ResourceLimits};
-use pteros::{EndpointEvent as Event, PolicyId, PublishError};
+use pteros::{
+    error::PublishError,
+    event_handler::{EndpointEvent as Event, PolicyId},
+};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, text};
 

@@ -1,9 +1,8 @@
 //! Policy combinations: several policies on one topic, each in force.
 
-use pteros::SerializedMessage;
+use pteros::subscription::SerializedMessage;
 use std::time::Duration;
 
-use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
@@ -12,7 +11,8 @@ use pteros::prelude::*;
 use pteros::qos::{
     DurabilityService, History, Ownership, Presentation, Representation, ResourceLimits,
 };
-use pteros::{InstanceState as State, PublisherOptions, SubscriptionOptions};
+use pteros::subscription::SerializedType;
+use pteros::{PublisherOptions, SubscriptionOptions, instance::InstanceState as State};
 
 use crate::harness::{Harness, SLOW_CONTROLLER, TIMEOUT, text};
 use crate::instances::{
@@ -72,7 +72,7 @@ pub fn a_raw_reader_without_key_reader_gets_no_instance_ends(harness: &Harness) 
     harness.wait_until("received", || raw.counts().received > 0);
     assert!(matches!(
         raw.take_change(),
-        Some(pteros::ReceivedChange::Sample(_))
+        Some(pteros::instance::ReceivedChange::Sample(_))
     ));
     assert!(raw.take_change().is_none());
     let counts = raw.counts();
@@ -206,14 +206,15 @@ pub fn coherent_sets_respect_ownership_per_instance(harness: &Harness) {
     assert!(subscription.wait_for_matched(2, TIMEOUT));
     matched(&weak.1, &subscription);
     matched(&strong.1, &subscription);
-    let write =
-        |(group, publisher): &(pteros::PublisherGroup, Publisher<Shape>), colors: &[&str], x| {
-            let set = group.begin_coherent_changes().unwrap();
-            for color in colors {
-                publisher.publish(&shape(color, x)).unwrap();
-            }
-            set.end();
-        };
+    let write = |(group, publisher): &(pteros::publisher::PublisherGroup, Publisher<Shape>),
+                 colors: &[&str],
+                 x| {
+        let set = group.begin_coherent_changes().unwrap();
+        for color in colors {
+            publisher.publish(&shape(color, x)).unwrap();
+        }
+        set.end();
+    };
     write(&weak, &["red", "blue"], 1);
     assert_eq!(
         observed_changes(harness, &subscription, 2),

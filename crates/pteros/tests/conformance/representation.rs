@@ -1,15 +1,18 @@
 //! Samples are sent in the CDR representation that the profile names.
 
 use pteros::PublisherOptions;
-use pteros::SerializedMessage;
-use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::message::Message;
 use pteros::prelude::*;
 use pteros::qos::Representation;
-use pteros::{EndpointEvent as Event, PolicyId, SubscriptionOptions};
+use pteros::subscription::SerializedMessage;
+use pteros::subscription::SerializedType;
+use pteros::{
+    SubscriptionOptions,
+    event_handler::{EndpointEvent as Event, PolicyId},
+};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, text};
 

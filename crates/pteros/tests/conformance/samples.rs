@@ -1,14 +1,14 @@
 //! Which samples are delivered, and which are not.
 
-use pteros::SerializedMessage;
+use pteros::subscription::SerializedMessage;
 use std::time::Duration;
 
 use pteros::PublisherOptions;
-use pteros::SerializedType;
 use pteros::SubscriptionOptions;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::prelude::*;
+use pteros::subscription::SerializedType;
 
 use crate::harness::{Harness, TIMEOUT, text};
 

@@ -11,7 +11,10 @@ use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
 };
 use pteros::prelude::*;
-use pteros::{CallError, PendingRequest, ServiceOptions};
+use pteros::{
+    ServiceOptions,
+    service::{CallError, PendingRequest},
+};
 use pteros_sim::ThreadBody;
 
 use crate::harness::{Harness, SpinThread, TIMEOUT};

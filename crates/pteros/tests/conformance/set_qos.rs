@@ -5,7 +5,11 @@ use std::time::Duration;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::Presentation;
-use pteros::{EndpointEvent as Event, EndpointInfo, PolicyId, QosChangeError};
+use pteros::{
+    error::QosChangeError,
+    event_handler::{EndpointEvent as Event, PolicyId},
+    graph::EndpointInfo,
+};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, TestTransport, text};
 use crate::instances::{Pair, at, ended, observed_changes, pair_of, shape};
@@ -15,7 +19,7 @@ const MILLIS_50: Duration = Duration::from_millis(50);
 /// Waits until the other side's graph shows that of an endpoint.
 fn wait_until_known(
     harness: &Harness,
-    gid: pteros::Guid,
+    gid: pteros::graph::Guid,
     mut fits: impl FnMut(&EndpointInfo) -> bool,
 ) {
     let graphs = [harness.publishing.context(), harness.subscribing.context()].map(|c| c.graph());
@@ -353,7 +357,7 @@ pub fn reader_data_lifecycle_may_change(harness: &Harness) {
     publisher.publish(&shape("red", 1)).unwrap();
     publisher.set_qos(&qos.clone().no_autodispose()).unwrap();
     publisher.unregister(&shape("red", 1)).unwrap();
-    let left = ended("red", pteros::InstanceState::NoWriters);
+    let left = ended("red", pteros::instance::InstanceState::NoWriters);
     assert_eq!(
         observed_changes(harness, &subscription, 2),
         [at("red", 1), left]
@@ -387,7 +391,7 @@ pub fn immutable_policies_are_named_and_nothing_changes(harness: &Harness) {
          (shared, requested exclusive) is immutable after creation; keep it, or create another \
          endpoint"
     );
-    let named = |error: pteros::SetQosError| match error.source {
+    let named = |error: pteros::error::SetQosError| match error.source {
         QosChangeError::Immutable(fixed) => fixed.iter().map(|f| f.policy).collect(),
         _ => Vec::new(),
     };

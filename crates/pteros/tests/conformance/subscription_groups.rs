@@ -1,10 +1,9 @@
 //! Subscription groups: coherent and ordered access across topics.
 
-use pteros::SerializedMessage;
+use pteros::subscription::SerializedMessage;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pteros::SerializedType;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::interfaces::std_msgs::msg::{Int32, String as Text};
 use pteros::msg::dynamic::DynamicMessage;
@@ -12,7 +11,11 @@ use pteros::msg::dynamic::{DynamicType, Value};
 use pteros::msg::message::Message;
 use pteros::prelude::*;
 use pteros::qos::Presentation;
-use pteros::{PublisherGroup, ReceivedChange, SubscriptionGroup, SubscriptionOptions};
+use pteros::subscription::SerializedType;
+use pteros::{
+    SubscriptionOptions, instance::ReceivedChange, publisher::PublisherGroup,
+    subscription::SubscriptionGroup,
+};
 
 use crate::harness::{Harness, TIMEOUT, text};
 use crate::instances::shape;

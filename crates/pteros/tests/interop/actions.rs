@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use pteros::action::{
+    ActionClient, ActionError, ActionServer, ActionServerOptions, GoalResponse, GoalStatus,
+    ServerGoalHandle,
+};
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
 };
 use pteros::prelude::*;
-use pteros::{
-    ActionClient, ActionError, ActionServer, ActionServerOptions, GoalResponse, GoalStatus,
-    ServerGoalHandle,
-};
 
 use crate::harness::{Harness, TIMEOUT};
 use crate::peer::Peer;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
-use pteros::{EndpointEvent, Publisher, Subscription};
+use pteros::{Publisher, Subscription, event_handler::EndpointEvent};
 
 use crate::peer::{Peer, program, value};
 

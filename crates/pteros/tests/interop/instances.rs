@@ -1,10 +1,10 @@
 //! Instances of a keyed topic between Pteros and Cyclone DDS, which sends no key
 //! hashes: keys are read from the payloads.
 
+use pteros::instance::{InstanceState as State, ReceivedChange};
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::msg::message::dds_type_name;
 use pteros::prelude::*;
-use pteros::{InstanceState as State, ReceivedChange};
 
 use crate::harness::*;
 use crate::peer::{Peer, value};

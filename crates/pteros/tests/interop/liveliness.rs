@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use pteros::EndpointEvent::{self, DeadlineMissed, LivelinessChanged, LivelinessLost};
+use pteros::event_handler::EndpointEvent::{
+    self, DeadlineMissed, LivelinessChanged, LivelinessLost,
+};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::LivelinessPolicy;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pteros::EndpointEvent::IncompatibleQos;
-use pteros::PolicyId;
+use pteros::event_handler::EndpointEvent::IncompatibleQos;
+use pteros::event_handler::PolicyId;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::LivelinessPolicy;
@@ -65,7 +65,7 @@ const CASES: [Case; 5] = [
     },
 ];
 
-fn names(policy: PolicyId) -> impl FnMut(&pteros::EndpointEvent) -> bool {
+fn names(policy: PolicyId) -> impl FnMut(&pteros::event_handler::EndpointEvent) -> bool {
     move |event| matches!(event, IncompatibleQos { policies, .. } if policies == &[policy])
 }
 

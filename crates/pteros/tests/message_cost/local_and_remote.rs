@@ -13,7 +13,7 @@ use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::hash::TypeHash;
 use pteros::msg::message::{Decode, Encode, Message};
 use pteros::prelude::*;
-use pteros::{ReaderCounts, SubscriptionOptions};
+use pteros::{SubscriptionOptions, subscription::ReaderCounts};
 
 use crate::allocations::snapshot;
 use crate::{

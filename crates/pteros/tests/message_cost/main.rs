@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use pteros::SharedMemoryOptions;
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
+use pteros::shared_memory::SharedMemoryOptions;
 use pteros::trace::TraceOptions;
 
 use allocations::snapshot;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use pteros::NamedQosExt;
 use pteros::Publisher;
 use pteros::msg::view::Cow;
-use pteros::{ConnectionCounts, MessageView};
+use pteros::{shared_memory::ConnectionCounts, subscription::MessageView};
 
 use super::*;
 
@@ -56,7 +56,7 @@ fn await_connection(
 ) {
     let is_linked = |one: &CountingProcess, other: &CountingProcess| {
         one.context.delivery_path_to(other.context.guid()).path
-            == pteros::DeliveryPath::SharedMemory
+            == pteros::subscription::DeliveryPath::SharedMemory
     };
     spin_both_until(talker, listener, || {
         is_matched() && is_linked(talker, listener) && is_linked(listener, talker)

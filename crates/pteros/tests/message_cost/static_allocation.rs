@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use pteros::NamedQosExt;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
-use pteros::{DataSemantics, StaticExecutor, WaitSet};
+use pteros::{
+    executors::{DataSemantics, StaticExecutor},
+    wait_set::WaitSet,
+};
 
 use crate::{CountingProcess, TIMEOUT, allocations_of, unused_domain};
 

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use pteros::OpenError;
+use pteros::error::OpenError;
 use pteros::platform::{
     Core, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, SystemPlatform, Transport,
 };

@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use pteros::component::{Component, ComponentError};
+use pteros::lifecycle::{LifecycleSupervisor, LossPolicy, SupervisedNode};
 use pteros::prelude::*;
-use pteros::{LifecycleSupervisor, LossPolicy, SupervisedNode};
 use robot::{Base, Controller, Laser, MapServer, Planner, SimClock};
 
 const USAGE: &str =

@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::time::Duration;
 
+use pteros::action::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
 };
 use pteros::prelude::*;
-use pteros::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 
 const STEP: Duration = Duration::from_millis(200);
 
@@ -50,7 +50,7 @@ async fn execute(node: Node, goal: ServerGoalHandle<Fibonacci>) {
     report(goal.succeed(Fibonacci_Result { sequence }));
 }
 
-fn report(end: Result<(), pteros::GoalError>) {
+fn report(end: Result<(), pteros::action::GoalError>) {
     match end {
         Ok(()) => println!("goal: finished"),
         Err(error) => eprintln!("{error}"),

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::lifecycle::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 use pteros::prelude::*;
-use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 
 #[derive(Default)]
 struct Talker {

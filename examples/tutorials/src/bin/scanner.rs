@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pteros::interfaces::sensor_msgs::msg::LaserScan;
 use pteros::prelude::*;
-use pteros::{EndpointEvent, PublisherOptions};
+use pteros::{PublisherOptions, event_handler::EndpointEvent};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;

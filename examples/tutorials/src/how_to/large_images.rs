@@ -4,9 +4,9 @@ use std::error::Error;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pteros::MessageView;
 use pteros::interfaces::sensor_msgs::msg::Image;
 use pteros::prelude::*;
+use pteros::subscription::MessageView;
 
 /// Publishes one image in `context` and returns its brightest pixel, read by a view.
 pub fn run(context: &Context) -> Result<Option<u8>, Box<dyn Error>> {

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-use pteros::ThreadSettings;
 use pteros::prelude::*;
+use pteros::thread::ThreadSettings;
 use pteros::thread::{CpuList, Priority};
 
 /// Spins a node under SCHED_FIFO on two CPUs. Blocks until Ctrl-C.

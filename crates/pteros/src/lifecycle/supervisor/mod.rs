@@ -25,9 +25,9 @@ pub use event::{NodeCondition, NodeReport, SupervisorEvent, SupervisorReport};
 pub use supervised_node::{LossPolicy, SupervisedNode, SupervisorError};
 
 use super::state_machine::LifecycleState;
-use crate::EndpointEvent;
 use crate::context::Context;
-use crate::executor::SingleThreadedExecutor;
+use crate::event_handler::EndpointEvent;
+use crate::executors::SingleThreadedExecutor;
 use crate::named_qos::NamedQosExt;
 use crate::node::{Node, NodeOptions};
 use crate::qos::{LivelinessPolicy, QosProfile};
@@ -50,7 +50,7 @@ use reconciler::{NodeCommand, Reconciler, TargetState};
 ///
 /// ```no_run
 /// use pteros::prelude::*;
-/// use pteros::{LifecycleState, LifecycleSupervisor, LossPolicy, SupervisedNode};
+/// use pteros::lifecycle::{LifecycleState, LifecycleSupervisor, LossPolicy, SupervisedNode};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::error::{CreateError, NodeError};
 
-/// A managed node for a [`LifecycleSupervisor`](crate::LifecycleSupervisor).
+/// A managed node for a [`LifecycleSupervisor`](crate::lifecycle::LifecycleSupervisor).
 #[derive(Clone, Debug)]
 pub struct SupervisedNode {
     pub(super) name: String,

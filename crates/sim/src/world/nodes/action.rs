@@ -12,8 +12,11 @@ use pteros::interfaces::example_interfaces::action::{
 };
 use pteros::msg::message::GoalId;
 use pteros::{
-    ActionClient, ActionError, ActionServerOptions, ClientGoalHandle, GoalResponse, GoalStatus,
-    Node, ServerGoalHandle,
+    Node,
+    action::{
+        ActionClient, ActionError, ActionServerOptions, ClientGoalHandle, GoalResponse, GoalStatus,
+        ServerGoalHandle,
+    },
 };
 
 use super::world::{Caller, NodeWorld, REPAIR_MAX, SERVER};

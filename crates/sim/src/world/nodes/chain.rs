@@ -9,7 +9,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros::NamedQosExt;
 use pteros::interfaces::std_msgs::msg::UInt64;
-use pteros::{Chain, ChainExecutor, DataSemantics, QosProfile, Sample, StaticExecutor, Trigger};
+use pteros::{
+    QosProfile, Sample,
+    executors::{Chain, ChainExecutor, DataSemantics, StaticExecutor, Trigger},
+};
 
 use super::world::{ExecutorKind, NodeWorld, Process, REPAIR_MAX, SERVER};
 

@@ -21,9 +21,10 @@ use pteros::interfaces::example_interfaces::srv::{
 use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetState_Request};
 use pteros::msg::message::GoalId;
 use pteros::{
-    ActionClient, ActionError, ActionServerOptions, CallError, Client, GoalStatus, LifecycleNode,
-    LifecycleState, LifecycleSupervisor, LossPolicy, Node, NodeOptions, ResponseFuture,
-    ServerGoalHandle, SupervisedNode,
+    Client, Node, NodeOptions,
+    action::{ActionClient, ActionError, ActionServerOptions, GoalStatus, ServerGoalHandle},
+    lifecycle::{LifecycleNode, LifecycleState, LifecycleSupervisor, LossPolicy, SupervisedNode},
+    service::{CallError, ResponseFuture},
 };
 use pteros_container::{Container, ContainerOptions};
 
@@ -575,7 +576,7 @@ fn supervise(world: &NodeWorld, oracle: Arc<CrashOracle>) -> SimThread {
         let made = LifecycleSupervisor::new(&process.context, [base]);
         let counted = gone.clone();
         let mut supervisor = made.expect("a supervisor").on_event(move |event| {
-            let is_gone = matches!(event, pteros::SupervisorEvent::Lost { .. });
+            let is_gone = matches!(event, pteros::lifecycle::SupervisorEvent::Lost { .. });
             counted.fetch_add(usize::from(is_gone), Ordering::Relaxed);
         });
         supervisor.bring_up();

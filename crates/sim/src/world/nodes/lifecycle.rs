@@ -14,8 +14,11 @@ use pteros::interfaces::lifecycle_msgs::srv::{
     ChangeState, ChangeState_Request, GetState, GetState_Request,
 };
 use pteros::{
-    CallbackReturn, Client, LifecycleCallbacks, LifecycleNode, LifecycleState as State,
-    LifecycleSupervisor, Node, NodeOptions, Sample, SupervisedNode,
+    Client, Node, NodeOptions, Sample,
+    lifecycle::{
+        CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState as State,
+        LifecycleSupervisor, SupervisedNode,
+    },
 };
 
 use super::world::{Caller, InvariantReport, NodeWorld, REPAIR_MAX, SERVER};

@@ -9,7 +9,10 @@ use std::time::Duration;
 use fastrand::Rng;
 use parking_lot::Mutex;
 use pteros::config::DiscoveryRange;
-use pteros::{ChainExecutor, Context, ContextOptions, Node, SingleThreadedExecutor};
+use pteros::{
+    Context, ContextOptions, Node,
+    executors::{ChainExecutor, SingleThreadedExecutor},
+};
 
 use crate::harness::Counts;
 use crate::harness::options::{Fault, Options};

@@ -17,7 +17,7 @@ use pteros_runtime::rtps::time::Instant;
 use super::executor_core::ExecutorCore;
 use super::panic_policy::{PanicPayload, PanicPolicy};
 use super::{ExecutorError, ExecutorHandle, ExecutorQueue};
-use crate::callback_group::CallbackGroup;
+use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
 
@@ -48,7 +48,7 @@ const SOME_ROUNDS_MAX: usize = 64;
 /// Spinning it from two threads does not compile:
 ///
 /// ```compile_fail
-/// fn twice(executor: &pteros::SingleThreadedExecutor) {
+/// fn twice(executor: &pteros::executors::SingleThreadedExecutor) {
 ///     std::thread::scope(|scope| {
 ///         scope.spawn(|| executor.spin());
 ///         executor.spin();

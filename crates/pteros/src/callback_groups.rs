@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 
-use crate::executor::ExecutorQueue;
+use crate::executors::ExecutorQueue;
 use crate::node::{Node, NodeCore};
 
 /// Whether callbacks of one group may run in parallel.
@@ -29,15 +29,15 @@ pub enum CallbackGroupType {
 /// group belong to the node's default group, which is mutually exclusive. Cheap to
 /// clone, thread-safe.
 ///
-/// The type matters to a [`MultiThreadedExecutor`](crate::MultiThreadedExecutor). A
-/// [`SingleThreadedExecutor`](crate::SingleThreadedExecutor) runs one callback at a
+/// The type matters to a [`MultiThreadedExecutor`](crate::executors::MultiThreadedExecutor). A
+/// [`SingleThreadedExecutor`](crate::executors::SingleThreadedExecutor) runs one callback at a
 /// time anyway. A group can have its own executor (`add_callback_group`), on a
 /// thread with its own priority.
 ///
 /// ```no_run
 /// use pteros::interfaces::sensor_msgs::msg::{Image, LaserScan};
 /// use pteros::prelude::*;
-/// use pteros::{CallbackGroupType, MultiThreadedExecutor, SubscriptionOptions};
+/// use pteros::{SubscriptionOptions, callback_groups::CallbackGroupType, executors::MultiThreadedExecutor};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;

@@ -16,7 +16,7 @@ use super::SingleThreadedExecutor;
 /// ```no_run
 /// use std::os::fd::AsFd;
 ///
-/// use pteros::PolledExecutor;
+/// use pteros::executors::PolledExecutor;
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

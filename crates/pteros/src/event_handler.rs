@@ -4,13 +4,16 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use pteros_runtime::event::{EndpointEvent, EndpointEvents};
+use pteros_runtime::event::EndpointEvents;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::Task;
 
-use crate::callback_group::CallbackGroupCore;
-use crate::executor::ExecutorQueue;
+use crate::callback_groups::CallbackGroupCore;
+use crate::executors::ExecutorQueue;
+
+pub use pteros_runtime::event::EndpointEvent;
+pub use pteros_runtime::rtps::qos::PolicyId;
 
 /// Callback for each event.
 pub(crate) type EventCallback = Box<dyn FnMut(&EndpointEvent) + Send>;

@@ -17,7 +17,7 @@ use pteros_runtime::ready_queue::Task;
 use super::executor_core::ExecutorCore;
 use super::panic_policy::{PanicPayload, PanicPolicy};
 use super::{ExecutorError, ExecutorHandle};
-use crate::callback_group::CallbackGroup;
+use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
 

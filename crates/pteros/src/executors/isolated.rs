@@ -14,7 +14,7 @@ use pteros_runtime::thread::ThreadSettings;
 use super::executor_core::ExecutorCore;
 use super::panic_policy::{PanicPayload, PanicPolicy};
 use super::{ExecutorError, ExecutorHandle};
-use crate::callback_group::CallbackGroup;
+use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
 
@@ -25,7 +25,7 @@ use crate::node::Node;
 /// ```no_run
 /// use pteros::prelude::*;
 /// use pteros::thread::{CpuList, Priority};
-/// use pteros::{IsolatedExecutor, ThreadSettings};
+/// use pteros::{executors::IsolatedExecutor, thread::ThreadSettings};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;

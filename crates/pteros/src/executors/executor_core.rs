@@ -16,7 +16,7 @@ use pteros_runtime::thread::ThreadSettings;
 
 use super::panic_policy::{PanicPayload, PanicPolicy, panic_message};
 use super::{ExecutorError, ExecutorQueue};
-use crate::callback_group::CallbackGroup;
+use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
 use crate::node::{Node, NodeCore};
 use crate::parameter::merge_thread_settings;

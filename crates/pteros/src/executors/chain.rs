@@ -48,7 +48,7 @@ pub enum ChainError {
 }
 
 /// A cause-effect chain of callbacks, for example from a sensor to an actuator. A
-/// [`ChainExecutor`](crate::ChainExecutor) schedules by it. The chain does not keep
+/// [`ChainExecutor`](crate::executors::ChainExecutor) schedules by it. The chain does not keep
 /// its callbacks alive.
 ///
 /// A callback may belong to several chains. It then runs with the highest priority
@@ -161,7 +161,7 @@ impl fmt::Debug for Chain {
 ///
 /// use pteros::interfaces::std_msgs::msg::Empty;
 /// use pteros::prelude::*;
-/// use pteros::{ChainExecutor, ChainGraph};
+/// use pteros::executors::{ChainExecutor, ChainGraph};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;

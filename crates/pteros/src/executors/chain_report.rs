@@ -34,7 +34,7 @@ pub struct ChainReport {
     pub deadline_misses: u64,
 }
 
-/// Access to the reports of a [`ChainExecutor`](crate::ChainExecutor) from any
+/// Access to the reports of a [`ChainExecutor`](crate::executors::ChainExecutor) from any
 /// thread, also while it spins. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct ChainReports {

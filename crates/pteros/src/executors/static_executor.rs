@@ -112,7 +112,7 @@ pub enum DataSemantics {
 /// use pteros::interfaces::geometry_msgs::msg::Twist;
 /// use pteros::interfaces::sensor_msgs::msg::LaserScan;
 /// use pteros::prelude::*;
-/// use pteros::{DataSemantics, StaticExecutor, Trigger};
+/// use pteros::executors::{DataSemantics, StaticExecutor, Trigger};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;

@@ -23,7 +23,7 @@ use super::executor_core::ExecutorCore;
 use super::panic_policy::{PanicPayload, PanicPolicy};
 use super::single_threaded::resume_panic;
 use super::{ExecutorError, ExecutorHandle};
-use crate::callback_group::CallbackGroup;
+use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
 use crate::wait_set::{Arrivals, WaitableEntity};
@@ -39,7 +39,7 @@ const POLL_PERIOD_NANOS: u64 = 20_000;
 ///
 /// It measures the latency of each chain ([`ChainExecutor::reports`]). To use
 /// several processors, create one executor per chain and spin each on its own
-/// thread, with [`ThreadSettings`](crate::ThreadSettings) that match the chain's
+/// thread, with [`ThreadSettings`](crate::thread::ThreadSettings) that match the chain's
 /// priority. The executor is `Send`, not `Sync`.
 ///
 /// ```no_run
@@ -48,7 +48,7 @@ const POLL_PERIOD_NANOS: u64 = 20_000;
 /// use pteros::interfaces::sensor_msgs::msg::{Image, LaserScan};
 /// use pteros::interfaces::std_msgs::msg::Bool;
 /// use pteros::prelude::*;
-/// use pteros::{Chain, ChainExecutor};
+/// use pteros::executors::{Chain, ChainExecutor};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
