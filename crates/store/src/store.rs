@@ -2,8 +2,8 @@
 //! them, all waiting ones at once.
 //!
 //! Guarantee: a sample is stored when its batch is committed. With
-//! [`Safety::Process`] the kernel has it then, and no end of the process loses it.
-//! With [`Safety::Disk`] it is on the disk. A process killed before loses only the
+//! `Safety::Process` the kernel has it then, and no end of the process loses it.
+//! With `Safety::Disk` it is on the disk. A process killed before loses only the
 //! waiting samples.
 
 use std::collections::{BTreeSet, VecDeque};

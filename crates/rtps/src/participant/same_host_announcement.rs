@@ -75,7 +75,7 @@ impl Announcement {
     }
 }
 
-/// The result of [`Participant::take_announcements`].
+/// The result of [`Participant::take_announcements`](super::Participant::take_announcements).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Announcements {
     /// All announcements; earlier ones are obsolete.
