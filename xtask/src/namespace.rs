@@ -1,4 +1,4 @@
 //! `cargo xtask namespace [--no-multicast] -- COMMAND...`: runs a command in a
-//! private network namespace, see `pteros_testbed::network`.
+//! private network namespace, see `pteros_peers::network`.
 
-pub use pteros_testbed::network::{INSIDE_TASK, VARIABLE, available, command, run, run_inside};
+pub use pteros_peers::network::{INSIDE_TASK, VARIABLE, available, command, run, run_inside};

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use pteros_testbed::peer_build::{PeerBuild, compiler, run_quietly};
+use pteros_peers::peer_build::{PeerBuild, compiler, run_quietly};
 
 /// The peer programs, available or not.
 pub struct Peers {

@@ -46,6 +46,8 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros-cli", "packages"),
     ("pteros-rtps", "soak"),
     ("pteros-security", "crowd"),
+    // Every experiment of the lab, at a minimum.
+    ("pteros-lab", "command"),
     // Every example, tutorial and demo, as users run them.
     ("tour", "every_example"),
     ("tutorials", "programs"),

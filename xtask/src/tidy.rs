@@ -57,7 +57,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/pteros/examples/",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
-    "crates/testbed/",
+    "crates/peers/",
     "crates/lab/",
     "crates/cli/",
     "crates/security/examples/crypto_transform_cost.rs",

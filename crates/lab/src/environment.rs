@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::testbed::{Implementation, network};
 use pteros_net::thread::{Priority, ThreadSettings};
-use pteros_testbed::{Implementation, network};
 use serde_json::{Value, json};
 
 use crate::lab::Privileges;
@@ -33,7 +33,7 @@ pub fn privileges() -> Privileges {
 }
 
 fn tool_available(tool: &str, package: &str) -> Result<(), String> {
-    if pteros_testbed::peer_build::is_on_path(tool) {
+    if pteros_peers::peer_build::is_on_path(tool) {
         Ok(())
     } else {
         Err(format!("{tool} is missing; install the package {package}"))

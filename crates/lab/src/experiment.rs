@@ -6,7 +6,7 @@
 //! several times in turns, keeps the raw samples, and passes all of them to
 //! [`Experiment::report_items`].
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 
 use crate::lab::Lab;
 use crate::measurement::{Configuration, Extent, Measurement, Metric, Published};

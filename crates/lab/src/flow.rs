@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
+use crate::testbed::hosts::NAMES;
+use crate::testbed::process::value;
+use crate::testbed::{EmulatedLink, Implementation, MeasurementFailure};
 use anyhow::Context;
-use pteros_testbed::hosts::NAMES;
-use pteros_testbed::process::value;
-use pteros_testbed::{EmulatedLink, Implementation, MeasurementFailure};
 
 use crate::lab::Lab;
 use crate::measurement::{Delivery, Measurement};

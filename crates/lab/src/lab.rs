@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::testbed::hosts::{EmulatedLink, NAMES, TwoHosts};
+use crate::testbed::implementation::{PTEROS, ROS1};
+use crate::testbed::programs::ROS1_MASTER;
+use crate::testbed::{Implementation, MeasurementFailure, PeerProcess, network};
 use anyhow::{Context, Result};
-use pteros_testbed::hosts::{EmulatedLink, NAMES, TwoHosts};
-use pteros_testbed::implementation::{PTEROS, ROS1};
-use pteros_testbed::programs::ROS1_MASTER;
-use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, network};
 
 use crate::keystore::{self, Rules};
 use crate::measurement::Extent;

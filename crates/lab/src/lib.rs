@@ -18,6 +18,7 @@
 //! | [`topology`] | graphs of nodes from the JSON files of ros2-performance |
 //! | [`keystore`] | keystore of secured experiments |
 //! | [`capture`] | packet capture and RTPS statistics |
+//! | [`testbed`] | implementations under test, their programs and processes, two hosts |
 //!
 //! It draws no conclusion from the samples of one run, hides no failure, and sends
 //! nothing off this machine: the stacks run in a private network.
@@ -46,5 +47,6 @@ pub mod results;
 pub mod run;
 pub mod stats;
 pub mod store;
+pub mod testbed;
 pub mod topology;
 pub mod worker;

@@ -11,7 +11,7 @@
 
 mod command;
 
-use pteros_testbed::{frame_relay, network};
+use pteros_lab::testbed::{frame_relay, network};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::testbed::{Implementation, MeasurementFailure};
 use pteros::trace::{ChainRun, Layer, Trace};
-use pteros_testbed::{Implementation, MeasurementFailure};
 
 use crate::flow::{self, Flow, FlowResult};
 use crate::lab::Lab;

@@ -10,14 +10,14 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::testbed::implementation::{FLOOR, PTEROS};
+use crate::testbed::procfs::CpuLoad;
+use crate::testbed::{
+    Implementation, MeasurementFailure, PeerBuild, implementation, network, programs,
+};
 use anyhow::{Context, Result, anyhow, bail};
 use pteros::suggest::did_you_mean;
 use pteros_net::ShutdownSignal;
-use pteros_testbed::implementation::{FLOOR, PTEROS};
-use pteros_testbed::procfs::CpuLoad;
-use pteros_testbed::{
-    Implementation, MeasurementFailure, PeerBuild, implementation, network, programs,
-};
 
 use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::{Lab, Privileges, worker};

@@ -60,7 +60,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &["pteros", "pteros-container", "pteros-net"],
     ),
     // Independent of Pteros, so that xtask builds without it.
-    ("pteros-testbed", &[]),
+    ("pteros-peers", &[]),
     // net for Ctrl-C and scheduler settings, security for keystores.
     (
         "pteros-lab",
@@ -69,7 +69,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros",
             "pteros-net",
             "pteros-security",
-            "pteros-testbed",
+            "pteros-peers",
         ],
     ),
     // The crates that a container loads.
@@ -122,7 +122,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-net",
             "pteros-runtime",
             "pteros",
-            "pteros-testbed",
+            "pteros-peers",
         ],
     ),
 ];

@@ -4,7 +4,7 @@
 //! Beyond the paper, latency is also measured from the publish call to the
 //! callback, and shared memory, which sends no packets, is measured beside UDP.
 
-use pteros_testbed::{Implementation, MeasurementFailure};
+use crate::testbed::{Implementation, MeasurementFailure};
 
 use crate::capture::{Capture, CaptureResult, Counts, SubmessageKind, TrafficClass};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 use serde_json::{Value, json};
 
 use super::{CONTAINER, CPU, GraphPlacement, cpu_and_memory, latency_and_delivery, run_graph};

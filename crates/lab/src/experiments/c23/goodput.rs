@@ -1,7 +1,7 @@
 //! C23.3: goodput from one publisher to one subscription without pauses, by size
 //! (fig. 4), with the size of a VGA frame.
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 
 use super::by_placement_and_size;
 use crate::experiment::{Experiment, Paper, Scope};

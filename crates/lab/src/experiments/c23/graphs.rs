@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 use serde_json::{Value, json};
 
 use super::{

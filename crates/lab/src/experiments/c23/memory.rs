@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
+use crate::testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use super::{CONTAINER, MEMORY, containers};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 use serde_json::Value;
 
 use crate::experiment::Scope;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 use serde_json::json;
 
 use super::{

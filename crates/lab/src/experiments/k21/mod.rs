@@ -7,7 +7,7 @@ pub mod profile;
 pub mod reliability;
 pub mod scale;
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 
 use crate::flow::Flow;
 use crate::lab::Lab;

@@ -11,8 +11,8 @@ use crate::measurement::{Better, Configuration, Measurement, Metric, Statistic};
 use crate::pipeline::LAYERS;
 use crate::report_items::{self, Figure, Plot, ReportItem, Table, TableEntry, bytes_text};
 use crate::results::{ConfigurationResult, MetricValues, View};
-use pteros_testbed::implementation::PTEROS;
-use pteros_testbed::{MeasurementFailure, implementation};
+use crate::testbed::implementation::PTEROS;
+use crate::testbed::{MeasurementFailure, implementation};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

@@ -6,8 +6,8 @@
 
 use std::fs;
 
+use crate::testbed::MeasurementFailure;
 use pteros::trace::{Hop, Layer, Trace};
-use pteros_testbed::MeasurementFailure;
 
 use super::{configuration, flow, sizes};
 use crate::experiment::{Experiment, Paper, Scope};

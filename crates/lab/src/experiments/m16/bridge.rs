@@ -7,9 +7,9 @@
 
 use std::time::Duration;
 
-use pteros_testbed::implementation::{PTEROS, ROS1};
-use pteros_testbed::programs::ROS1_BRIDGE;
-use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess};
+use crate::testbed::implementation::{PTEROS, ROS1};
+use crate::testbed::programs::ROS1_BRIDGE;
+use crate::testbed::{Implementation, MeasurementFailure, PeerProcess};
 
 use super::{configuration, flow};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use pteros_testbed::{EmulatedLink, MeasurementFailure};
+use crate::testbed::{EmulatedLink, MeasurementFailure};
 
 use super::{IMPLEMENTATIONS, among, configuration, flow, sizes};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -9,9 +9,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::testbed::implementation::ROS1;
+use crate::testbed::{MeasurementFailure, procfs};
 use anyhow::Context;
-use pteros_testbed::implementation::ROS1;
-use pteros_testbed::{MeasurementFailure, procfs};
 
 use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::Lab;

@@ -10,7 +10,7 @@ use crate::lab::Lab;
 use crate::measurement::{Configuration, Extent, LATENCY, Measurement, Metric};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
-use pteros_testbed::{EmulatedLink, MeasurementFailure};
+use crate::testbed::{EmulatedLink, MeasurementFailure};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

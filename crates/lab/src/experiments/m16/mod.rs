@@ -10,7 +10,7 @@ pub mod policies;
 pub mod subscribers;
 pub mod throughput;
 
-use pteros_testbed::implementation::ROS1;
+use crate::testbed::implementation::ROS1;
 
 use crate::experiment::Scope;
 use crate::flow::Flow;

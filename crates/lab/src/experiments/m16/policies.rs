@@ -3,7 +3,7 @@
 //!
 //! Fragments are measured over UDP. Shared memory of Pteros has none.
 
-use pteros_testbed::{Implementation, MeasurementFailure};
+use crate::testbed::{Implementation, MeasurementFailure};
 
 use super::{configuration, flow};
 use crate::experiment::{Experiment, Paper, Scope};

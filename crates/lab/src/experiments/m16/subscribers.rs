@@ -1,6 +1,6 @@
 //! M16.5: fairness of one publisher with five subscribing processes (figs 17-19).
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 
 use super::{IMPLEMENTATIONS, among, configuration, flow, sizes};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -7,9 +7,9 @@
 use std::process::Command;
 use std::time::Duration;
 
+use crate::testbed::hosts::{NAMES, TwoHosts};
+use crate::testbed::{EmulatedLink, MeasurementFailure};
 use anyhow::{Context, bail};
-use pteros_testbed::hosts::{NAMES, TwoHosts};
-use pteros_testbed::{EmulatedLink, MeasurementFailure};
 
 use super::{IMPLEMENTATIONS, among, configuration, flow};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -9,7 +9,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use pteros_testbed::{MeasurementFailure, PeerProcess};
+use crate::testbed::{MeasurementFailure, PeerProcess};
 
 use super::{
     AtRest, CPU_PERCENT, PSS, digits, idle_participants, metric, program, start_idle, targets,

@@ -7,8 +7,8 @@
 
 use std::process::Command;
 
+use crate::testbed::MeasurementFailure;
 use anyhow::{Context, Result};
-use pteros_testbed::MeasurementFailure;
 
 use super::{metric, program, targets};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pteros_testbed::{EmulatedLink, MeasurementFailure};
+use crate::testbed::{EmulatedLink, MeasurementFailure};
 
 use super::digits;
 use crate::experiment::{Experiment, Paper, Scope};

@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::testbed::implementation::FLOOR;
+use crate::testbed::process::value;
+use crate::testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 use anyhow::{Context, Result, anyhow};
-use pteros_testbed::implementation::FLOOR;
-use pteros_testbed::process::value;
-use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use crate::lab::Lab;
 use crate::measurement::{Better, Extent, Metric, Statistic};

@@ -5,7 +5,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use pteros_testbed::MeasurementFailure;
+use crate::testbed::MeasurementFailure;
 
 use super::{AtRest, CPU_PERCENT, PSS, idle_participants, program, start_idle, targets};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -2,8 +2,8 @@
 //! does by default (RTPS messages signed, submessages and payloads encrypted).
 //! docs/measurements/security.md quotes its tables.
 
-use pteros_testbed::MeasurementFailure;
-use pteros_testbed::process::value;
+use crate::testbed::MeasurementFailure;
+use crate::testbed::process::value;
 
 use super::{MIN, P50, P95, Pinning, RoundTrips, SIZES, digits, latencies};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use pteros_testbed::{MeasurementFailure, PeerProcess, procfs};
+use crate::testbed::{MeasurementFailure, PeerProcess, procfs};
 
 use super::metric;
 use super::security::PROTECTIONS;

@@ -3,8 +3,8 @@
 //!
 //! No program gets larger socket buffers than an ordinary user would.
 
-use pteros_testbed::process::value;
-use pteros_testbed::{Implementation, MeasurementFailure};
+use crate::testbed::process::value;
+use crate::testbed::{Implementation, MeasurementFailure};
 
 use super::{MIN, P50, P95, Pinning, RoundTrips, SIZES, is_floor, latencies};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::testbed::implementation::FLOOR;
+use crate::testbed::process::value;
+use crate::testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 use anyhow::anyhow;
-use pteros_testbed::implementation::FLOOR;
-use pteros_testbed::process::value;
-use pteros_testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use super::super::{
     AtRest, RoundTrips, Size, TIMEOUT, cpu_load, is_floor, latencies, number, warmup,

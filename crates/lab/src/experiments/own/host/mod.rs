@@ -7,8 +7,8 @@ mod measure;
 mod rows;
 mod targets;
 
-use pteros_testbed::MeasurementFailure;
-use pteros_testbed::implementation::{FLOOR, PTEROS};
+use crate::testbed::MeasurementFailure;
+use crate::testbed::implementation::{FLOOR, PTEROS};
 
 use super::{MIN, P50, P95, PSS, digits, metric};
 use crate::experiment::{Experiment, Paper, Scope};

@@ -3,7 +3,7 @@
 
 use super::rows::{Kind, Regime, Row, copied_twin};
 use crate::results::View;
-use pteros_testbed::implementation::PTEROS;
+use crate::testbed::implementation::PTEROS;
 
 /// Reference that a Pteros value is divided by.
 pub enum Reference {

@@ -3,7 +3,7 @@
 //!
 //! A link with only a rate is a veth pair with the kernel's shaper at both ends
 //! (`tc … tbf`), where the kernel has it. Otherwise a process relays frames between
-//! two veth pairs ([`crate::frame_relay`]).
+//! two veth pairs ([`super::frame_relay`]).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::frame_relay;
+use super::frame_relay;
 
 /// Names of the hosts, at `10.77.0.1` and `10.77.0.2`.
 pub const NAMES: [&str; 2] = ["left", "right"];
@@ -47,7 +47,7 @@ pub struct TwoHosts {
 
 impl TwoHosts {
     /// Creates and joins the hosts. Needs a private network
-    /// ([`crate::network::command`]) with private mounts, and only one pair exists
+    /// ([`pteros_peers::network::command`]) with private mounts, and only one pair exists
     /// at a time. The program must accept the word [`frame_relay::TASK`].
     ///
     /// # Errors

@@ -11,13 +11,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::implementation::ROS1;
-use crate::peer_build::{PeerBuild, compiler, is_on_path, run_quietly};
+use super::implementation::ROS1;
+use pteros_peers::peer_build::{PeerBuild, compiler, is_on_path, run_quietly};
 
 /// A program, whether built or not.
 #[derive(Debug)]
 pub struct Program {
-    /// The stack, as in [`crate::Implementation::stack`].
+    /// The stack, as in [`super::Implementation::stack`].
     pub stack: &'static str,
     /// The program's file name.
     pub name: &'static str,
@@ -27,7 +27,7 @@ pub struct Program {
 
 macro_rules! embedded {
     ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../interop/", $path)))),*]
+        &[$(($path, include_str!(concat!("../../../../interop/", $path)))),*]
     };
 }
 

@@ -1,12 +1,12 @@
 //! The implementations under test: DDS stacks and other middlewares, each with its
-//! settings, and how their programs start. [`crate::programs`] builds them.
+//! settings, and how their programs start. [`super::programs`] builds them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::process::PeerProcess;
+use super::process::PeerProcess;
 
 /// Environment variables of the caller that are cleared.
 const CLEARED_VARIABLES: [&str; 16] = [

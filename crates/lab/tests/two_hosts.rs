@@ -14,7 +14,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use pteros_testbed::{EmulatedLink, TwoHosts, frame_relay, hosts, network};
+use pteros_lab::testbed::{EmulatedLink, TwoHosts, frame_relay, hosts, network};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const INSIDE: &str = "two-hosts-inside";

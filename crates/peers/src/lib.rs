@@ -1,0 +1,17 @@
+//! Peers: how programs of other stacks are built, and the private networks in which
+//! they run.
+//!
+//! It is a crate of its own, because `xtask` needs it for the tests and must build
+//! without Pteros, and the lab needs the same for its measurements. Nothing else
+//! belongs here: what only the lab needs of a machine is `pteros_lab::testbed`.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "starts programs on a real machine"
+)]
+
+pub mod network;
+pub mod peer_build;
+
+pub use peer_build::PeerBuild;
