@@ -37,16 +37,18 @@ pub enum CallbackGroupType {
 /// ```no_run
 /// use pteros::interfaces::sensor_msgs::msg::{Image, LaserScan};
 /// use pteros::prelude::*;
-/// use pteros::{SubscriptionOptions, callback_groups::CallbackGroupType, executors::MultiThreadedExecutor};
+/// use pteros::SubscriptionOptions;
+/// use pteros::callback_groups::CallbackGroupType;
+/// use pteros::executors::MultiThreadedExecutor;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let context = Context::new()?;
 /// let node = context.create_node("eyes")?;
 /// let slow = node.create_callback_group(CallbackGroupType::MutuallyExclusive);
-/// let images = SubscriptionOptions::new("image".keep_last(1))
-///     .callback_group(&slow)
-///     .callback(|image: Sample<Image>| println!("{} bytes", image.data.len()));
-/// let _images = node.create_polled_subscription(images)?;
+/// let images = SubscriptionOptions::new("image".keep_last(1)).callback_group(&slow);
+/// let _images = node.create_subscription::<Image>(images, |image| {
+///     println!("{} bytes", image.data.len());
+/// })?;
 /// // Not kept waiting by images:
 /// let _scans = node.create_subscription("scan".keep_last(1), |_: Sample<LaserScan>| ())?;
 /// let executor = MultiThreadedExecutor::new(&context, 2);

@@ -45,7 +45,8 @@ const TRANSITION_EVENT_TOPIC: &str = "~/transition_event";
 /// work.
 ///
 /// ```no_run
-/// ///
+/// use std::time::Duration;
+///
 /// use pteros::interfaces::std_msgs::msg::String as Text;
 /// use pteros::prelude::*;
 /// use pteros::lifecycle::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};

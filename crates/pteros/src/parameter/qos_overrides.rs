@@ -69,10 +69,11 @@ type ValidationCallback = Arc<dyn Fn(&QosProfile) -> Result<(), String> + Send +
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("mapper")?;
 /// let options = SubscriptionOptions::new("scan".sensor_data())
-///     .qos_overrides(QosOverridingOptions::with_default_policies())
-///     .callback(|scan: Sample<LaserScan>| println!("{} ranges", scan.ranges.len()));
+///     .qos_overrides(QosOverridingOptions::with_default_policies());
 /// // --ros-args -p qos_overrides./scan.subscription.depth:=20
-/// let _scans = node.create_polled_subscription(options)?;
+/// let _scans = node.create_subscription::<LaserScan>(options, |scan| {
+///     println!("{} ranges", scan.ranges.len());
+/// })?;
 /// # Ok(())
 /// # }
 /// ```
