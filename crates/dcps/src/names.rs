@@ -239,7 +239,7 @@ pub fn validate_input(kind: NameKind, name: &str) -> Result<(), NameError> {
             '{' => open = Some(at),
             '}' if open.is_none() => return wrong(at, NameRule::Braces),
             '}' => open = None,
-            '~' if at == 0 && (name.len() == 1 || name[1..].starts_with('/')) => {}
+            '~' if at == 0 && matches!(name.as_bytes().get(1), None | Some(b'/')) => {}
             '~' => return wrong(at, NameRule::Tilde),
             '/' if open.is_some() => return wrong(at, NameRule::Braces),
             '/' if at > 0 && previous == '/' => return wrong(at - 1, NameRule::DoubleSlash),
@@ -279,23 +279,21 @@ pub fn expand(
         text.push_str(&node_path(namespace, node));
         rest = after;
     }
-    while let Some(start) = rest.find('{') {
-        let (before, braced) = rest.split_at(start);
-        let end = braced.find('}').unwrap_or(braced.len() - 1);
-        let word = &braced[1..end];
+    while let Some((before, braced)) = rest.split_once('{') {
+        let (word, after) = braced.split_once('}').unwrap_or((braced, ""));
         text.push_str(before);
         text.push_str(match word {
             "node" => node,
             // The root namespace before a slash would double the slash.
-            "ns" | "namespace" if namespace == "/" && braced[end + 1..].starts_with('/') => "",
+            "ns" | "namespace" if namespace == "/" && after.starts_with('/') => "",
             "ns" | "namespace" => namespace,
             _ => {
-                let position = name.len() - braced.len();
+                let position = name.len() - braced.len() - 1;
                 let rule = NameRule::UnknownSubstitution(word.into());
                 return Err(error(kind, name, position, rule));
             }
         });
-        rest = &braced[end + 1..];
+        rest = after;
     }
     text.push_str(rest);
     let full = join(namespace, &text);
@@ -441,6 +439,14 @@ fn error(kind: NameKind, name: &str, position: usize, rule: NameRule) -> NameErr
         name: name.into(),
         position,
         rule,
+    }
+}
+
+/// The ROS topic name; names outside of ROS's conventions are returned as they are.
+pub fn ros_topic(dds: &str) -> String {
+    match from_dds_topic(dds) {
+        DdsTopic::Topic(name) => name,
+        _ => dds.into(),
     }
 }
 

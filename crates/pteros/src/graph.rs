@@ -16,14 +16,14 @@ use std::time::Duration;
 
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::ros_type_name;
-use pteros_runtime::graph::{
-    GraphEndpoint, GraphNode, enclave_of, free_user_data, user_data_value,
-};
+use pteros_runtime::graph::{GraphEndpoint, GraphNode, enclave_of};
 use pteros_runtime::names::{DdsTopic, from_dds_topic};
 use pteros_runtime::qos::report::mismatches;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 use pteros_runtime::rtps::discovery::data::EndpointData;
+
+use pteros_runtime::user_data::{free_user_data, user_data_value};
 
 pub use pteros_runtime::rtps::discovery::data::ProductVersion;
 pub use pteros_runtime::rtps::id::{Guid, VendorId};

@@ -15,7 +15,6 @@ use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
 use crate::error::QosChangeError;
-use crate::graph::free_user_data;
 use crate::intra_process::has_manual_lease;
 use crate::lock::{Mutex, rank};
 use crate::matching::protocol_qos;
@@ -282,20 +281,8 @@ fn with_changeable_policies(
     announced: impl FnOnce(&QosProfile) -> EndpointQos,
 ) -> Result<EndpointData, QosChangeError> {
     profile.validate()?;
-    let mut qos = announced(profile);
-    if is_grouped {
-        // The presentation is the group's, whatever the profile contains.
-        qos.presentation = before.qos.presentation;
-    }
-    // The entries that ROS 2 puts first stay.
-    let free = free_user_data(&before.qos.user_data).len();
-    let prefix = before.qos.user_data.len().saturating_sub(free);
-    let prefix = before.qos.user_data.iter().take(prefix).copied();
-    qos.user_data.splice(0..0, prefix);
-    let fixed = change::immutable_changes(&before.qos, &qos);
-    if !fixed.is_empty() {
-        return Err(QosChangeError::Immutable(fixed));
-    }
+    let qos = change::changed_qos(&before.qos, announced(profile), is_grouped)
+        .map_err(QosChangeError::Immutable)?;
     Ok(EndpointData {
         qos: qos.into(),
         ..before.clone()

@@ -214,9 +214,10 @@ impl ReaderEndpoint {
         let mut popped = cache.pop(&now);
         drop(cache);
         if outcome == InsertOutcome::Rejected {
-            let mut arrived = ArrivalSummary::default();
-            arrived.rejected = true;
-            self.notify_arrival(&arrived);
+            self.notify_arrival(&ArrivalSummary {
+                rejected: true,
+                ..ArrivalSummary::default()
+            });
         }
         // The time-based filter holds a sample and needs a timeout.
         popped.resume |= resume || outcome == InsertOutcome::Withheld;

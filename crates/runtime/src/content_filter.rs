@@ -9,50 +9,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use pteros_msg::describe::TypeDescription;
+pub use pteros_dcps::filter::{ContentFilterError, FilterSpec, MessageType};
 use pteros_msg::dynamic::DynamicType;
 use pteros_rtps::coherent_mark::CoherentMarkKind;
-use pteros_rtps::content_filter::{ContentFilter, ContentFilterProperty};
+use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::time::Instant;
 use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
-use crate::error::{ContentFilterError, EndpointError};
+use crate::error::EndpointError;
 use crate::intra_process::IntraProcessRoute;
 use crate::lock::{Mutex, rank};
 use crate::reader::ReaderEndpoint;
 use crate::sample::{QueuedSample, SampleBody};
 use crate::writer::{OutboundMessage, WriterEndpoint};
-
-/// An endpoint's message type, as far as it is known. It is resolved only if a
-/// filter needs it.
-#[derive(Clone, Debug, Default)]
-pub enum MessageType {
-    /// Only its name: filtering is not possible.
-    #[default]
-    Unknown,
-    /// A generated type.
-    Described {
-        /// Its description, built on first use.
-        describe: fn() -> &'static TypeDescription,
-        /// `Message::TYPE_INFORMATION`.
-        announced: &'static [u8],
-    },
-    /// A type built at run time.
-    Dynamic(DynamicType),
-}
-
-impl MessageType {
-    fn resolve(&self) -> Option<DynamicType> {
-        match self {
-            Self::Unknown => None,
-            Self::Described { describe, .. } => DynamicType::new(describe()).ok(),
-            Self::Dynamic(ty) => Some(ty.clone()),
-        }
-    }
-}
 
 /// An endpoint's message type, resolved on first use.
 #[derive(Default)]
@@ -75,15 +47,6 @@ impl FilterableType {
     fn get(&self) -> Option<&DynamicType> {
         self.resolved.get_or_init(|| self.from.resolve()).as_ref()
     }
-}
-
-/// The content filter of a subscription.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilterSpec {
-    /// The expression in the SQL subset of DDS 1.4 Annex B.
-    pub expression: String,
-    /// The values of `%0`, `%1` …: literals, with strings in quotes.
-    pub parameters: Vec<String>,
 }
 
 /// A subscription's filter for the intra-process path.
@@ -130,20 +93,7 @@ impl IntraProcessFilter {
         topic: &str,
         spec: &FilterSpec,
     ) -> Result<Option<Arc<ContentFilter>>, EndpointError> {
-        if spec.expression.trim().is_empty() {
-            return Ok(None);
-        }
-        let Some(ty) = self.ty.get() else {
-            return Err(ContentFilterError::UnknownType.into());
-        };
-        let made = ContentFilter::with_nesting_max(
-            topic,
-            ty,
-            &spec.expression,
-            &spec.parameters,
-            self.ty.depth_max,
-        );
-        Ok(Some(made.map_err(ContentFilterError::Invalid)?))
+        Ok(spec.build(topic, || self.ty.get(), self.ty.depth_max)?)
     }
 }
 
@@ -158,15 +108,7 @@ impl ReaderEndpoint {
     /// The filter in force.
     pub fn content_filter(&self) -> Option<FilterSpec> {
         let filter = self.filter.get()?;
-        let ContentFilterProperty {
-            expression,
-            parameters,
-            ..
-        } = filter.property().clone();
-        Some(FilterSpec {
-            expression,
-            parameters,
-        })
+        Some(filter.property().into())
     }
 }
 

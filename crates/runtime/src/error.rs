@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use pteros_msg::filter::FilterError;
+pub use pteros_dcps::coherent::GroupError;
+pub use pteros_dcps::filter::ContentFilterError;
 use thiserror::Error;
 
 use crate::qos::{ImmutablePolicy, QosError};
@@ -151,20 +152,6 @@ pub enum EndpointError {
     Filter(#[from] ContentFilterError),
 }
 
-/// Why a content filter cannot be applied.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ContentFilterError {
-    /// The filter is invalid or does not fit the type.
-    #[error(transparent)]
-    Invalid(FilterError),
-    /// Only the name of the type is known.
-    #[error(
-        "a content filter needs the message type, and only its name is known; subscribe \
-         with a generated or dynamic type, or filter the bytes in the application"
-    )]
-    UnknownType,
-}
-
 /// Why a QoS change was refused.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum QosChangeError {
@@ -190,26 +177,6 @@ pub enum QosChangeError {
     /// The context has been shut down.
     #[error("the context is shut down; its endpoints cannot change any more")]
     ShutDown,
-}
-
-/// Why a group or its presentation refuses an operation.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum GroupError {
-    /// The group has no coherent access.
-    #[error("the group is not coherent, so it has no sets; create it with presentation.coherent")]
-    NotCoherent,
-    /// More ends than begins.
-    #[error("no coherent set is open; begin one first")]
-    NotBegun,
-    /// Sets are nested too deep.
-    #[error("coherent sets are nested {max} deep, the limit; end some")]
-    NestedTooDeep {
-        /// The limit of nesting.
-        max: usize,
-    },
-    /// The members of a group are fixed while a set is open.
-    #[error("a coherent set is open; create publishers before it begins or after it has ended")]
-    SetOpen,
 }
 
 /// Why a message was not accepted for publication.

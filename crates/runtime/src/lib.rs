@@ -1,13 +1,13 @@
 //! The runtime of a context: sockets, threads, clocks and the protocol, with
 //! messages type-erased.
 //!
-//! It sits between `pteros` (nodes and messages), `pteros-rtps` (the sans-IO
-//! protocol) and `pteros-net` (plain sockets). A [`Core`] is one RTPS participant.
+//! It sits between `pteros` (nodes and messages), the sans-IO crates `pteros-dcps`
+//! (history caches, QoS) and `pteros-rtps` (protocol), and `pteros-net` (sockets). A [`Core`] is one RTPS participant.
 //! It moves datagrams to protocol machines and samples to ready queues. It knows no
 //! message type and runs no user code.
 //!
 //! Where to look: send path `publish` and `segmented_send` (GSO); receive path
-//! `dispatch`, `reader_cache` and `intra_process`; threads `driver` and
+//! `dispatch`, `reader` and `intra_process`; threads `driver` and
 //! `background_io`; shared memory `shm_transport` and `shm_connections`; discovery
 //! results `matching` and `same_host_peers`; security `security`.
 #![forbid(unsafe_code)]
@@ -86,7 +86,7 @@ pub use crate::matching::EndpointSpec;
 pub use crate::security::SecurityOptions;
 pub use crate::shared_memory::SharedMemoryOptions;
 pub use crate::shm_connections::PeerDelivery;
-pub use pteros_dcps::{instance, limits, names, qos, sample};
+pub use pteros_dcps::{instance, limits, names, qos, sample, user_data};
 pub use pteros_net::thread;
 pub use pteros_rtps as rtps;
 pub use pteros_store as store;

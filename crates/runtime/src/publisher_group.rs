@@ -10,7 +10,8 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
+use pteros_dcps::coherent::{PublisherSets, writer_set_digest};
+use pteros_rtps::coherent_mark::CoherentMark;
 use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::qos::Presentation;
 use pteros_rtps::seq::SequenceNumber;
@@ -29,36 +30,9 @@ pub struct PublisherGroup {
     state: Mutex<PublisherGroupState, rank::PublisherGroup>,
 }
 
-#[derive(Default)]
-pub(crate) struct PublisherGroupState {
+struct PublisherGroupState {
     members: Vec<Weak<WriterEndpoint>>,
-    /// The last group sequence number.
-    last_group_sequence: i64,
-    /// How often a set was begun and not ended.
-    depth: usize,
-    /// The group sequence number of the open set's first sample, if it has one.
-    open_set: Option<i64>,
-    /// The digest of the group's writers that sets carry.
-    digest: [u8; 4],
-}
-
-/// Maximum nesting of sets.
-pub const NESTING_MAX: usize = 1_000;
-
-/// The digest of a set of writers (RTPS 2.5 §9.3.2, GroupDigest_t): the first bytes
-/// of the MD5 of their ids as big-endian CDR, in ascending order; zero for none.
-pub(crate) fn writer_set_digest(writers: &BTreeSet<EntityId>) -> [u8; 4] {
-    if writers.is_empty() {
-        return [0; 4];
-    }
-    let count = u32::try_from(writers.len()).unwrap_or(u32::MAX);
-    let mut hash = md5::Context::new();
-    hash.consume(count.to_be_bytes());
-    for writer in writers {
-        hash.consume(writer.to_bytes());
-    }
-    let [a, b, c, d, ..]: [u8; 16] = hash.finalize().into();
-    [a, b, c, d]
+    sets: PublisherSets,
 }
 
 impl PublisherGroup {
@@ -74,7 +48,7 @@ impl PublisherGroup {
 
     /// Whether a set is open.
     pub fn is_open(&self) -> bool {
-        self.state.lock().depth > 0
+        self.state.lock().sets.is_open()
     }
 
     /// Begins a coherent set; within an open one only counts.
@@ -82,15 +56,7 @@ impl PublisherGroup {
     /// # Errors
     /// [`GroupError::NotCoherent`], [`GroupError::NestedTooDeep`].
     pub fn begin_coherent_changes(&self) -> Result<(), GroupError> {
-        if !self.presentation.coherent {
-            return Err(GroupError::NotCoherent);
-        }
-        let mut state = self.state.lock();
-        if state.depth >= NESTING_MAX {
-            return Err(GroupError::NestedTooDeep { max: NESTING_MAX });
-        }
-        state.depth += 1;
-        Ok(())
+        self.state.lock().sets.begin()
     }
 
     /// Ends the last [`Self::begin_coherent_changes`]. The outermost end releases
@@ -100,27 +66,13 @@ impl PublisherGroup {
     /// [`GroupError::NotBegun`].
     pub fn end_coherent_changes(&self, core: &Core) -> Result<(), GroupError> {
         let mut state = self.state.lock();
-        state.depth = state.depth.checked_sub(1).ok_or(GroupError::NotBegun)?;
-        if state.depth > 0 {
+        let Some(mark) = state.sets.end()? else {
             return Ok(());
-        }
-        let of_group = self.presentation.is_of_group();
-        let set = state.open_set.take();
-        let mark = CoherentMark {
-            kind: CoherentMarkKind::SetEnd,
-            group_sequence: of_group
-                .then_some(SequenceNumber(state.last_group_sequence.saturating_add(1))),
-            group_coherent_set: set.filter(|_| of_group).map(SequenceNumber),
-            writer_group_digest: of_group.then_some(state.digest),
-            coherent_set: None,
         };
-        if set.is_some() && of_group {
-            state.last_group_sequence = state.last_group_sequence.saturating_add(1);
-        }
         // Still under the lock: no member writes between two ends of one set.
         for writer in state.members() {
             let wrote = writer.state.lock().open_set_begin.take().is_some();
-            if set.is_some() && (wrote || of_group) {
+            if wrote || self.presentation.is_of_group() {
                 core.write_set_end(&writer, mark);
             }
         }
@@ -130,7 +82,7 @@ impl PublisherGroup {
     /// Adds a writer that is about to be announced.
     pub(crate) fn add(&self, writer: &Arc<WriterEndpoint>) -> Result<(), GroupError> {
         let mut state = self.state.lock();
-        if state.depth > 0 {
+        if state.sets.is_open() {
             return Err(GroupError::SetOpen);
         }
         state.members.push(Arc::downgrade(writer));
@@ -173,7 +125,8 @@ impl PublisherGroupState {
 
     fn count(&mut self) {
         let ids = self.members().into_iter().map(|w| w.guid().entity);
-        self.digest = writer_set_digest(&ids.collect());
+        let ids = ids.collect();
+        self.sets.set_writers(&ids);
     }
 }
 
@@ -186,23 +139,8 @@ pub(crate) struct GroupWriteGuard<'g> {
 impl GroupWriteGuard<'_> {
     /// The coherent-set mark of this writer's next sample.
     pub fn coherent_mark(&self, writer: &WriterState) -> Option<Box<CoherentMark>> {
-        let of_group = self.presentation.is_of_group();
-        let in_set = self.state.depth > 0;
-        if !of_group && !in_set {
-            return None;
-        }
-        let group_sequence = self.state.last_group_sequence.saturating_add(1);
-        let first = writer
-            .open_set_begin
-            .unwrap_or(writer.machine.next_sequence());
-        let set = self.state.open_set.unwrap_or(group_sequence);
-        Some(Box::new(CoherentMark {
-            kind: CoherentMarkKind::CacheChange,
-            coherent_set: in_set.then_some(first),
-            group_sequence: of_group.then_some(SequenceNumber(group_sequence)),
-            group_coherent_set: (in_set && of_group).then_some(SequenceNumber(set)),
-            writer_group_digest: of_group.then_some(self.state.digest),
-        }))
+        let next = writer.machine.next_sequence();
+        self.state.sets.coherent_mark(writer.open_set_begin, next)
     }
 
     /// In ordered access: the other writers announce that nothing is missing from
@@ -216,10 +154,12 @@ impl GroupWriteGuard<'_> {
                 continue;
             }
             let mut state = other.state.lock();
-            let group_sequence = SequenceNumber(self.state.last_group_sequence);
-            state
-                .machine
-                .announce_group_sequence(now, group_sequence, self.state.digest);
+            let sets = &self.state.sets;
+            state.machine.announce_group_sequence(
+                now,
+                SequenceNumber(sets.last_group_sequence()),
+                sets.digest(),
+            );
             let next = state.next_timeout();
             core.schedule(TimeoutOwner::Writer(other.guid().entity), next);
         }
@@ -227,21 +167,19 @@ impl GroupWriteGuard<'_> {
 
     /// The last group sequence number.
     pub fn last_group_sequence(&self) -> i64 {
-        self.state.last_group_sequence
+        self.state.sets.last_group_sequence()
     }
 
     /// Confirms that the marked sample will be written.
     pub fn commit(&mut self, writer: &mut WriterState, sequence: SequenceNumber) {
-        let group_sequence = self.state.last_group_sequence.saturating_add(1);
-        self.state.last_group_sequence = group_sequence;
+        let sets = &mut self.state.sets;
+        let group_sequence = SequenceNumber(sets.commit());
         if self.presentation.is_of_group() {
-            let digest = self.state.digest;
             writer
                 .machine
-                .set_group_sequence(SequenceNumber(group_sequence), digest);
+                .set_group_sequence(group_sequence, sets.digest());
         }
-        if self.state.depth > 0 {
-            self.state.open_set.get_or_insert(group_sequence);
+        if sets.is_open() {
             writer.open_set_begin.get_or_insert(sequence);
         }
     }
@@ -254,7 +192,10 @@ impl Core {
         Arc::new(PublisherGroup {
             guid: self.prefix().with(id),
             presentation,
-            state: Mutex::default(),
+            state: Mutex::new(PublisherGroupState {
+                members: Vec::new(),
+                sets: PublisherSets::new(presentation),
+            }),
         })
     }
 
@@ -292,21 +233,5 @@ impl Core {
         let accepted = state.machine.write(now, change);
         debug_assert!(accepted.is_ok(), "the end of a set was refused");
         self.send_new(writer, state, now);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_digest_of_a_set_of_writers_does_not_depend_on_their_order() {
-        let id = |n| EntityId::new([0, 0, n], EntityId::KIND_WRITER_NO_KEY);
-        assert_eq!(writer_set_digest(&BTreeSet::new()), [0; 4]);
-        let one = writer_set_digest(&[id(1), id(2)].into());
-        assert_eq!(one, writer_set_digest(&[id(2), id(1), id(2)].into()));
-        assert_ne!(one, writer_set_digest(&[id(1)].into()));
-        // MD5 of 00000001 00000103.
-        assert_eq!(writer_set_digest(&[id(1)].into()), [0xc8, 0x80, 0x2b, 0xef]);
     }
 }

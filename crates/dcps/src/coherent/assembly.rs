@@ -174,8 +174,7 @@ impl SetAssembly {
         }
     }
 
-    /// Inserts a writer's next change. `in_order`: all earlier changes of its
-    /// publisher were inserted, because no network lies between.
+    /// Inserts a writer's next change.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -269,6 +268,7 @@ pub struct WriterArrival {
     pub mark: Option<Box<CoherentMark>>,
     /// The sample, the end of an instance, both or nothing.
     pub items: Vec<QueuedSample>,
-    /// See [`SetAssembly::offer`].
+    /// Whether all earlier changes of its publisher were inserted, because no network
+    /// lies between.
     pub in_order: bool,
 }

@@ -148,7 +148,7 @@ impl ReadySets {
     /// limit.
     ///
     /// KEEP_ALL blocks writers but accepts samples already on their way: as many
-    /// again, and those of [`super::group_merge`].
+    /// again, and those of `group_merge`.
     pub fn exceeded_limit(&self, reader: usize) -> Option<(&'static str, usize, usize)> {
         let quota = self.quotas.get(reader)?;
         let max = |max: usize| {

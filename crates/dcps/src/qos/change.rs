@@ -9,6 +9,7 @@ use pteros_rtps::qos::{DurabilityService, EndpointQos, PolicyId, ResourceLimits}
 
 use super::profile::QosProfile;
 use super::report::{history_text, policy_text, span_text};
+use crate::user_data::free_user_data;
 
 /// An immutable policy that was asked to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +54,34 @@ pub fn format_immutable(policies: &[ImmutablePolicy]) -> String {
     all.join(", ")
 }
 
+/// What an endpoint announces after a change to `requested`. ROS 2's entries of
+/// USER_DATA stay, and so does the presentation if it belongs to a group.
+///
+/// # Errors
+/// The immutable policies that differ (RETCODE_IMMUTABLE_POLICY).
+pub fn changed_qos(
+    before: &EndpointQos,
+    requested: EndpointQos,
+    is_grouped: bool,
+) -> Result<EndpointQos, Vec<ImmutablePolicy>> {
+    let mut qos = requested;
+    if is_grouped {
+        qos.presentation = before.presentation;
+    }
+    let free = free_user_data(&before.user_data).len();
+    let prefix = before.user_data.len().saturating_sub(free);
+    let prefix = before.user_data.iter().take(prefix).copied();
+    qos.user_data.splice(0..0, prefix);
+    let fixed = immutable_changes(before, &qos);
+    if fixed.is_empty() {
+        Ok(qos)
+    } else {
+        Err(fixed)
+    }
+}
+
 /// All immutable policies that differ between the two.
-pub fn immutable_changes(before: &EndpointQos, after: &EndpointQos) -> Vec<ImmutablePolicy> {
+fn immutable_changes(before: &EndpointQos, after: &EndpointQos) -> Vec<ImmutablePolicy> {
     let differing = before.immutable_differences(after).into_iter();
     let changes = differing.map(|policy| ImmutablePolicy {
         policy,

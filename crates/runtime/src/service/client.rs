@@ -13,9 +13,6 @@ use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::Timestamp;
 use thiserror::Error;
 
-use super::correlation::{
-    CorrelationStyle, RequestHeader, decode_request_header, reply_reader_identity,
-};
 use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
 use crate::core::Core;
 use crate::error::{EndpointError, PublishError};
@@ -24,6 +21,9 @@ use crate::reader::{DeliveryForm, ReaderEndpoint};
 use crate::sample::{QueuedSample, SharedValue};
 use crate::shm_transport::Chunk;
 use crate::writer::{OutboundMessage, WriterEndpoint};
+use pteros_dcps::correlation::{
+    CorrelationStyle, RequestHeader, decode_request_header, reply_reader_identity,
+};
 
 /// Open calls per client; more are refused.
 pub const CALLS_MAX: usize = 1_000;

@@ -7,7 +7,6 @@
 //! no query.
 
 mod client;
-mod correlation;
 mod server;
 
 use std::fmt::Write as _;
@@ -16,14 +15,14 @@ use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 
 pub use client::{CALLS_MAX, CallId, ReceivedReply, SendRequestError, ServiceClient};
-pub use correlation::CorrelationStyle;
+pub use pteros_dcps::correlation::CorrelationStyle;
 pub use server::{
     PENDING_REPLIES_MAX, ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts,
 };
 
 use crate::core::Core;
-use crate::graph::user_data_value;
 use crate::matching::EndpointSpec;
+use pteros_dcps::user_data::user_data_value;
 
 /// The two topics of a service, as one side announces them.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,6 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 
 use super::client::DirectedMessage;
-use super::correlation::{RequestHeader, decode_request_header};
 use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
 use crate::core::Core;
 use crate::error::{EndpointError, PublishError};
@@ -18,6 +17,7 @@ use crate::lock::{Mutex, rank};
 use crate::reader::{DeliveryForm, ReaderEndpoint};
 use crate::sample::QueuedSample;
 use crate::writer::{OutboundMessage, WriterEndpoint};
+use pteros_dcps::correlation::{RequestHeader, decode_request_header};
 
 /// Replies kept for clients whose reply reader is not discovered yet. Beyond it the
 /// oldest is dropped and counted.

@@ -1,11 +1,13 @@
 //! The service correlation: two ways in which ROS 2's stacks relate a reply to its
-//! request id. The client matches replies with requests in `service/client.rs`.
+//! request id. The client matches replies with requests by it.
+
+use alloc::vec::Vec;
 
 use bytes::Bytes;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 
-use crate::sample::{QueuedSample, SampleBody};
+use crate::sample::queued_sample::{QueuedSample, SampleBody};
 
 /// Bytes of a payload's encapsulation header.
 const ENCAPSULATION_BYTES: usize = 4;
@@ -28,15 +30,17 @@ pub enum CorrelationStyle {
 
 /// The header of [`CorrelationStyle::PayloadHeader`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct RequestHeader {
-    pub(super) client: u64,
-    pub(super) sequence: i64,
+pub struct RequestHeader {
+    /// The client's number.
+    pub client: u64,
+    /// The number of the request, from 1.
+    pub sequence: i64,
 }
 
 impl RequestHeader {
     /// Inserts it into a payload, in the payload's byte order. The message stays
     /// aligned: 16 is a multiple of every alignment.
-    pub(super) fn insert_into(self, payload: &Bytes) -> Bytes {
+    pub fn insert_into(self, payload: &Bytes) -> Bytes {
         let (encapsulation, body) = payload
             .split_at_checked(ENCAPSULATION_BYTES)
             .unwrap_or((payload, &[]));
@@ -54,7 +58,7 @@ impl RequestHeader {
     }
 
     /// Extracts it from a payload; `None` if the payload is too short.
-    pub(super) fn extract_from(payload: &Bytes) -> Option<(Self, Bytes)> {
+    pub fn extract_from(payload: &Bytes) -> Option<(Self, Bytes)> {
         let (encapsulation, rest) = payload.split_first_chunk::<ENCAPSULATION_BYTES>()?;
         let (client, rest) = rest.split_first_chunk::<8>()?;
         let (sequence, body) = rest.split_first_chunk::<8>()?;
@@ -76,7 +80,7 @@ impl RequestHeader {
     }
 
     /// The bytes that it adds to a payload.
-    pub(super) const fn len() -> usize {
+    pub const fn len() -> usize {
         HEAD_BYTES
     }
 }
@@ -87,7 +91,7 @@ fn is_little_endian(encapsulation: &[u8]) -> bool {
 }
 
 /// Removes the header from a received sample and returns it.
-pub(super) fn decode_request_header(
+pub fn decode_request_header(
     dialect: CorrelationStyle,
     item: &mut QueuedSample,
 ) -> Option<Option<RequestHeader>> {
@@ -103,7 +107,7 @@ pub(super) fn decode_request_header(
 }
 
 /// The related sample identity of a request: where its reply goes.
-pub(super) fn reply_reader_identity(reader: Guid) -> SampleIdentity {
+pub fn reply_reader_identity(reader: Guid) -> SampleIdentity {
     SampleIdentity {
         writer: reader,
         sequence: SequenceNumber::UNKNOWN,
@@ -113,6 +117,7 @@ pub(super) fn reply_reader_identity(reader: Guid) -> SampleIdentity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     const HEAD: RequestHeader = RequestHeader {
         client: 0x0102_0304_0506_0708,
