@@ -30,8 +30,8 @@ impl GraphWorld {
         let record = services
             .clients
             .get(index)
-            .filter(|record| !record.record.gone)?;
-        let (end, process) = (record.end.clone(), record.record.location.process);
+            .filter(|record| !record.base.gone)?;
+        let (end, process) = (record.end.clone(), record.base.location.process);
         drop(services);
         Some((end, process, self.sim.core(process)?))
     }
@@ -41,8 +41,8 @@ impl GraphWorld {
         let record = services
             .servers
             .get(index)
-            .filter(|record| !record.record.gone)?;
-        let (end, process) = (record.end.clone(), record.record.location.process);
+            .filter(|record| !record.base.gone)?;
+        let (end, process) = (record.end.clone(), record.base.location.process);
         drop(services);
         Some((end, process, self.sim.core(process)?))
     }
@@ -109,7 +109,7 @@ impl GraphWorld {
         self.check_wait(process, waited, &end.requests().data.qos, "call");
         let mut services = self.services.lock();
         let record = &mut services.clients[client];
-        let (open, keeps_all) = (record.open.len(), record.record.keeps_all);
+        let (open, keeps_all) = (record.open.len(), record.base.keeps_all);
         let wrong = match sent {
             Ok(key) => {
                 record.open.insert(key, call);
@@ -297,7 +297,7 @@ impl GraphWorld {
             record.answered.remove(&call);
             record.ignored.insert(call);
             let may_stay_open =
-                matches!(error, PublishError::TimedOut { .. }) && record.record.keeps_all;
+                matches!(error, PublishError::TimedOut { .. }) && record.base.keeps_all;
             drop(services);
             if !may_stay_open {
                 self.fail(format!("I11 s{server}: {error}"));
@@ -364,7 +364,7 @@ impl GraphWorld {
         let client = (name & !CLIENT) as usize;
         let call = usize::try_from(number).unwrap_or(usize::MAX);
         let asks = services.clients.get(client).filter(|c| {
-            c.record.service == record.record.service && c.end.requests().guid() == publisher
+            c.base.service == record.base.service && c.end.requests().guid() == publisher
         });
         let known = services.calls.get(call).filter(|c| c.client == client);
         let (Some(_), Some(known), true) = (asks, known, name & CLIENT != 0) else {
@@ -387,7 +387,7 @@ impl GraphWorld {
     }
 
     fn has_call_in_progress(&self, client: usize, services: &Services) -> bool {
-        let process = services.clients[client].record.location.process;
+        let process = services.clients[client].base.location.process;
         self.sim.processes()[process].blocked
     }
 }

@@ -57,9 +57,7 @@ impl Services {
 
     fn living_server(&self, listener: Guid) -> Option<&ServerRecord> {
         let server = self.by_guid.get(&listener)?;
-        self.servers
-            .get(*server)
-            .filter(|server| !server.record.gone)
+        self.servers.get(*server).filter(|server| !server.base.gone)
     }
 
     /// Whether a match between a client and a server has ended, so messages may be
@@ -92,7 +90,7 @@ impl Services {
                 continue;
             };
             any = true;
-            let keeps_all = client.record.keeps_all && server.record.keeps_all;
+            let keeps_all = client.base.keeps_all && server.base.keeps_all;
             // A reader gets only new samples of a foreign writer after the match.
             let is_strict = keeps_all && (!is_cyclone || server.taken.contains(&number));
             // A foreign server keeps no reply for a reader that it has not
@@ -119,7 +117,7 @@ impl GraphWorld {
             .clients
             .iter()
             .enumerate()
-            .filter(|(_, c)| !c.record.gone)
+            .filter(|(_, c)| !c.base.gone)
         {
             for call in client.open.values() {
                 let record = &services.calls[*call];
@@ -130,11 +128,11 @@ impl GraphWorld {
                     ));
                 }
             }
-            let living = services.servers.iter().filter(|s| !s.record.gone);
+            let living = services.servers.iter().filter(|s| !s.base.gone);
             let serving = living
-                .filter(|s| s.record.service == client.record.service)
+                .filter(|s| s.base.service == client.base.service)
                 .count();
-            let core = self.sim.core(client.record.location.process);
+            let core = self.sim.core(client.base.location.process);
             let reported = core.map_or(0, |core| client.end.server_count(&core));
             // A process may have two servers, of which a foreign client counts one.
             let counts = matches!(*client.end, ClientEnd::Engine(_)) && !knows_attacker;
@@ -165,9 +163,8 @@ impl GraphWorld {
         for (process, service) in pairs {
             let is_served = {
                 let services = self.services.lock();
-                let mut servers = services.servers.iter().filter(|s| !s.record.gone);
-                servers
-                    .any(|s| s.record.service == service && matches!(*s.end, ServerEnd::Engine(_)))
+                let mut servers = services.servers.iter().filter(|s| !s.base.gone);
+                servers.any(|s| s.base.service == service && matches!(*s.end, ServerEnd::Engine(_)))
             };
             if !is_served {
                 continue;
@@ -204,7 +201,7 @@ impl GraphWorld {
     fn has_servers(&self, client: usize) -> bool {
         let services = self.services.lock();
         let record = &services.clients[client];
-        let core = self.sim.core(record.record.location.process);
+        let core = self.sim.core(record.base.location.process);
         core.is_some_and(|core| record.end.server_count(&core) > 0)
     }
 

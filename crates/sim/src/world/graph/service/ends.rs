@@ -81,16 +81,15 @@ impl GraphWorld {
         let spec = spec(service, keeps_all);
         let is_cyclone = self.is_cyclone(process);
         let mut services = self.services.lock();
-        let record =
-            |ready, writer: &Arc<WriterEndpoint>, reader: &Arc<ReaderEndpoint>| EndRecord {
-                location,
-                writer: writer.clone(),
-                reader: reader.clone(),
-                service,
-                keeps_all,
-                gone: false,
-                _task: ReadyTask::new(ready, &self.ready_sources),
-            };
+        let base = |ready, writer: &Arc<WriterEndpoint>, reader: &Arc<ReaderEndpoint>| EndRecord {
+            location,
+            writer: writer.clone(),
+            reader: reader.clone(),
+            service,
+            keeps_all,
+            gone: false,
+            _task: ReadyTask::new(ready, &self.ready_sources),
+        };
         let index = match kind {
             ServiceEndKind::Client => {
                 let index = services.clients.len();
@@ -102,7 +101,7 @@ impl GraphWorld {
                 };
                 let end = Arc::new(self.made(made, process)?);
                 services.clients.push(ClientRecord {
-                    record: record(ReadySource::Client(index), end.requests(), end.replies()),
+                    base: base(ReadySource::Client(index), end.requests(), end.replies()),
                     end,
                     open: BTreeMap::new(),
                 });
@@ -127,7 +126,7 @@ impl GraphWorld {
                     services.by_guid.insert(guid, index);
                 }
                 services.servers.push(ServerRecord {
-                    record: record(ReadySource::Server(index), end.replies(), end.requests()),
+                    base: base(ReadySource::Server(index), end.replies(), end.requests()),
                     end,
                     pending: Vec::new(),
                     taken: BTreeSet::new(),

@@ -67,7 +67,7 @@ pub struct EndRecord {
 
 /// State of a client.
 pub struct ClientRecord {
-    pub record: EndRecord,
+    pub base: EndRecord,
     pub end: Arc<ClientEnd>,
     /// Its open calls.
     pub open: BTreeMap<CallKey, usize>,
@@ -75,7 +75,7 @@ pub struct ClientRecord {
 
 /// State of a server.
 pub struct ServerRecord {
-    pub record: EndRecord,
+    pub base: EndRecord,
     pub end: Arc<ServerEnd>,
     /// Requests with a later reply, and their calls.
     pub pending: Vec<(usize, RequestKey)>,
@@ -122,9 +122,9 @@ pub struct Services {
 impl Services {
     /// The living clients, then the living servers.
     pub fn living(&self) -> impl Iterator<Item = (ServiceEndKind, usize, &EndRecord)> {
-        let clients = self.clients.iter().map(|client| &client.record).enumerate();
+        let clients = self.clients.iter().map(|client| &client.base).enumerate();
         let clients = clients.map(|(index, record)| (ServiceEndKind::Client, index, record));
-        let servers = self.servers.iter().map(|server| &server.record).enumerate();
+        let servers = self.servers.iter().map(|server| &server.base).enumerate();
         let servers = servers.map(|(index, record)| (ServiceEndKind::Server, index, record));
         clients.chain(servers).filter(|(.., record)| !record.gone)
     }
@@ -132,8 +132,8 @@ impl Services {
     /// The record of a client or server.
     pub fn record(&mut self, kind: ServiceEndKind, index: usize) -> &mut EndRecord {
         match kind {
-            ServiceEndKind::Client => &mut self.clients[index].record,
-            ServiceEndKind::Server => &mut self.servers[index].record,
+            ServiceEndKind::Client => &mut self.clients[index].base,
+            ServiceEndKind::Server => &mut self.servers[index].base,
         }
     }
 }
