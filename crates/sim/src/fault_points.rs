@@ -1,5 +1,5 @@
-//! Fault points (`fault!` in `pteros-rtps`, `pteros-runtime`, `pteros` and
-//! `pteros-container`) by name, and their switches.
+//! Fault points (`fault!` in `pteros-rtps`, `pteros-dcps`, `pteros-runtime`, `pteros`
+//! and `pteros-container`) by name, and their switches.
 //!
 //! A mutant is a bug that some seed must detect. A tolerated fault is one that
 //! correct code must survive. A test compares these lists with the sources. Without
@@ -215,7 +215,7 @@ mod tests {
     fn every_fault_point_of_the_engine_is_listed_and_every_listed_one_exists() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut found = BTreeSet::new();
-        for name in ["rtps", "runtime", "pteros", "container"] {
+        for name in ["rtps", "dcps", "runtime", "pteros", "container"] {
             collect(&crates.join(name).join("src"), &mut found);
         }
         let bugs = mutants().map(|mutant| mutant.name);
