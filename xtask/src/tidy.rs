@@ -40,7 +40,7 @@ const UNSAFE_FILES: &[&str] = &[
 const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/runtime/src/config.rs",
     "crates/runtime/src/udp.rs",
-    "crates/runtime/src/background_io.rs",
+    "crates/runtime/src/scheduler/background_io.rs",
     "crates/pteros/src/executors/multi_threaded.rs",
     "crates/pteros/src/executors/isolated.rs",
     "crates/pteros/build.rs",

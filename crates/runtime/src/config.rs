@@ -11,8 +11,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::busy_poll::BUSY_POLL_MAX;
 pub use crate::config_error::ConfigError;
+use crate::scheduler::busy_poll::BUSY_POLL_MAX;
 use crate::security_settings::SecuritySettings;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
 

@@ -69,8 +69,8 @@ pub enum OpenError {
     /// The size of a trace is out of range.
     #[error(
         "a trace of {given} bytes: a context's trace has {} to {} bytes",
-        crate::trace::BYTES_MIN,
-        crate::trace::BYTES_MAX
+        crate::trace::ring::BYTES_MIN,
+        crate::trace::ring::BYTES_MAX
     )]
     TraceBytes {
         /// The requested size.

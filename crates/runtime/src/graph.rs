@@ -11,30 +11,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
-use pteros_msg::cdr::{DecodeError, Decoder, Representation, payload_len, to_payload};
-use pteros_msg::message::Message;
+use pteros_msg::cdr::{DecodeError, Decoder};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
-use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::{Participant, ParticipantEvent, RemoteEndpoint};
-use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
-use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::time::Duration;
 
-use crate::core::Core;
 use crate::lock::{Mutex, rank};
-use crate::matching::EndpointSpec;
 use crate::names::node_path;
-use crate::reader::{DeliveryForm, ReaderEndpoint};
-use crate::sample::{SampleBody, SharedValue};
-use crate::timeout_queue::TimeoutOwner;
 use crate::user_data::user_data_value;
-use crate::writer::{OutboundMessage, WriterEndpoint};
 
 /// DDS name of the topic, outside of ROS's name space.
 pub const DISCOVERY_TOPIC: &str = "ros_discovery_info";
 
 /// How long changes are collected before they are announced.
-const ANNOUNCE_DELAY: Duration = Duration::from_millis(1);
+pub(crate) const ANNOUNCE_DELAY: Duration = Duration::from_millis(1);
 
 /// Nodes, and endpoints per node, that are accepted from one participant.
 const NODES_MAX: usize = 1024;
@@ -89,7 +80,6 @@ pub struct Graph {
     participant: Arc<Mutex<Participant, rank::Participant>>,
     state: Mutex<GraphState, rank::GraphState>,
     revision: AtomicU64,
-    endpoints: Mutex<Option<(Arc<WriterEndpoint>, Arc<ReaderEndpoint>)>, rank::GraphEndpoints>,
 }
 
 #[derive(Default)]
@@ -121,7 +111,6 @@ impl Graph {
             participant,
             state: Mutex::default(),
             revision: AtomicU64::new(1),
-            endpoints: Mutex::default(),
         }
     }
 
@@ -130,7 +119,7 @@ impl Graph {
         self.revision.load(Ordering::Acquire)
     }
 
-    fn note_change(&self) {
+    pub(crate) fn note_change(&self) {
         self.revision.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -291,6 +280,96 @@ impl Graph {
         }
     }
 
+    /// Adds a local node. Returns who else has one of that name.
+    pub(crate) fn add_node(&self, name: &str, namespace: &str) -> (NodeKey, Option<&'static str>) {
+        let mut state = self.state.lock();
+        state.next_key += 1;
+        let key = NodeKey(state.next_key);
+        let node = NodeRecord {
+            name: name.into(),
+            namespace: namespace.into(),
+            ..NodeRecord::default()
+        };
+        let duplicate = state.duplicate_owner(&node);
+        state.own_nodes.push((key, node));
+        (key, duplicate)
+    }
+
+    /// Removes a local node.
+    pub(crate) fn remove_node(&self, key: NodeKey) {
+        self.state.lock().own_nodes.retain(|(k, _)| *k != key);
+    }
+
+    /// Assigns an endpoint to a local node.
+    pub(crate) fn attach_endpoint(&self, key: NodeKey, guid: Guid) {
+        self.with_node(key, |node| {
+            let list = if guid.entity.is_writer() {
+                &mut node.writers
+            } else {
+                &mut node.readers
+            };
+            list.push(guid);
+        });
+    }
+
+    /// Removes an endpoint, and from its node.
+    pub(crate) fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
+        self.state.lock().own_endpoints.remove(&guid);
+        self.with_node(key, |node| {
+            node.readers.retain(|g| *g != guid);
+            node.writers.retain(|g| *g != guid);
+        });
+    }
+
+    fn with_node(&self, key: NodeKey, change: impl FnOnce(&mut NodeRecord)) {
+        let mut state = self.state.lock();
+        if let Some((_, node)) = state.own_nodes.iter_mut().find(|(k, _)| *k == key) {
+            change(node);
+        }
+    }
+
+    /// The local node list.
+    pub(crate) fn node_list(&self) -> ParticipantEntitiesInfo {
+        let state = self.state.lock();
+        let gid = |guid: &Guid| Gid {
+            data: guid.to_bytes(),
+        };
+        let participant = self.own_prefix.with(pteros_rtps::id::EntityId::PARTICIPANT);
+        ParticipantEntitiesInfo {
+            gid: gid(&participant),
+            node_entities_info_seq: state
+                .own_nodes
+                .iter()
+                .map(|(_, node)| NodeEntitiesInfo {
+                    node_namespace: node.namespace.clone(),
+                    node_name: node.name.clone(),
+                    reader_gid_seq: node.readers.iter().map(gid).collect(),
+                    writer_gid_seq: node.writers.iter().map(gid).collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// Handles a remote node list. No participant may announce for another one.
+    /// Returns false if nothing was accepted.
+    pub(crate) fn handle_node_list(&self, sender: GuidPrefix, payload: &[u8]) -> bool {
+        match decode_nodes(payload) {
+            Ok(info) if info.participant == sender => {
+                self.store_node_list(info);
+                true
+            }
+            Ok(info) => {
+                let claimed = info.participant;
+                tracing::debug!(%claimed, %sender, "node list of another participant ignored");
+                false
+            }
+            Err(error) => {
+                tracing::debug!(%error, %sender, "node list");
+                false
+            }
+        }
+    }
+
     fn store_node_list(&self, info: NodeList) {
         let mut state = self.state.lock();
         // Nodes of a participant that is not discovered yet are kept: data may
@@ -340,7 +419,7 @@ fn remote_endpoint(known: RemoteEndpoint<'_>) -> GraphEndpoint {
 }
 
 /// Both sides warn. The nodes work, but tools cannot distinguish them.
-fn warn_duplicate_name(path: &str, whose: &str) {
+pub(crate) fn warn_duplicate_name(path: &str, whose: &str) {
     tracing::warn!(
         "node \"{path}\": {whose} has a node of this name too; start one of them with \
          --ros-args -r __node:=another_name"
@@ -361,211 +440,6 @@ impl NodeRecord {
             readers: self.readers.clone(),
             writers: self.writers.clone(),
         }
-    }
-}
-
-impl Core {
-    /// Creates the endpoints of `ros_discovery_info`.
-    pub(crate) fn create_graph_endpoints(&self) {
-        let qos = EndpointQos {
-            reliability: Reliability::Reliable,
-            durability: Durability::TransientLocal,
-            history: History::KeepLast(1),
-            ..EndpointQos::default()
-        };
-        let spec = |qos: EndpointQos| EndpointSpec {
-            topic: DISCOVERY_TOPIC.into(),
-            type_name: ParticipantEntitiesInfo::dds_type_name(),
-            qos,
-            ..EndpointSpec::default()
-        };
-        let reader_qos = EndpointQos {
-            history: History::KeepAll,
-            ..qos.clone()
-        };
-        let form = DeliveryForm::Bytes;
-        let reader = self.create_reader(spec(reader_qos), form, true);
-        let writer = self.create_writer(spec(qos));
-        if let (Ok(writer), Ok(reader)) = (writer, reader) {
-            reader.mark_as_graph_reader();
-            *self.graph.endpoints.lock() = Some((writer, reader));
-        }
-    }
-
-    /// Adds a node of this context to the graph.
-    pub fn add_node(&self, name: &str, namespace: &str) -> NodeKey {
-        let mut state = self.graph.state.lock();
-        state.next_key += 1;
-        let key = NodeKey(state.next_key);
-        let node = NodeRecord {
-            name: name.into(),
-            namespace: namespace.into(),
-            ..NodeRecord::default()
-        };
-        let duplicate = state.duplicate_owner(&node);
-        state.own_nodes.push((key, node));
-        drop(state);
-        if let Some(tracer) = &self.tracer {
-            tracer.name_node(key, &node_path(namespace, name));
-        }
-        if let Some(whose) = duplicate {
-            warn_duplicate_name(&node_path(namespace, name), whose);
-        }
-        self.graph_changed();
-        key
-    }
-
-    /// Removes a node.
-    pub fn remove_node(&self, key: NodeKey) {
-        self.graph.state.lock().own_nodes.retain(|(k, _)| *k != key);
-        if !fault!("node-removal-not-announced") {
-            self.graph_changed();
-        }
-    }
-
-    /// Assigns an endpoint to a node.
-    pub fn attach_endpoint(&self, key: NodeKey, data: &Arc<EndpointData>) {
-        self.graph.note_own_endpoint(data);
-        if let Some(tracer) = &self.tracer {
-            tracer.name_owner(data.guid.entity, key);
-        }
-        self.with_node(key, |node| {
-            let list = if data.guid.entity.is_writer() {
-                &mut node.writers
-            } else {
-                &mut node.readers
-            };
-            list.push(data.guid);
-        });
-    }
-
-    /// Removes an endpoint from a node.
-    pub fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
-        self.graph.state.lock().own_endpoints.remove(&guid);
-        self.with_node(key, |node| {
-            node.readers.retain(|g| *g != guid);
-            node.writers.retain(|g| *g != guid);
-        });
-    }
-
-    fn with_node(&self, key: NodeKey, change: impl FnOnce(&mut NodeRecord)) {
-        let mut state = self.graph.state.lock();
-        if let Some((_, node)) = state.own_nodes.iter_mut().find(|(k, _)| *k == key) {
-            change(node);
-        }
-        drop(state);
-        self.graph_changed();
-    }
-
-    fn graph_changed(&self) {
-        self.graph.note_change();
-        self.wake_waiters_now();
-        let at = self.platform.now().after(ANNOUNCE_DELAY);
-        self.schedule(TimeoutOwner::Graph, Some(at));
-    }
-
-    /// Publishes the local node list.
-    pub(crate) fn announce_graph(&self, now: Instant) {
-        self.append_node_list(now, &self.node_list());
-        let Some((writer, _)) = self.graph.endpoints.lock().clone() else {
-            return;
-        };
-        let mut message = NodeListMessage(self.local_node_list());
-        let outcome = self.publish(&writer, &mut message, self.platform.wall_clock());
-        if let Err(error) = outcome {
-            tracing::debug!(%error, "announce nodes");
-        }
-    }
-
-    /// The local node list, serialized.
-    pub(crate) fn node_list(&self) -> Vec<u8> {
-        to_payload(&self.local_node_list(), Representation::Xcdr1)
-    }
-
-    fn local_node_list(&self) -> ParticipantEntitiesInfo {
-        let state = self.graph.state.lock();
-        let gid = |guid: &Guid| Gid {
-            data: guid.to_bytes(),
-        };
-        let participant = self.prefix.with(pteros_rtps::id::EntityId::PARTICIPANT);
-        ParticipantEntitiesInfo {
-            gid: gid(&participant),
-            node_entities_info_seq: state
-                .own_nodes
-                .iter()
-                .map(|(_, node)| NodeEntitiesInfo {
-                    node_namespace: node.namespace.clone(),
-                    node_name: node.name.clone(),
-                    reader_gid_seq: node.readers.iter().map(gid).collect(),
-                    writer_gid_seq: node.writers.iter().map(gid).collect(),
-                })
-                .collect(),
-        }
-    }
-
-    /// Handles the node list of a same-host peer.
-    pub(crate) fn handle_peer_node_list(&self, peer: GuidPrefix, payload: &[u8]) {
-        if self.handle_node_list(peer, payload) {
-            self.wake_waiters_now();
-        }
-    }
-
-    /// No participant may announce for another one. Returns false if nothing was
-    /// accepted.
-    fn handle_node_list(&self, sender: GuidPrefix, payload: &[u8]) -> bool {
-        match decode_nodes(payload) {
-            Ok(info) if info.participant == sender => {
-                self.graph.store_node_list(info);
-                true
-            }
-            Ok(info) => {
-                let claimed = info.participant;
-                tracing::debug!(%claimed, %sender, "node list of another participant ignored");
-                false
-            }
-            Err(error) => {
-                tracing::debug!(%error, %sender, "node list");
-                false
-            }
-        }
-    }
-
-    /// Handles the node lists of remote peers.
-    pub(crate) fn handle_graph_samples(&self, reader: &ReaderEndpoint) {
-        let mut any = false;
-        while let Some(item) = self.take(reader) {
-            let SampleBody::Serialized(payload) = item.body else {
-                continue;
-            };
-            let sender = item.meta.publisher.prefix;
-            // Messages from before it became a same-host peer may arrive after the
-            // records of its log.
-            let is_same_host_peer = self.participant.lock().is_same_host_peer(sender);
-            any |= !is_same_host_peer && self.handle_node_list(sender, &payload);
-        }
-        if any {
-            self.wake_waiters_now();
-        }
-    }
-}
-
-struct NodeListMessage(ParticipantEntitiesInfo);
-
-impl OutboundMessage for NodeListMessage {
-    fn message_type(&self) -> std::any::TypeId {
-        std::any::TypeId::of::<ParticipantEntitiesInfo>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        None
-    }
-
-    fn serialized(&mut self) -> bytes::Bytes {
-        to_payload(&self.0, Representation::Xcdr1).into()
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        payload_len(&self.0, Representation::Xcdr1)
     }
 }
 
@@ -638,6 +512,8 @@ pub fn enclave_of(participant: &ParticipantData) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use pteros_msg::cdr::{Representation, to_payload};
+
     use super::*;
 
     fn list() -> ParticipantEntitiesInfo {

@@ -6,10 +6,11 @@
 //! It moves datagrams to protocol machines and samples to ready queues. It knows no
 //! message type and runs no user code.
 //!
-//! Where to look: send path `publish` and `segmented_send` (GSO); receive path
-//! `dispatch`, `reader` and `intra_process`; threads `driver` and
-//! `background_io`; shared memory `shm_transport` and `shm_connections`; discovery
-//! results `matching` and `same_host_peers`; security `security`.
+//! Where to look: `core` is the wiring of the parts: publishing (`core/publish`),
+//! receiving (`core/dispatch`), driving (`core/driver`) and matching. The parts are
+//! `endpoints` (readers, writers, tables), `send` (the way to the sockets),
+//! `scheduler` (timeouts, wake-ups, the background I/O thread), `same_host`,
+//! `security`, `graph` and `trace`. `lock` orders their locks.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -21,69 +22,43 @@
     )
 )]
 
-mod back_pressure;
-mod background_io;
-mod bound_port_probe;
-pub mod busy_poll;
-mod changeable_qos;
-mod coherent_delivery;
 pub mod config;
 mod config_error;
-pub mod content_filter;
 mod core;
-mod deferred_send;
-mod dispatch;
-mod driver;
-mod durable_store;
+mod endpoints;
 pub mod error;
-pub mod event;
-pub mod external_event_loop;
-mod flow_controlled_send;
-pub mod flow_controller;
 pub mod graph;
-mod instance_end;
-mod intra_process;
-mod linger;
-mod loan;
 pub mod lock;
-mod matching;
-mod memory_bound;
-mod mismatch;
-pub mod mutual_exclusion;
+pub mod outbound;
 pub mod platform;
-mod prefault;
-mod publish;
-pub mod publisher_group;
-pub mod reader;
-mod reader_queue_stats;
-pub mod ready_queue;
-mod same_host_peers;
+mod same_host;
+mod scheduler;
 #[cfg(feature = "security")]
 mod security;
 #[cfg(not(feature = "security"))]
 #[path = "security/disabled.rs"]
 mod security;
 pub mod security_settings;
-mod segmented_send;
-mod serialize_only;
+mod send;
 pub mod service;
 pub mod shared_memory;
 mod shm_connections;
 pub mod shm_transport;
-pub mod subscription_group;
-mod timeout_queue;
 pub mod trace;
-mod type_objects;
 pub mod udp;
-mod waiters;
-pub mod writer;
 
+pub use crate::core::driver::DriverState;
+pub use crate::core::external_event_loop;
+pub use crate::core::matching::EndpointSpec;
 pub use crate::core::{Core, CoreCounts, CoreOptions};
-pub use crate::driver::DriverState;
-pub use crate::durable_store::StoreOptions;
+pub use crate::endpoints::durable_store::StoreOptions;
+pub use crate::endpoints::{
+    content_filter, event, publisher_group, reader, subscription_group, writer,
+};
 pub use crate::limits::Limits;
-pub use crate::matching::EndpointSpec;
+pub use crate::scheduler::{busy_poll, mutual_exclusion, ready_queue};
 pub use crate::security::SecurityOptions;
+pub use crate::send::flow_controller;
 pub use crate::shared_memory::SharedMemoryOptions;
 pub use crate::shm_connections::PeerDelivery;
 pub use pteros_dcps::{instance, limits, names, qos, sample, user_data};

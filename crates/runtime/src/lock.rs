@@ -7,7 +7,8 @@
 //! and every simulated graph checks the order. A release build has no trace of it.
 //!
 //! User code runs under none of these locks, except a reader's inline listener.
-//! No lock is held while datagrams are sent, except a publisher group's.
+//! A thread that may block for socket space holds no lock but a publisher group's,
+//! or security's for a goodbye. Discovery sends under `MatchOrder` without blocking.
 
 #[cfg(debug_assertions)]
 use std::cell::Cell;
@@ -86,8 +87,8 @@ lock_ranks! {
     Participant,
     /// The tables of local endpoints and of their matches.
     EndpointTable,
-    /// The coherent set of a publisher group and the order of its writers. The only
-    /// lock that is held while datagrams are sent.
+    /// The coherent set of a publisher group and the order of its writers. Held while
+    /// a member writes and while the end of a set is sent.
     PublisherGroup,
     /// A writer's protocol machine, its routes within the process and its history.
     /// A group announces its position to its other writers under the lock of one.
@@ -104,8 +105,6 @@ lock_ranks! {
     AnnouncedData,
     /// A reader's content filter, for publishers of its process.
     LocalFilter,
-    /// The graph's own endpoints.
-    GraphEndpoints,
     /// Nodes and endpoints as the graph shows them.
     GraphState,
     /// Connection states of the peers on this host.

@@ -17,11 +17,10 @@ use pteros_shm::{DiscoveryLog, PeerAuthenticator};
 pub use pteros_rtps::locator::{Locator, OwnAddress};
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
-pub use crate::core::Core;
 pub use crate::udp::SystemPlatform;
 
 use crate::error::OpenError;
-use crate::ready_queue::ReadyQueue;
+use crate::scheduler::ready_queue::ReadyQueue;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_transport::ShmTransport;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
@@ -75,12 +74,45 @@ pub trait Platform: Send + Sync + 'static {
     }
 
     /// Whether the platform drives a context that no executor spins, by
-    /// [`Core::drive_undriven`].
+    /// [`UndrivenContext::drive_undriven`].
     ///
     /// A simulation does. Otherwise the background I/O thread of the process does.
-    fn drives_undriven(&self, _core: &Weak<Core>) -> bool {
+    fn drives_undriven(&self, _context: &Weak<dyn UndrivenContext>) -> bool {
         false
     }
+}
+
+/// A context as the background I/O thread and a simulation see it, which drive it
+/// while no executor does. Its [`Core`](crate::Core) implements it.
+pub trait UndrivenContext: Send + Sync {
+    /// Polls it at most `rounds` times without sleeping. Returns false when another
+    /// thread drives it.
+    fn drive_undriven(&self, rounds: usize) -> bool;
+
+    /// When it has work even if no datagram arrives.
+    fn next_deadline(&self) -> Instant;
+
+    /// Notes that the caller sleeps for it. Returns until when.
+    fn begin_background_sleep(&self) -> Instant;
+
+    /// How many polls have ended, and whether a thread is in one.
+    fn poll_counter(&self) -> (u64, bool);
+
+    /// Whether it needs nobody any more.
+    fn is_closed(&self) -> bool;
+
+    /// The present time of its platform.
+    fn now(&self) -> Instant;
+
+    /// See [`Transport::descriptor`].
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Bytes of payload that its protocol machines hold, and may hold at most.
+    fn memory_bytes(&self) -> (usize, usize);
+
+    /// The queue or table that has outgrown its limit. `None`, unless there is a
+    /// bug.
+    fn exceeded_limit(&self) -> Option<String>;
 }
 
 /// The sockets a participant needs.

@@ -16,19 +16,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::fault;
-use pteros_rtps::id::{GuidPrefix, VendorId};
+use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
+use pteros_rtps::participant::Participant;
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::core::Core;
 use crate::lock::{Mutex, rank};
 use crate::sample::DeliveryPath;
+use crate::scheduler::Scheduler;
+use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::send::SendPath;
 use crate::shm_transport::{
-    ConnectionCounts, ConnectionEvent, ConnectionTotals, DisconnectReason, OFF,
-    PARTICIPANT_PROPERTY, ShmScope, ShmTransport,
+    ConnectionCounts, ConnectionEvent, DisconnectReason, OFF, PARTICIPANT_PROPERTY, ShmScope,
+    ShmTransport,
 };
-use crate::timeout_queue::TimeoutOwner;
-use crate::writer::WriterEndpoint;
 
 /// How long after a connection came up sockets are emptied first. So messages that
 /// the peer sent by socket before are not overtaken. On one host a datagram is in
@@ -41,10 +42,17 @@ const EAGER_CONNECTIONS_MAX: usize = 16;
 /// The delay before a connection that the peer closed is requested again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// The shared-memory connections of a context.
+/// The shared-memory connections of a context. Thread-safe.
+///
+/// The driver polls them; matching and publishing request connections. They change
+/// the route to a peer in the participant and never touch an endpoint.
 pub(crate) struct ShmConnections {
     /// The transport, or why there is none.
-    pub(crate) transport: Result<Arc<dyn ShmTransport>, String>,
+    transport: Result<Arc<dyn ShmTransport>, String>,
+    prefix: GuidPrefix,
+    participant: Arc<Mutex<Participant, rank::Participant>>,
+    scheduler: Arc<Scheduler>,
+    send: Arc<SendPath>,
     peers: Mutex<BTreeMap<GuidPrefix, ConnectionState>, rank::ShmPeers>,
     /// Nanoseconds until which some connection is settling.
     settling_until: AtomicU64,
@@ -72,22 +80,34 @@ pub struct PeerDelivery {
     pub reason: Option<String>,
 }
 
+/// The participant property that announces a shared-memory transport.
+pub(crate) fn announced_property(
+    transport: &Result<Arc<dyn ShmTransport>, String>,
+) -> (String, String) {
+    let value = match transport {
+        Ok(shm) => shm.scope().to_string(),
+        Err(_) => OFF.into(),
+    };
+    (PARTICIPANT_PROPERTY.into(), value)
+}
+
 impl ShmConnections {
-    pub(crate) fn new(transport: Result<Arc<dyn ShmTransport>, String>) -> Self {
+    pub(crate) fn new(
+        transport: Result<Arc<dyn ShmTransport>, String>,
+        prefix: GuidPrefix,
+        participant: Arc<Mutex<Participant, rank::Participant>>,
+        scheduler: Arc<Scheduler>,
+        send: Arc<SendPath>,
+    ) -> Self {
         Self {
             transport,
+            prefix,
+            participant,
+            scheduler,
+            send,
             peers: Mutex::default(),
             settling_until: AtomicU64::new(0),
         }
-    }
-
-    /// The participant property that announces shared memory.
-    pub(crate) fn property(&self) -> (String, String) {
-        let value = match &self.transport {
-            Ok(shm) => shm.scope().to_string(),
-            Err(_) => OFF.into(),
-        };
-        (PARTICIPANT_PROPERTY.into(), value)
     }
 
     /// The transport, if there is one.
@@ -100,17 +120,15 @@ impl ShmConnections {
     pub(crate) fn is_settling(&self, now: Instant) -> bool {
         now.as_nanos() < self.settling_until.load(Ordering::Relaxed)
     }
-}
 
-impl Core {
     /// Requests a connection after a match with an endpoint of this peer, unless
     /// there is one or cannot be one.
     pub(crate) fn request_connection(&self, now: Instant, peer: GuidPrefix, vendor: VendorId) {
-        let Some(shm) = self.shm_connections.get() else {
+        let Some(shm) = self.get() else {
             return;
         };
         let initiates = {
-            let peers = self.shm_connections.peers.lock();
+            let peers = self.peers.lock();
             match peers.get(&peer) {
                 Some(
                     ConnectionState::Requested
@@ -126,13 +144,13 @@ impl Core {
             data.and_then(|data| property(data).map(str::to_owned))
         };
         let announced = announced.as_deref().filter(|_| vendor == VendorId::PTEROS);
-        let reason = self.shared_memory_denied(peer);
+        let reason = self.send.shared_memory_denied(peer);
         let state = match reason.or_else(|| shm.scope().unreachable_reason(announced)) {
             Some(reason) => ConnectionState::Unavailable(reason),
             None if initiates => self.connect_or_defer(shm, now, peer),
             None => ConnectionState::OnDemand,
         };
-        self.shm_connections.peers.lock().insert(peer, state);
+        self.peers.lock().insert(peer, state);
     }
 
     fn connect_or_defer(
@@ -143,7 +161,8 @@ impl Core {
     ) -> ConnectionState {
         match shm.connect(peer, now) {
             Ok(()) => {
-                self.schedule(TimeoutOwner::ShmConnections, Some(now));
+                self.scheduler
+                    .schedule(TimeoutOwner::ShmConnections, Some(now));
                 ConnectionState::Requested
             }
             Err(reason) => ConnectionState::Unavailable(reason.to_string()),
@@ -152,27 +171,25 @@ impl Core {
 
     /// Whether a connection to this peer is requested with the first message.
     pub(crate) fn is_on_demand(&self, peer: GuidPrefix) -> bool {
-        let peers = self.shm_connections.peers.lock();
+        let peers = self.peers.lock();
         peers.get(&peer) == Some(&ConnectionState::OnDemand)
     }
 
     /// Requests connections to the processes of a writer's readers where that was
     /// put off until the first message. This message still goes by socket.
-    pub(crate) fn connect_on_demand(&self, writer: &WriterEndpoint) {
-        let (Some(shm), true) = (self.shm_connections.get(), writer.take_wants_connections())
-        else {
+    pub(crate) fn connect_on_demand(&self, now: Instant, writer: Guid) {
+        let Some(shm) = self.get() else {
             return;
         };
         let readers: BTreeSet<GuidPrefix> = {
             let participant = self.participant.lock();
-            let decisions = participant.match_outcomes(writer.guid());
+            let decisions = participant.match_outcomes(writer);
             decisions.map(|(reader, _)| reader.prefix).collect()
         };
-        let now = self.platform.now();
         for peer in readers {
             if self.is_on_demand(peer) {
                 let state = self.connect_or_defer(shm, now, peer);
-                let mut peers = self.shm_connections.peers.lock();
+                let mut peers = self.peers.lock();
                 // It may have come up meanwhile.
                 if let Some(unasked) = peers.get_mut(&peer)
                     && *unasked == ConnectionState::OnDemand
@@ -186,7 +203,7 @@ impl Core {
     /// Uses the connection of a participant that was just discovered; it may have
     /// come up before.
     pub(crate) fn use_connection(&self, peer: GuidPrefix) {
-        let peers = self.shm_connections.peers.lock();
+        let peers = self.peers.lock();
         let Some(ConnectionState::Connected(connection)) = peers.get(&peer).cloned() else {
             return;
         };
@@ -199,17 +216,18 @@ impl Core {
 
     /// Ends the connection of a participant that is gone.
     pub(crate) fn end_connection(&self, peer: GuidPrefix) {
-        if let Some(shm) = self.shm_connections.get()
-            && self.shm_connections.peers.lock().remove(&peer).is_some()
+        if let Some(shm) = self.get()
+            && self.peers.lock().remove(&peer).is_some()
         {
             shm.disconnect(peer);
         }
     }
 
-    /// Polls the transport and handles its connection events.
-    pub(crate) fn poll_shm_connections(&self, now: Instant) {
-        let Some(shm) = self.shm_connections.get() else {
-            return;
+    /// Polls the transport and handles its connection events. Returns whether the
+    /// participant has something to send then.
+    pub(crate) fn poll(&self, now: Instant) -> bool {
+        let Some(shm) = self.get() else {
+            return false;
         };
         let mut events = Vec::new();
         let next = shm.poll(now, &mut |event| events.push(event));
@@ -218,13 +236,11 @@ impl Core {
             self.handle_connection_event(now, event);
         }
         let again = self.retry_connections(now);
-        self.schedule(
+        self.scheduler.schedule(
             TimeoutOwner::ShmConnections,
             next.into_iter().chain(again).min(),
         );
-        if !is_quiet {
-            self.serve_participant(now);
-        }
+        !is_quiet
     }
 
     fn handle_connection_event(&self, now: Instant, event: ConnectionEvent) {
@@ -233,10 +249,8 @@ impl Core {
                 let peer = GuidPrefix(peer);
                 tracing::debug!(peer = %peer, connection, "connected by shared memory");
                 let until = now.after(SETTLE_TIME).as_nanos();
-                self.shm_connections
-                    .settling_until
-                    .fetch_max(until, Ordering::Relaxed);
-                let mut peers = self.shm_connections.peers.lock();
+                self.settling_until.fetch_max(until, Ordering::Relaxed);
+                let mut peers = self.peers.lock();
                 peers.insert(peer, ConnectionState::Connected(connection));
                 drop(peers);
                 self.use_connection(peer);
@@ -248,7 +262,7 @@ impl Core {
             } => {
                 let peer = GuidPrefix(peer);
                 tracing::debug!(peer = %peer, connection, %reason, "shared-memory connection ended");
-                let mut peers = self.shm_connections.peers.lock();
+                let mut peers = self.peers.lock();
                 if peers.get(&peer) == Some(&ConnectionState::Connected(connection)) {
                     let initiates = reason == DisconnectReason::ClosedByPeer && self.prefix < peer;
                     let state = if initiates {
@@ -264,7 +278,7 @@ impl Core {
                 }
             }
             ConnectionEvent::Refused { peer, reason } => {
-                let mut peers = self.shm_connections.peers.lock();
+                let mut peers = self.peers.lock();
                 let state = peers.get_mut(&GuidPrefix(peer));
                 if let Some(state) = state.filter(|s| **s == ConnectionState::Requested) {
                     *state = match reason {
@@ -275,7 +289,7 @@ impl Core {
                     };
                 }
             }
-            ConnectionEvent::ChunkAvailable => self.wake_waiters_now(),
+            ConnectionEvent::ChunkAvailable => self.scheduler.wake_waiters(),
             // Later kinds of events change no path.
             _ => {}
         }
@@ -283,10 +297,10 @@ impl Core {
 
     /// Retries closed connections. Returns when the next retry is due.
     fn retry_connections(&self, now: Instant) -> Option<Instant> {
-        let shm = self.shm_connections.get()?;
+        let shm = self.get()?;
         let mut due = Vec::new();
         let mut next = None;
-        self.shm_connections.peers.lock().retain(|peer, state| {
+        self.peers.lock().retain(|peer, state| {
             let ConnectionState::RetryAt(at) = state else {
                 return true;
             };
@@ -300,7 +314,7 @@ impl Core {
         for peer in due {
             if self.participant.lock().participant(peer).is_some() {
                 let state = self.connect_or_defer(shm, now, peer);
-                self.shm_connections.peers.lock().insert(peer, state);
+                self.peers.lock().insert(peer, state);
                 next = Some(now);
             }
         }
@@ -309,16 +323,16 @@ impl Core {
 
     /// How samples travel between this context and a participant, itself included,
     /// and why not by shared memory.
-    pub fn delivery_path_to(&self, peer: GuidPrefix) -> PeerDelivery {
+    pub(crate) fn delivery_path_to(&self, peer: GuidPrefix) -> PeerDelivery {
         if peer == self.prefix {
             return PeerDelivery {
                 path: DeliveryPath::IntraProcess,
                 reason: None,
             };
         }
-        let reason = match &self.shm_connections.transport {
+        let reason = match &self.transport {
             Err(reason) => Some(reason.clone()),
-            Ok(_) => match self.shm_connections.peers.lock().get(&peer) {
+            Ok(_) => match self.peers.lock().get(&peer) {
                 Some(ConnectionState::Connected(_)) => None,
                 Some(ConnectionState::Unavailable(reason)) => Some(reason.clone()),
                 Some(ConnectionState::RetryAt(_)) => {
@@ -344,11 +358,7 @@ impl Core {
 
     /// Why two other participants share no memory, judged by what they announce;
     /// `None` where they should.
-    pub fn why_no_shared_memory(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
-        let security = self.security.as_ref();
-        if security.is_some_and(|security| security.are_in_different_enclaves(one, other)) {
-            return Some("they run with different enclaves".into());
-        }
+    pub(crate) fn why_not_between(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
         let participant = self.participant.lock();
         let announced = |prefix| participant.participant(prefix).and_then(|d| property(d));
         let Some(scope) = announced(one).and_then(ShmScope::parse) else {
@@ -359,23 +369,10 @@ impl Core {
         scope.unreachable_reason(announced(other))
     }
 
-    /// The connection totals that a same-host peer publishes; `None` for other
-    /// peers. The local ones are current.
-    pub fn connection_totals(&self, peer: GuidPrefix) -> Option<ConnectionTotals> {
-        if peer == self.prefix {
-            return self
-                .connection_counts()
-                .as_ref()
-                .map(ConnectionTotals::from);
-        }
-        let totals = self.transport.discovery_log()?.totals(peer.0)?;
-        Some(ConnectionTotals::from_words(totals))
-    }
-
     /// Messages that the connections have carried and refused; `None` without
     /// shared memory.
-    pub fn connection_counts(&self) -> Option<ConnectionCounts> {
-        self.shm_connections.get().map(|shm| shm.counts())
+    pub(crate) fn counts(&self) -> Option<ConnectionCounts> {
+        self.get().map(|shm| shm.counts())
     }
 }
 

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use pteros::error::OpenError;
-use pteros::platform::{
-    Core, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, SystemPlatform, Transport,
-};
 use pteros::platform::{Instant, Locator, Timestamp};
+use pteros::platform::{
+    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, SystemPlatform, Transport,
+    UndrivenContext,
+};
 
 /// System calls and clock reads, by kind.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -93,7 +94,7 @@ impl Platform for CountingEnv {
         Ok(opened)
     }
 
-    fn drives_undriven(&self, _core: &Weak<Core>) -> bool {
+    fn drives_undriven(&self, _context: &Weak<dyn UndrivenContext>) -> bool {
         true
     }
 }

@@ -16,8 +16,7 @@ use pteros_security::permissions::access_control::{
 };
 
 use super::credentials::to_unix_time;
-use super::{EndpointPair, PendingMatch, Security, SecurityState};
-use crate::core::Core;
+use super::{EndpointPair, PendingMatch, ReadyMatch, Security, SecurityState};
 use crate::error::EndpointError;
 
 /// Whether these permissions allow this endpoint.
@@ -39,9 +38,9 @@ pub(super) fn decide_endpoint(
     }
 }
 
-impl Core {
+impl Security {
     /// Checks the permissions for a local endpoint and sets the protection that the
-    /// governance demands. Does nothing without security.
+    /// governance demands.
     ///
     /// # Errors
     /// The rule that denies it.
@@ -49,19 +48,19 @@ impl Core {
         &self,
         data: &mut EndpointData,
     ) -> Result<(), EndpointError> {
-        let Some(security) = &self.security else {
-            return Ok(());
-        };
-        let access = security.access();
-        let decision = decide_endpoint(&access, data, to_unix_time(self.platform.wall_clock()));
+        let access = self.access();
+        let decision = decide_endpoint(
+            &access,
+            data,
+            to_unix_time(self.parts.platform.wall_clock()),
+        );
         let rule = access.domain_rule().topic(&data.topic);
         let Some(rule) = rule.filter(|_| decision.allowed) else {
             return Err(EndpointError::Denied(decision.to_string()));
         };
         let info = SecurityInfo::of_endpoint(rule);
         data.security_info = Some((info.attributes, info.plugin_attributes));
-        security
-            .crypto_transform
+        self.crypto_transform
             .add_endpoint(data.guid.entity, info)
             .map_err(|error| EndpointError::Keys(error.to_string()))
     }
@@ -71,13 +70,10 @@ impl Core {
     /// # Errors
     /// The rule that denies it.
     pub(crate) fn check_partition_permission(&self, data: &EndpointData) -> Result<(), String> {
-        let Some(security) = &self.security else {
-            return Ok(());
-        };
         let decision = decide_endpoint(
-            &security.access(),
+            &self.access(),
             data,
-            to_unix_time(self.platform.wall_clock()),
+            to_unix_time(self.parts.platform.wall_clock()),
         );
         if decision.allowed {
             Ok(())
@@ -89,19 +85,16 @@ impl Core {
     /// Whether a local endpoint may have no matches because its permission was
     /// revoked.
     pub(crate) fn is_revoked(&self, own: Guid) -> bool {
-        let security = self.security.as_ref();
-        security.is_some_and(|security| security.state.lock().revoked_endpoints.contains_key(&own))
+        self.state.lock().revoked_endpoints.contains_key(&own)
     }
 
     /// Removes a local endpoint.
     pub(crate) fn forget_endpoint(&self, guid: Guid) {
-        if let Some(security) = &self.security {
-            security.crypto_transform.remove_endpoint(guid.entity);
-            let mut state = security.state.lock();
-            state.pending.retain(|pair, _| pair.own != guid);
-            state.denied.retain(|pair, _| pair.own != guid);
-            state.revoked_endpoints.remove(&guid);
-        }
+        self.crypto_transform.remove_endpoint(guid.entity);
+        let mut state = self.state.lock();
+        state.pending.retain(|pair, _| pair.own != guid);
+        state.denied.retain(|pair, _| pair.own != guid);
+        state.revoked_endpoints.remove(&guid);
     }
 
     /// Whether a match can be completed now. If not, it is kept until keys arrive,
@@ -114,15 +107,12 @@ impl Core {
         route: &Route,
         vendor: VendorId,
     ) -> bool {
-        let Some(security) = &self.security else {
-            return true;
-        };
-        let mut state = security.state.lock();
+        let mut state = self.state.lock();
         let pair = EndpointPair {
             own,
             remote: remote.guid,
         };
-        if let Err(why) = self.check_match(&state, security, own, remote) {
+        if let Err(why) = self.check_match(&state, own, remote) {
             if state.denied.get(&pair) != Some(&why) {
                 tracing::warn!(
                     own = %own, peer = %remote.guid,
@@ -133,14 +123,10 @@ impl Core {
             return false;
         }
         state.denied.remove(&pair);
-        security
-            .crypto_transform
+        self.crypto_transform
             .match_endpoints(own.entity, remote.guid);
-        self.send_endpoint_keys(now, security, own.entity, remote.guid);
-        if security
-            .crypto_transform
-            .has_keys_for(own.entity, remote.guid)
-        {
+        self.send_endpoint_keys(now, own.entity, remote.guid);
+        if self.crypto_transform.has_keys_for(own.entity, remote.guid) {
             return true;
         }
         let pending = PendingMatch {
@@ -155,7 +141,6 @@ impl Core {
     fn check_match(
         &self,
         state: &SecurityState,
-        security: &Security,
         own: Guid,
         remote: &EndpointData,
     ) -> Result<(), String> {
@@ -163,12 +148,12 @@ impl Core {
             return Err(format!("{why} (permissions of this context)"));
         }
         let Some(peer) = state.peers.get(&remote.guid.prefix) else {
-            return self.check_unauthenticated_match(security, own, remote);
+            return self.check_unauthenticated_match(own, remote);
         };
         let decision = decide_endpoint(
             &peer.access,
             remote,
-            to_unix_time(self.platform.wall_clock()),
+            to_unix_time(self.parts.platform.wall_clock()),
         );
         if decision.allowed {
             Ok(())
@@ -178,13 +163,8 @@ impl Core {
     }
 
     /// A peer without an identity may match what needs neither permission nor keys.
-    fn check_unauthenticated_match(
-        &self,
-        security: &Security,
-        own: Guid,
-        remote: &EndpointData,
-    ) -> Result<(), String> {
-        let access = security.access();
+    fn check_unauthenticated_match(&self, own: Guid, remote: &EndpointData) -> Result<(), String> {
+        let access = self.access();
         let (controlled, flag) = match access.domain_rule().topic(&remote.topic) {
             None => return Err("denied: no topic_rule matches it".into()),
             Some(rule) if remote.is_writer() => {
@@ -197,7 +177,7 @@ impl Core {
                 "denied: it has no identity, and the governance has {flag} true"
             ));
         }
-        if security
+        if self
             .crypto_transform
             .match_endpoints(own.entity, remote.guid)
         {
@@ -207,37 +187,26 @@ impl Core {
         }
     }
 
-    /// Completes the matches that waited for keys of a peer.
-    pub(super) fn complete_pending_matches(&self, now: Instant, security: &Security) {
-        loop {
-            let mut state = security.state.lock();
-            let is_open = |pair: &EndpointPair| {
-                security
-                    .crypto_transform
-                    .has_keys_for(pair.own.entity, pair.remote)
-            };
-            let Some(pair) = state.pending.keys().copied().find(is_open) else {
-                return;
-            };
-            let Some(pending) = state.pending.remove(&pair) else {
-                return;
-            };
-            drop(state);
-            let PendingMatch {
-                remote,
-                route,
-                vendor,
-            } = pending;
-            self.apply_match(now, pair.own, &remote, route, vendor);
-        }
+    /// Takes a match that waited for keys and has them now.
+    pub(crate) fn take_ready_match(&self) -> Option<ReadyMatch> {
+        let mut state = self.state.lock();
+        let is_open = |pair: &EndpointPair| {
+            self.crypto_transform
+                .has_keys_for(pair.own.entity, pair.remote)
+        };
+        let pair = state.pending.keys().copied().find(is_open)?;
+        let pending = state.pending.remove(&pair)?;
+        Some(ReadyMatch {
+            own: pair.own,
+            remote: pending.remote,
+            route: pending.route,
+            vendor: pending.vendor,
+        })
     }
 
     /// Removes a match. Returns true if it had been completed.
     pub(crate) fn remove_match(&self, own: Guid, remote: Guid) -> bool {
-        let Some(security) = &self.security else {
-            return true;
-        };
-        let mut state = security.state.lock();
+        let mut state = self.state.lock();
         let pair = EndpointPair { own, remote };
         let waited = state.pending.remove(&pair).is_some();
         let was_denied = state.denied.remove(&pair).is_some();
@@ -246,17 +215,20 @@ impl Core {
 
     /// Why a compatible writer and reader are not matched: the denying rule or
     /// different protection. As far as known here, if both are remote.
-    pub fn why_denied(&self, writer: &EndpointData, reader: &EndpointData) -> Option<String> {
-        let security = self.security.as_ref()?;
+    pub(crate) fn why_denied(
+        &self,
+        writer: &EndpointData,
+        reader: &EndpointData,
+    ) -> Option<String> {
         if matching::evaluate_match(writer, reader) == matching::MatchOutcome::DifferentProtection {
             let why = "the two protect the topic differently; give both enclaves the same \
                        governance.p7s";
             return Some(why.into());
         }
-        let now = to_unix_time(self.platform.wall_clock());
-        let own = security.access();
+        let now = to_unix_time(self.parts.platform.wall_clock());
+        let own = self.access();
         let denied = |data: &EndpointData| {
-            let state = security.state.lock();
+            let state = self.state.lock();
             let prefix = data.guid.prefix;
             let (access, whose) = match state.peers.get(&prefix) {
                 _ if prefix == self.prefix => (&*own, "this context"),
@@ -274,8 +246,8 @@ impl Core {
 
     /// Why a local and a remote endpoint are not matched although compatible: the
     /// denying rule, or missing keys.
-    pub fn why_unmatched(&self, own: Guid, remote: Guid) -> Option<String> {
-        let state = self.security.as_ref()?.state.lock();
+    pub(crate) fn why_unmatched(&self, own: Guid, remote: Guid) -> Option<String> {
+        let state = self.state.lock();
         let pair = EndpointPair { own, remote };
         if let Some(why) = state.denied.get(&pair) {
             return Some(why.clone());

@@ -23,27 +23,24 @@ use pteros_security::permissions::access_control::AccessControl;
 
 use super::credentials::to_unix_time;
 use super::{AdmittedPeer, REMEMBERED_MAX, Security, SecurityState};
-use crate::back_pressure::BlockingBudget;
-use crate::core::{Core, GOODBYE_WAIT};
 use crate::platform::ReceivedDatagram;
-use crate::timeout_queue::TimeoutOwner;
+use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::send::back_pressure::{BlockingBudget, GOODBYE_WAIT};
 
 /// Handshake back-off after a peer's permissions were rejected.
 const REFUSAL_BACKOFF: Duration = Duration::from_secs(30);
 
-impl Core {
+impl Security {
     /// Handles discovery events of unauthenticated participants. Results are sent
-    /// with the next messages of the participant.
-    pub(crate) fn handle_unauthenticated_event(&self, now: Instant, event: &ParticipantEvent) {
-        let Some(security) = &self.security else {
-            return;
-        };
-        let mut state = security.state.lock();
+    /// with the next messages of the participant. Returns whether matches may have
+    /// got their keys ([`Security::take_ready_match`]).
+    pub(crate) fn handle_event(&self, now: Instant, event: &ParticipantEvent) -> bool {
+        let mut state = self.state.lock();
         match event {
             ParticipantEvent::AuthenticationNeeded(data) => {
-                let own_info = SecurityInfo::of_participant(security.access().domain_rule());
+                let own_info = SecurityInfo::of_participant(self.access().domain_rule());
                 if !state.begin_handshake(now, data, own_info) {
-                    self.participant.lock().reject(data.prefix);
+                    self.parts.participant.lock().reject(data.prefix);
                 }
             }
             ParticipantEvent::Unauthenticated(data) => {
@@ -55,25 +52,22 @@ impl Core {
                 // The message names its sender; the handshake proves it, or the
                 // message is worthless.
                 if let Some(message) = GenericMessage::from_payload(payload) {
-                    let wall = to_unix_time(self.platform.wall_clock());
+                    let wall = to_unix_time(self.parts.platform.wall_clock());
                     state.handshakes.handle_message(message, now, wall);
                 }
             }
             ParticipantEvent::ParticipantDiscovered(data) => {
                 if !state.peers.contains_key(&data.prefix) {
                     // The governance allows it, otherwise it would not be matched.
-                    let _ = security.crypto_transform.add_unauthenticated(data.prefix);
+                    let _ = self.crypto_transform.add_unauthenticated(data.prefix);
                 }
             }
             ParticipantEvent::KeyExchangeMessage { from, payload } => {
                 drop(state);
-                if self.handle_keys(security, *from, payload) {
-                    self.complete_pending_matches(now, security);
-                }
-                return;
+                return self.handle_keys(*from, payload);
             }
             ParticipantEvent::EndpointLost(guid) => {
-                security.crypto_transform.remove_remote_endpoint(*guid)
+                self.crypto_transform.remove_remote_endpoint(*guid)
             }
             ParticipantEvent::EndpointChanged { remote, route } => {
                 state.update_pending_route(remote, route);
@@ -85,59 +79,55 @@ impl Core {
             } => {}
             ParticipantEvent::ParticipantLost { prefix, reason } => {
                 if *reason == LostReason::LeaseExpired {
-                    self.keep_goodbye(security, &mut state, *prefix);
+                    self.keep_goodbye(&mut state, *prefix);
                 }
-                security.crypto_transform.remove_participant(*prefix);
+                self.crypto_transform.remove_participant(*prefix);
                 state.peers.remove(prefix);
                 state.handshakes.remove_peer(*prefix);
             }
-            _ => return,
+            _ => return false,
         }
-        self.serve_handshakes(now, security, &mut state);
+        self.serve_handshakes(now, &mut state);
+        false
     }
 
     /// Handles a datagram before the crypto transform. A peer that replies before
     /// it knows that it must authenticate still shows that it receives us (locator
-    /// validation).
+    /// validation). Returns whether it did; then serve the participant.
     pub(crate) fn note_unprotected_datagram(
         &self,
         now: Instant,
         datagram: &[u8],
         received: &ReceivedDatagram,
-    ) {
-        let security = self.security.as_ref();
-        if !security.is_some_and(|own| own.has_unvalidated.load(Ordering::Relaxed)) {
-            return;
+    ) -> bool {
+        if !self.has_unvalidated.load(Ordering::Relaxed) {
+            return false;
         }
         let Ok(mut message) = MessageReader::new(datagram, self.prefix) else {
-            return;
+            return false;
         };
         let prefix = message.header().prefix;
-        if message.any(|(source, _)| source.destination == self.prefix && source.prefix == prefix) {
+        let is_reply =
+            message.any(|(source, _)| source.destination == self.prefix && source.prefix == prefix);
+        if is_reply {
             let from = received.from;
-            self.participant
-                .lock()
-                .note_unicast_received(now, from, prefix);
-            self.serve_participant(now);
+            let mut participant = self.parts.participant.lock();
+            participant.note_unicast_received(now, from, prefix);
         }
+        is_reply
     }
 
-    /// Handles timeouts of the handshakes.
-    pub(crate) fn poll_handshakes(&self, now: Instant) {
-        if let Some(security) = &self.security {
-            let mut state = security.state.lock();
-            state.handshakes.handle_timeout(now);
-            let permissions_changed = self.revalidate(now, security, &mut state);
-            self.serve_handshakes(now, security, &mut state);
-            drop(state);
-            if permissions_changed {
-                self.recheck_local_endpoints(now, security);
-            }
-        }
-        self.serve_participant(now);
+    /// Handles timeouts of the handshakes. Returns whether the permissions of this
+    /// context have changed.
+    pub(crate) fn handle_timeout(&self, now: Instant) -> bool {
+        let mut state = self.state.lock();
+        state.handshakes.handle_timeout(now);
+        let permissions_changed = self.revalidate(now, &mut state);
+        self.serve_handshakes(now, &mut state);
+        permissions_changed
     }
 
-    fn serve_handshakes(&self, now: Instant, security: &Security, state: &mut SecurityState) {
+    fn serve_handshakes(&self, now: Instant, state: &mut SecurityState) {
         while let Some(event) = state.handshakes.poll_event() {
             match event {
                 HandshakeEvent::Authenticated {
@@ -149,7 +139,7 @@ impl Core {
                         self.check_authenticated(state, *peer)
                             .and_then(|(admitted, signed)| {
                                 let kx = secret.key_exchange_material();
-                                let data = self.admit(now, security, prefix, signed, kx)?;
+                                let data = self.admit(now, prefix, signed, kx)?;
                                 Ok((admitted, data))
                             });
                     match admitted {
@@ -158,16 +148,16 @@ impl Core {
                             state.reported.remove(&prefix);
                             state.goodbyes.remove(&prefix);
                             if state.has_own_identity(&admitted) {
-                                security.crypto_transform.enable_shared_memory(prefix);
+                                self.crypto_transform.enable_shared_memory(prefix);
                             }
                             state.peers.insert(prefix, admitted);
-                            self.send_participant_keys(now, security, &data);
+                            self.send_participant_keys(now, &data);
                         }
                         Err(why) => {
                             state.report(prefix, why);
                             state.back_off(prefix, now);
-                            security.crypto_transform.remove_participant(prefix);
-                            let mut participant = self.participant.lock();
+                            self.crypto_transform.remove_participant(prefix);
+                            let mut participant = self.parts.participant.lock();
                             match state.peers.remove(&prefix) {
                                 Some(_) => participant.revoke_access(prefix),
                                 None => participant.reject(prefix),
@@ -181,11 +171,11 @@ impl Core {
                 } => {
                     state.report(prefix, why.to_string());
                     self.send_goodbye(now, state, prefix);
-                    self.participant.lock().reject(prefix);
+                    self.parts.participant.lock().reject(prefix);
                 }
             }
         }
-        let mut participant = self.participant.lock();
+        let mut participant = self.parts.participant.lock();
         while let Some((to, message)) = state.handshakes.poll_transmit() {
             participant.send_handshake_message(to, Bytes::from(message.to_payload()));
         }
@@ -193,27 +183,25 @@ impl Core {
         let check = state.next_check;
         let next = state.handshakes.deadline();
         let next = next.map_or(check, |deadline| deadline.min(check));
-        self.schedule(TimeoutOwner::Handshakes, Some(next));
+        self.parts
+            .scheduler
+            .schedule(TimeoutOwner::Handshakes, Some(next));
     }
 
     /// Keeps a protected goodbye for a lost participant that may not have lost us,
     /// while its keys are known.
-    pub(super) fn keep_goodbye(
-        &self,
-        security: &Security,
-        state: &mut SecurityState,
-        prefix: GuidPrefix,
-    ) {
+    pub(super) fn keep_goodbye(&self, state: &mut SecurityState, prefix: GuidPrefix) {
         if !state.peers.contains_key(&prefix) {
             return;
         }
         let mut outbox = Outbox::new();
-        self.participant
+        self.parts
+            .participant
             .lock()
             .write_protected_dispose(prefix, &mut outbox);
         let mut sealed = SealedDatagrams::default();
         for datagram in outbox.iter() {
-            if security
+            if self
                 .crypto_transform
                 .seal(&datagram.parts, &mut sealed)
                 .is_err()
@@ -238,13 +226,16 @@ impl Core {
         };
         let mut outbox = Outbox::new();
         let at = self
+            .parts
             .participant
             .lock()
             .send_unprotected_dispose(now, prefix, &mut outbox);
         let budget = BlockingBudget::for_publish(GOODBYE_WAIT);
-        self.send(&outbox, 0, &budget);
+        self.parts.send.send(&outbox, 0, &budget);
         for locator in at.iter().flat_map(|at| at.iter()) {
-            self.send_to(&[IoSlice::new(&last_word)], locator, 0, &budget);
+            self.parts
+                .send
+                .send_to(&[IoSlice::new(&last_word)], locator, 0, &budget);
         }
         tracing::info!(
             "participant {prefix} still has an old session; sending a goodbye, then a new handshake"
@@ -266,9 +257,9 @@ impl Core {
         let subject = chain.first().map(Certificate::subject);
         let subject = subject.ok_or("it has no certificate")?;
         let governance = &state.handshakes.local_identity().enclave.governance;
-        let access = AccessControl::new(governance, &permissions, subject, self.options.domain_id)
+        let access = AccessControl::new(governance, &permissions, subject, self.parts.domain_id)
             .map_err(|fault| fault.to_string())?;
-        let decision = access.may_join(to_unix_time(self.platform.wall_clock()));
+        let decision = access.may_join(to_unix_time(self.parts.platform.wall_clock()));
         if !decision.allowed {
             return Err(format!("'{subject}' may not join: {decision}"));
         }
@@ -286,12 +277,11 @@ impl Core {
     fn admit(
         &self,
         now: Instant,
-        security: &Security,
         prefix: GuidPrefix,
         signed: Vec<u8>,
         kx: KeyMaterial,
     ) -> Result<Arc<ParticipantData>, String> {
-        let mut participant = self.participant.lock();
+        let mut participant = self.parts.participant.lock();
         let signed = ParticipantData::parse_signed(&signed).ok();
         if participant.is_authenticated(prefix) {
             tracing::info!("participant {prefix} had lost this participant");
@@ -300,18 +290,10 @@ impl Core {
         let data = participant
             .admit(now, prefix, signed)
             .ok_or("the limit of participants is reached")?;
-        security
-            .crypto_transform
+        self.crypto_transform
             .add_authenticated(prefix, data.vendor, kx)
             .map_err(|error| error.to_string())?;
         Ok(data)
-    }
-
-    /// Authenticated participants with the subjects of their certificates; none
-    /// without security.
-    pub fn authenticated(&self) -> Vec<(GuidPrefix, String)> {
-        let security = self.security.as_ref();
-        security.map_or_else(Vec::new, |security| security.authenticated())
     }
 }
 

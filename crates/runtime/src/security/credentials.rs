@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use bytes::Bytes;
-use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::participant::SecurityConfig;
 use pteros_rtps::time::{Instant, Timestamp};
@@ -21,7 +20,7 @@ use pteros_security::enclave_name::enclave_folder;
 use pteros_security::enclave_watch::EnclaveWatch;
 use pteros_security::permissions::access_control::{AccessControl, EndpointRequest};
 
-use super::{Security, SecurityOptions, SecurityState};
+use super::{Security, SecurityOptions, SecurityParts, SecurityState};
 use crate::error::OpenError;
 use crate::graph::DISCOVERY_TOPIC;
 use crate::lock::{Mutex, RwLock};
@@ -120,13 +119,16 @@ impl Credentials {
         Ok(Arc::new(crypto_transform))
     }
 
-    /// The security state of a context with this announcement.
+    /// The security of a context whose participant exists.
     pub(crate) fn into_security(
         self,
         crypto_transform: Arc<CryptoTransform>,
-        data: &ParticipantData,
+        parts: SecurityParts,
     ) -> Security {
+        let participant_data = parts.participant.lock().data().to_signed();
         Security {
+            prefix: self.prefix,
+            parts,
             permissions: RwLock::new(Arc::new(self.access)),
             crypto_transform,
             messages: AtomicI64::new(1),
@@ -135,7 +137,7 @@ impl Credentials {
                 handshakes: Handshakes::new(LocalIdentity {
                     enclave: self.enclave,
                     prefix: self.prefix,
-                    participant_data: data.to_signed(),
+                    participant_data,
                 }),
                 peers: BTreeMap::new(),
                 reported: BTreeMap::new(),

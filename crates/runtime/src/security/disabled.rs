@@ -4,24 +4,24 @@
 //! Has the names of `security`. Credentials, security state and crypto transform
 //! have no value here, so the compiler removes the code that uses them.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
-use pteros_rtps::outbox::Datagram;
-use pteros_rtps::participant::{ParticipantEvent, SecurityConfig};
+use pteros_rtps::participant::{Participant, ParticipantEvent, SecurityConfig};
 use pteros_rtps::time::{Instant, Timestamp};
-use pteros_rtps::writer::FragmentSize;
-use pteros_shm::PeerAuthenticator;
 
-use crate::back_pressure::BlockingBudget;
-use crate::core::Core;
 use crate::error::{EndpointError, OpenError};
-use crate::platform::ReceivedDatagram;
+use crate::lock::{Mutex, rank};
+use crate::platform::{Platform, ReceivedDatagram};
+use crate::scheduler::Scheduler;
 use crate::security_settings::SecuritySettings;
+use crate::send::SendPath;
+use crate::send::datagram_protection::CryptoTransform;
 
 /// The identity of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,139 +79,61 @@ impl Credentials {
     pub(crate) fn into_security(
         self,
         _crypto_transform: Arc<CryptoTransform>,
-        _data: &ParticipantData,
+        _parts: SecurityParts,
     ) -> Security {
         match self.never {}
     }
 }
 
+/// The parts of a context that security uses.
+pub(crate) struct SecurityParts {
+    pub(crate) domain_id: u32,
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) participant: Arc<Mutex<Participant, rank::Participant>>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) send: Arc<SendPath>,
+}
+
+/// A match whose keys have arrived.
+pub(crate) struct ReadyMatch {
+    pub(crate) own: Guid,
+    pub(crate) remote: Arc<EndpointData>,
+    pub(crate) route: Route,
+    pub(crate) vendor: VendorId,
+}
+
 /// Security of one context. It has no value.
 pub(crate) enum Security {}
 
-impl Security {
-    pub(crate) fn are_in_different_enclaves(&self, _one: GuidPrefix, _other: GuidPrefix) -> bool {
-        match *self {}
-    }
-
-    pub(crate) fn set_unvalidated_count(&self, _count: usize) {
-        match *self {}
-    }
-}
-
-/// The protection of datagrams. It has no value.
-pub(crate) enum CryptoTransform {}
-
-impl CryptoTransform {
-    pub(crate) fn allows_shared_memory(&self) -> bool {
-        match *self {}
-    }
-}
-
-pub(crate) fn peer_authenticator(
-    crypto_transform: &Arc<CryptoTransform>,
-) -> Arc<dyn PeerAuthenticator> {
-    match **crypto_transform {}
-}
-
-/// A buffer for decoding datagrams; empty.
-pub(crate) struct DecodeBuffer;
-
-impl DecodeBuffer {
-    pub(crate) fn new(_bytes_max: usize) -> Self {
-        Self
-    }
-
-    pub(crate) fn open(
-        &mut self,
-        crypto_transform: &CryptoTransform,
-        _datagram: &[u8],
-    ) -> Option<&[u8]> {
-        match *crypto_transform {}
-    }
-}
-
-impl Core {
-    pub(crate) fn check_endpoint_permission(
-        &self,
-        _data: &mut EndpointData,
-    ) -> Result<(), EndpointError> {
-        Ok(())
-    }
-
-    pub(crate) fn check_partition_permission(&self, _data: &EndpointData) -> Result<(), String> {
-        Ok(())
-    }
-
-    pub(crate) fn is_revoked(&self, _own: Guid) -> bool {
-        false
-    }
-
-    pub(crate) fn forget_endpoint(&self, _guid: Guid) {}
-
-    pub(crate) fn is_match_ready(
-        &self,
-        _now: Instant,
-        _own: Guid,
-        _remote: &Arc<EndpointData>,
-        _route: &Route,
-        _vendor: VendorId,
-    ) -> bool {
-        true
-    }
-
-    pub(crate) fn remove_match(&self, _own: Guid, _remote: Guid) -> bool {
-        true
-    }
-
-    /// Why the permissions forbid a match: they never do without security.
-    pub fn why_denied(&self, _writer: &EndpointData, _reader: &EndpointData) -> Option<String> {
-        None
-    }
-
-    /// Why a local and a remote endpoint that are compatible wait for each other: they
-    /// never do without security.
-    pub fn why_unmatched(&self, _own: Guid, _remote: Guid) -> Option<String> {
-        None
-    }
-
-    pub(crate) fn handle_unauthenticated_event(&self, _now: Instant, _event: &ParticipantEvent) {}
-
-    pub(crate) fn note_unprotected_datagram(
-        &self,
-        _now: Instant,
-        _datagram: &[u8],
-        _received: &ReceivedDatagram,
-    ) {
-    }
-
-    pub(crate) fn poll_handshakes(&self, _now: Instant) {}
-
-    /// Authenticated participants with the subjects of their certificates: none
-    /// without security.
-    pub fn authenticated(&self) -> Vec<(GuidPrefix, String)> {
-        Vec::new()
-    }
-
-    pub(crate) fn shared_memory_denied(&self, _peer: GuidPrefix) -> Option<String> {
-        None
-    }
-
-    pub(crate) fn fragment_size(&self) -> FragmentSize {
-        FragmentSize {
-            same_host: self.options.fragment_bytes_same_host,
-            network: self.options.fragment_bytes_network,
+/// Methods of `security` on a value that does not exist.
+macro_rules! impossible {
+    ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        impl Security {
+            $(pub(crate) fn $name(&self, $(_: $argument),*) $(-> $result)? {
+                match *self {}
+            })*
         }
-    }
+    };
+}
 
-    pub(crate) fn send_sealed(
-        &self,
-        crypto_transform: &CryptoTransform,
-        _datagram: &Datagram<'_>,
-        _code_point: u8,
-        _budget: &BlockingBudget,
-    ) {
-        match *crypto_transform {}
-    }
+impossible! {
+    fn check_endpoint_permission(&mut EndpointData) -> Result<(), EndpointError>;
+    fn check_partition_permission(&EndpointData) -> Result<(), String>;
+    fn is_revoked(Guid) -> bool;
+    fn forget_endpoint(Guid);
+    fn is_match_ready(Instant, Guid, &Arc<EndpointData>, &Route, VendorId) -> bool;
+    fn take_ready_match() -> Option<ReadyMatch>;
+    fn remove_match(Guid, Guid) -> bool;
+    fn handle_event(Instant, &ParticipantEvent) -> bool;
+    fn note_unprotected_datagram(Instant, &[u8], &ReceivedDatagram) -> bool;
+    fn handle_timeout(Instant) -> bool;
+    fn recheck(&[Arc<EndpointData>]) -> (BTreeMap<Guid, String>, BTreeMap<Guid, String>);
+    fn note_revoked(Guid, Guid, &str);
+    fn why_denied(&EndpointData, &EndpointData) -> Option<String>;
+    fn why_unmatched(Guid, Guid) -> Option<String>;
+    fn authenticated() -> Vec<(GuidPrefix, String)>;
+    fn are_in_different_enclaves(GuidPrefix, GuidPrefix) -> bool;
+    fn set_unvalidated_count(usize);
 }
 
 #[cfg(test)]

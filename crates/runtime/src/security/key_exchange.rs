@@ -14,7 +14,6 @@ use pteros_security::auth::{GenericMessage, MessageIdentity, Token};
 use pteros_security::crypto::{KeyMaterial, TransformKind};
 
 use super::Security;
-use crate::core::Core;
 
 /// The built-in endpoints with keys of their own: local, remote, and the bit that
 /// announces the remote one.
@@ -77,41 +76,33 @@ struct KeyMessageEndpoints {
     destination: Guid,
 }
 
-impl Core {
+impl Security {
     /// Sends the keys of the participant and its built-in endpoints to a
     /// participant that was just authenticated.
-    pub(super) fn send_participant_keys(
-        &self,
-        now: Instant,
-        security: &Security,
-        to: &ParticipantData,
-    ) {
+    pub(super) fn send_participant_keys(&self, now: Instant, to: &ParticipantData) {
         let prefix = to.prefix;
-        let keys = security.crypto_transform.participant_keys(prefix);
+        let keys = self.crypto_transform.participant_keys(prefix);
         let endpoints = KeyMessageEndpoints {
             source: Guid::UNKNOWN,
             destination: Guid::UNKNOWN,
         };
-        self.send_key_message(now, security, prefix, PARTICIPANT, endpoints, &keys);
+        self.send_key_message(now, prefix, PARTICIPANT, endpoints, &keys);
         for (own, theirs, bit) in SECURED_BUILTIN {
             if to.builtin_endpoints & bit != 0 {
                 let theirs = prefix.with(theirs);
-                security.crypto_transform.match_endpoints(own, theirs);
-                self.send_endpoint_keys(now, security, own, theirs);
+                self.crypto_transform.match_endpoints(own, theirs);
+                self.send_endpoint_keys(now, own, theirs);
             }
         }
-        self.participant.lock().note_initial_keys_sent(now, prefix);
+        self.parts
+            .participant
+            .lock()
+            .note_initial_keys_sent(now, prefix);
     }
 
     /// Sends the keys of a local endpoint, if any, to a remote endpoint.
-    pub(super) fn send_endpoint_keys(
-        &self,
-        now: Instant,
-        security: &Security,
-        own: EntityId,
-        to: Guid,
-    ) {
-        let keys = security.crypto_transform.endpoint_keys(own, to);
+    pub(super) fn send_endpoint_keys(&self, now: Instant, own: EntityId, to: Guid) {
+        let keys = self.crypto_transform.endpoint_keys(own, to);
         let keys = keys.and_then(|keys| {
             if keys.is_empty() && self.expects_any_key(own, to) {
                 Ok(vec![KeyMaterial::generate(
@@ -134,14 +125,14 @@ impl Core {
             source: self.prefix.with(own),
             destination: to,
         };
-        self.send_key_message(now, security, to.prefix, class, endpoints, &keys);
+        self.send_key_message(now, to.prefix, class, endpoints, &keys);
     }
 
     /// Where payloads are protected and submessages are not, a reader has nothing
     /// to protect. Fast DDS writers still send it nothing before they have received
     /// some key of it.
     fn expects_any_key(&self, own: EntityId, to: Guid) -> bool {
-        let participant = self.participant.lock();
+        let participant = self.parts.participant.lock();
         let theirs = participant.participant(to.prefix);
         let own = participant.local_endpoint(self.prefix.with(own));
         let info = own.and_then(|own| own.security_info);
@@ -153,7 +144,6 @@ impl Core {
     fn send_key_message(
         &self,
         now: Instant,
-        security: &Security,
         to: GuidPrefix,
         class: &str,
         endpoints: KeyMessageEndpoints,
@@ -171,7 +161,7 @@ impl Core {
         let message = GenericMessage {
             identity: MessageIdentity {
                 source_guid: writer,
-                sequence_number: security.next_message(),
+                sequence_number: self.next_message(),
             },
             related: MessageIdentity::UNKNOWN,
             destination_participant: to.with(EntityId::PARTICIPANT),
@@ -181,16 +171,14 @@ impl Core {
             data: keys.iter().map(token).collect(),
         };
         let payload = Bytes::from(message.to_payload());
-        self.participant.lock().send_key_message(now, to, payload);
+        self.parts
+            .participant
+            .lock()
+            .send_key_message(now, to, payload);
     }
 
     /// Handles the keys of a peer. Returns true if some match may be complete now.
-    pub(super) fn handle_keys(
-        &self,
-        security: &Security,
-        from: GuidPrefix,
-        payload: &[u8],
-    ) -> bool {
+    pub(super) fn handle_keys(&self, from: GuidPrefix, payload: &[u8]) -> bool {
         let Some(message) = GenericMessage::from_payload(payload) else {
             return false;
         };
@@ -214,8 +202,8 @@ impl Core {
             }
         };
         let taken = match message.class.as_str() {
-            PARTICIPANT => security.crypto_transform.set_participant_keys(from, &keys),
-            WRITER | READER if source.prefix == from && own.prefix == self.prefix => security
+            PARTICIPANT => self.crypto_transform.set_participant_keys(from, &keys),
+            WRITER | READER if source.prefix == from && own.prefix == self.prefix => self
                 .crypto_transform
                 .set_endpoint_keys(own.entity, source, &keys),
             _ => return false,

@@ -11,13 +11,10 @@
 mod access_control;
 mod authentication_handshake;
 mod credentials;
-mod datagram_protection;
 mod key_exchange;
 mod revalidation;
 
 pub(crate) use credentials::Credentials;
-pub(crate) use datagram_protection::{DecodeBuffer, peer_authenticator};
-pub(crate) use pteros_security::crypto_transform::CryptoTransform;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,13 +23,18 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
+use pteros_rtps::participant::Participant;
 use pteros_rtps::time::Instant;
 use pteros_security::auth::Handshakes;
 use pteros_security::certificate::Certificate;
+use pteros_security::crypto_transform::CryptoTransform;
 use pteros_security::enclave_watch::EnclaveWatch;
 use pteros_security::permissions::access_control::AccessControl;
 
 use crate::lock::{Mutex, RwLock, rank};
+use crate::platform::Platform;
+use crate::scheduler::Scheduler;
+use crate::send::SendPath;
 
 /// The identity of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +43,14 @@ pub struct SecurityOptions {
     pub enclave: std::path::PathBuf,
 }
 
-/// Security of one context.
+/// Security of one context. Thread-safe.
+///
+/// The wiring passes it the events of unauthenticated participants and asks it
+/// before each match. It sends through the participant, and never touches an
+/// endpoint.
 pub(crate) struct Security {
+    prefix: GuidPrefix,
+    parts: SecurityParts,
     /// The permissions of this context.
     permissions: RwLock<Arc<AccessControl>, rank::Permissions>,
     crypto_transform: Arc<CryptoTransform>,
@@ -85,6 +93,23 @@ struct PendingMatch {
     remote: Arc<EndpointData>,
     route: Route,
     vendor: VendorId,
+}
+
+/// A match whose keys have arrived.
+pub(crate) struct ReadyMatch {
+    pub(crate) own: Guid,
+    pub(crate) remote: Arc<EndpointData>,
+    pub(crate) route: Route,
+    pub(crate) vendor: VendorId,
+}
+
+/// The parts of a context that security uses.
+pub(crate) struct SecurityParts {
+    pub(crate) domain_id: u32,
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) participant: Arc<Mutex<Participant, rank::Participant>>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) send: Arc<SendPath>,
 }
 
 /// An authenticated participant.

@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{Guid, GuidPrefix};
-use pteros_rtps::matching::{self, MatchOutcome};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_security::certificate::Certificate;
@@ -23,30 +23,23 @@ use pteros_security::permissions::access_control::AccessControl;
 use super::access_control::decide_endpoint;
 use super::credentials::{check_join, to_unix_time};
 use super::{EndpointPair, Security, SecurityState};
-use crate::back_pressure::BlockingBudget;
-use crate::core::{Core, GOODBYE_WAIT};
+use crate::send::back_pressure::{BlockingBudget, GOODBYE_WAIT};
 
 /// How long a revoked permission may stay in force.
 const REVALIDATION_PERIOD: Duration = Duration::from_secs(5);
 
-impl Core {
+impl Security {
     /// Reloads changed files and removes peers that are no longer allowed; all of
     /// them if this context is not. Returns true if this context's permissions have
     /// changed.
-    pub(super) fn revalidate(
-        &self,
-        now: Instant,
-        security: &Security,
-        state: &mut SecurityState,
-    ) -> bool {
+    pub(super) fn revalidate(&self, now: Instant, state: &mut SecurityState) -> bool {
         if now < state.next_check {
             return false;
         }
         state.next_check = now + REVALIDATION_PERIOD;
-        let wall = to_unix_time(self.platform.wall_clock());
-        let permissions_changed =
-            state.watch.has_changed() && self.reload_files(now, wall, security, state);
-        let access = security.access();
+        let wall = to_unix_time(self.parts.platform.wall_clock());
+        let permissions_changed = state.watch.has_changed() && self.reload_files(now, wall, state);
+        let access = self.access();
         let enclave = &state.handshakes.local_identity().enclave;
         let authority = &enclave.identity_authority;
         let own = check_still_valid(authority, &enclave.identity.chain, &access, wall)
@@ -68,21 +61,15 @@ impl Core {
         }
         for (prefix, why) in over {
             state.remove_peer(prefix, why);
-            security.crypto_transform.remove_participant(prefix);
-            self.participant.lock().revoke_access(prefix);
+            self.crypto_transform.remove_participant(prefix);
+            self.parts.participant.lock().revoke_access(prefix);
         }
         permissions_changed
     }
 
     /// Reloads the files of this context after a change. Returns true if peers must
     /// authenticate this context again.
-    fn reload_files(
-        &self,
-        now: Instant,
-        wall: UnixTime,
-        security: &Security,
-        state: &mut SecurityState,
-    ) -> bool {
+    fn reload_files(&self, now: Instant, wall: UnixTime, state: &mut SecurityState) -> bool {
         let renewal = match state.handshakes.reload(wall) {
             Ok(renewal) => renewal,
             Err(faults) => {
@@ -102,52 +89,52 @@ impl Core {
             .handshakes
             .local_identity()
             .enclave
-            .access(self.options.domain_id);
+            .access(self.parts.domain_id);
         let Ok(access) = access.map_err(|fault| state.report_own_revocation(fault.to_string()))
         else {
             return false;
         };
         let access = Arc::new(access);
-        *security.permissions.write() = access;
+        *self.permissions.write() = access;
         if renewal.has_changed {
             tracing::info!("certificate or permissions have changed; authenticating peers again");
-            self.disconnect_all(now, security, state);
+            self.disconnect_all(now, state);
         }
         renewal.has_changed
     }
 
     /// Disconnects all authenticated peers.
-    fn disconnect_all(&self, now: Instant, security: &Security, state: &mut SecurityState) {
+    fn disconnect_all(&self, now: Instant, state: &mut SecurityState) {
         let all: Vec<GuidPrefix> = state.peers.keys().copied().collect();
         for prefix in all {
-            self.keep_goodbye(security, state, prefix);
+            self.keep_goodbye(state, prefix);
         }
         let mut outbox = Outbox::new();
-        self.participant.lock().announce_reset(now, &mut outbox);
-        self.send(&outbox, 0, &BlockingBudget::for_publish(GOODBYE_WAIT));
-        for prefix in self.participant.lock().reset(now) {
-            security.crypto_transform.remove_participant(prefix);
+        self.parts
+            .participant
+            .lock()
+            .announce_reset(now, &mut outbox);
+        self.parts
+            .send
+            .send(&outbox, 0, &BlockingBudget::for_publish(GOODBYE_WAIT));
+        for prefix in self.parts.participant.lock().reset(now) {
+            self.crypto_transform.remove_participant(prefix);
             state.peers.remove(&prefix);
             state.handshakes.remove_peer(prefix);
         }
         state.reported.clear();
     }
 
-    /// Checks local endpoints again. Those no longer allowed lose their matches,
-    /// local ones too; those allowed again get them back.
-    pub(super) fn recheck_local_endpoints(&self, now: Instant, security: &Security) {
-        let order = self.match_order.lock();
-        let (writers, readers): (Vec<_>, Vec<_>) = {
-            let table = self.endpoints.read();
-            let writers = table.writers.values().cloned().collect();
-            (writers, table.readers.values().cloned().collect())
-        };
-        let (access, wall) = (security.access(), to_unix_time(self.platform.wall_clock()));
-        let all = writers.iter().map(|writer| writer.announced());
-        let all = all.chain(readers.iter().map(|reader| reader.announced()));
-        let all: Vec<_> = all.collect();
+    /// Checks local endpoints again. Returns those no longer allowed before and now,
+    /// with the reason.
+    pub(crate) fn recheck(
+        &self,
+        local: &[Arc<EndpointData>],
+    ) -> (BTreeMap<Guid, String>, BTreeMap<Guid, String>) {
+        let wall = to_unix_time(self.parts.platform.wall_clock());
+        let access = self.access();
         let mut barred = BTreeMap::new();
-        for own in &all {
+        for own in local {
             let decision = decide_endpoint(&access, own, wall);
             if !decision.allowed {
                 let (topic, why) = (&own.topic, decision.to_string());
@@ -155,65 +142,14 @@ impl Core {
                 barred.insert(own.guid, why);
             }
         }
-        let before =
-            std::mem::replace(&mut security.state.lock().revoked_endpoints, barred.clone());
-        let was = |guid: Guid| before.contains_key(&guid);
-        let is = |guid: Guid| barred.contains_key(&guid);
-        for own in all {
-            match (was(own.guid), barred.get(&own.guid)) {
-                (false, Some(why)) => self.end_matches(now, security, own.guid, why),
-                (true, None) => {
-                    // A peer that knows it receives it as a new endpoint.
-                    let mut participant = self.participant.lock();
-                    participant.remove_endpoint(now, own.guid);
-                    if own.is_writer() {
-                        participant.add_writer(now, own)
-                    } else {
-                        participant.add_reader(now, own)
-                    }
-                }
-                _ => {}
-            }
-        }
-        for writer in &writers {
-            for reader in readers
-                .iter()
-                .filter(|reader| writer.may_match_locally(reader))
-            {
-                let pair = [writer.guid(), reader.data.guid];
-                let decision = matching::evaluate_match(&writer.announced(), &reader.announced());
-                match (pair.into_iter().any(was), pair.into_iter().any(is)) {
-                    (false, true) if decision == MatchOutcome::Matched => {
-                        self.unmatch_local(now, writer, reader)
-                    }
-                    (true, false) => self.apply_local_match(now, writer, reader, decision),
-                    _ => {}
-                }
-            }
-        }
-        drop(order);
-        self.wake_waiters_now();
+        let before = std::mem::replace(&mut self.state.lock().revoked_endpoints, barred.clone());
+        (before, barred)
     }
 
-    /// Ends the matches of a local endpoint with authenticated peers. It stays
-    /// announced, so that they can report the reason, too.
-    fn end_matches(&self, now: Instant, security: &Security, own: Guid, why: &str) {
-        let matched: Vec<Guid> = {
-            let participant = self.participant.lock();
-            let decisions = participant.match_outcomes(own);
-            let matched = decisions.filter(|(_, decision)| **decision == MatchOutcome::Matched);
-            matched.map(|(remote, _)| remote).collect()
-        };
-        for remote in matched {
-            if self.remove_match(own, remote) {
-                self.apply_unmatch(now, own, remote);
-            }
-            let why = format!("{why} (permissions of this context)");
-            security
-                .state
-                .lock()
-                .deny(EndpointPair { own, remote }, why);
-        }
+    /// Records that a local endpoint lost a match with its permission.
+    pub(crate) fn note_revoked(&self, own: Guid, remote: Guid, why: &str) {
+        let why = format!("{why} (permissions of this context)");
+        self.state.lock().deny(EndpointPair { own, remote }, why);
     }
 }
 

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use pteros_dcps::correlation::{
+    CorrelationStyle, RequestHeader, decode_request_header, reply_reader_identity,
+};
 use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::SampleIdentity;
@@ -15,15 +18,13 @@ use thiserror::Error;
 
 use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
 use crate::core::Core;
+use crate::endpoints::reader::{DeliveryForm, ReaderEndpoint};
+use crate::endpoints::writer::WriterEndpoint;
 use crate::error::{EndpointError, PublishError};
 use crate::lock::{Mutex, rank};
-use crate::reader::{DeliveryForm, ReaderEndpoint};
+use crate::outbound::OutboundMessage;
 use crate::sample::{QueuedSample, SharedValue};
 use crate::shm_transport::Chunk;
-use crate::writer::{OutboundMessage, WriterEndpoint};
-use pteros_dcps::correlation::{
-    CorrelationStyle, RequestHeader, decode_request_header, reply_reader_identity,
-};
 
 /// Open calls per client; more are refused.
 pub const CALLS_MAX: usize = 1_000;

@@ -21,8 +21,8 @@ pub use server::{
 };
 
 use crate::core::Core;
-use crate::matching::EndpointSpec;
-use pteros_dcps::user_data::user_data_value;
+use crate::core::matching::EndpointSpec;
+use crate::user_data::user_data_value;
 
 /// The two topics of a service, as one side announces them.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +62,7 @@ fn pair_id(prefix: GuidPrefix, number: [u8; 4]) -> String {
 
 impl Core {
     fn new_pair_id(&self) -> String {
-        let [a, b, c] = self.next_entity_key();
+        let [a, b, c] = self.endpoints.next_key();
         pair_id(self.prefix, [0, a, b, c])
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use pteros_dcps::correlation::{RequestHeader, decode_request_header};
 use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -12,12 +13,12 @@ use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 use super::client::DirectedMessage;
 use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
 use crate::core::Core;
+use crate::endpoints::reader::{DeliveryForm, ReaderEndpoint};
+use crate::endpoints::writer::WriterEndpoint;
 use crate::error::{EndpointError, PublishError};
 use crate::lock::{Mutex, rank};
-use crate::reader::{DeliveryForm, ReaderEndpoint};
+use crate::outbound::OutboundMessage;
 use crate::sample::QueuedSample;
-use crate::writer::{OutboundMessage, WriterEndpoint};
-use pteros_dcps::correlation::{RequestHeader, decode_request_header};
 
 /// Replies kept for clients whose reply reader is not discovered yet. Beyond it the
 /// oldest is dropped and counted.

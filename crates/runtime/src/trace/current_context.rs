@@ -46,7 +46,7 @@ impl ThreadContext {
 
 /// The callback that this thread runs.
 #[derive(Clone, Copy)]
-pub(super) struct CallbackContext {
+pub(crate) struct CallbackContext {
     pub began_at: Instant,
     /// The sample taken for it, and when.
     pub taken: Option<(CallbackInput, Instant)>,
@@ -55,7 +55,7 @@ pub(super) struct CallbackContext {
 
 /// A taken sample.
 #[derive(Clone, Copy)]
-pub(super) struct CallbackInput {
+pub(crate) struct CallbackInput {
     pub writer: Guid,
     pub sequence: i64,
     pub path: DeliveryPath,
@@ -75,7 +75,7 @@ impl CallbackInput {
 
 /// The message that this thread publishes.
 #[derive(Clone, Copy)]
-pub(super) struct PublishContext {
+pub(crate) struct PublishContext {
     pub began: Instant,
     pub entered: Instant,
     pub serialized: Option<(Instant, Instant)>,
@@ -84,7 +84,7 @@ pub(super) struct PublishContext {
 }
 
 /// The number of this thread, from 1.
-pub(super) fn thread() -> u32 {
+pub(crate) fn thread() -> u32 {
     THREAD_CONTEXT.with(|context| {
         if context.thread.get() == 0 {
             context.thread.set(THREADS.fetch_add(1, Ordering::Relaxed));
@@ -93,7 +93,7 @@ pub(super) fn thread() -> u32 {
     })
 }
 
-pub(super) fn next_span() -> u64 {
+pub(crate) fn next_span() -> u64 {
     SPANS.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -132,12 +132,12 @@ impl Drop for SpanGuard {
     }
 }
 
-pub(super) fn replace_call(call: Option<CallbackContext>) -> Option<CallbackContext> {
+pub(crate) fn replace_call(call: Option<CallbackContext>) -> Option<CallbackContext> {
     THREAD_CONTEXT.with(|context| context.call.replace(call))
 }
 
 /// Changes the running callback; `None` without one.
-pub(super) fn with_call<R>(change: impl FnOnce(&mut CallbackContext) -> R) -> Option<R> {
+pub(crate) fn with_call<R>(change: impl FnOnce(&mut CallbackContext) -> R) -> Option<R> {
     THREAD_CONTEXT.with(|context| {
         let mut call = context.call.get()?;
         let result = change(&mut call);
@@ -146,20 +146,20 @@ pub(super) fn with_call<R>(change: impl FnOnce(&mut CallbackContext) -> R) -> Op
     })
 }
 
-pub(super) fn set_publish_began(now: Instant) {
+pub(crate) fn set_publish_began(now: Instant) {
     THREAD_CONTEXT.with(|context| context.began.set(Some(now)));
 }
 
-pub(super) fn take_publish_began() -> Option<Instant> {
+pub(crate) fn take_publish_began() -> Option<Instant> {
     THREAD_CONTEXT.with(|context| context.began.take())
 }
 
-pub(super) fn replace_publish(publish: Option<PublishContext>) -> Option<PublishContext> {
+pub(crate) fn replace_publish(publish: Option<PublishContext>) -> Option<PublishContext> {
     THREAD_CONTEXT.with(|context| context.publish.replace(publish))
 }
 
 /// Changes the message that is being published, if any.
-pub(super) fn with_publish(change: impl FnOnce(&mut PublishContext)) {
+pub(crate) fn with_publish(change: impl FnOnce(&mut PublishContext)) {
     THREAD_CONTEXT.with(|context| {
         if let Some(mut publish) = context.publish.get() {
             change(&mut publish);
@@ -168,10 +168,10 @@ pub(super) fn with_publish(change: impl FnOnce(&mut PublishContext)) {
     });
 }
 
-pub(super) fn set_arrived_at(now: Instant) {
+pub(crate) fn set_arrived_at(now: Instant) {
     THREAD_CONTEXT.with(|context| context.arrived_at.set(Some(now)));
 }
 
-pub(super) fn arrived_at() -> Option<Instant> {
+pub(crate) fn arrived_at() -> Option<Instant> {
     THREAD_CONTEXT.with(|context| context.arrived_at.get())
 }

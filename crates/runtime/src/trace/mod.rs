@@ -11,10 +11,10 @@
 //! blocks, allocates or makes a system call per message, except for reading the
 //! clock.
 
-mod current_context;
+pub(crate) mod current_context;
 mod record;
-mod ring;
-mod tracing_decorators;
+pub(crate) mod ring;
+pub(crate) mod tracing_decorators;
 
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
@@ -22,21 +22,20 @@ use std::sync::Arc;
 
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, GuidPrefix};
-use pteros_rtps::time::{Instant, Timestamp};
+use pteros_rtps::time::Instant;
 
-use crate::core::Core;
-use crate::error::{OpenError, PublishError};
-use crate::graph::{DISCOVERY_TOPIC, NodeKey};
+use crate::error::OpenError;
+use crate::graph::NodeKey;
 use crate::platform::{OpenedTransports, Platform};
 use crate::sample::{DeliveryPath, SampleMeta};
-use crate::writer::{OutboundMessage, WriterEndpoint};
-
-use current_context::{CallbackContext, CallbackInput, PublishContext};
+use current_context::{CallbackContext, CallbackInput};
 pub use current_context::{SpanGuard, span};
 pub use record::{TraceEvent, TraceRecord};
 use ring::TraceRing;
-pub use ring::{HEAD_WORDS, MAGIC, Recording, TraceHeader, TraceReadError, VERSION};
-use tracing_decorators::{TracingMessage, TracingShmTransport, TracingTransport};
+pub use ring::{
+    BYTES_MAX, BYTES_MIN, HEAD_WORDS, MAGIC, Recording, TraceHeader, TraceReadError, VERSION,
+};
+use tracing_decorators::{TracingShmTransport, TracingTransport};
 
 /// File extension of a trace.
 pub const EXTENSION: &str = "ptrace";
@@ -44,12 +43,6 @@ pub const EXTENSION: &str = "ptrace";
 /// Default size of a context's trace in bytes: some 170 000 records, a minute at a
 /// thousand messages per second.
 pub const BYTES_DEFAULT: usize = 16 << 20;
-
-/// The smallest size of a trace.
-pub const BYTES_MIN: usize = 64 << 10;
-
-/// The largest size of a trace.
-pub const BYTES_MAX: usize = 1 << 30;
 
 /// Maximum number of traces in one folder. Beyond it contexts are opened untraced,
 /// with a warning: a program that restarts again and again must not fill the disk.
@@ -259,7 +252,7 @@ impl Tracer {
         }
     }
 
-    fn write(
+    pub(crate) fn write(
         &self,
         event: TraceEvent,
         first_time: Instant,
@@ -342,64 +335,6 @@ impl Drop for CallbackSpan<'_> {
     }
 }
 
-impl Core {
-    /// The tracer of this context, if it is traced.
-    #[inline]
-    pub fn tracer(&self) -> Option<&Tracer> {
-        self.tracer.as_deref()
-    }
-
-    pub(crate) fn publish_traced(
-        &self,
-        tracer: &Tracer,
-        writer: &WriterEndpoint,
-        message: &mut dyn OutboundMessage,
-        source: Timestamp,
-    ) -> Result<i64, PublishError> {
-        let budget = writer.data.qos.max_blocking_time;
-        if writer.data.topic == DISCOVERY_TOPIC {
-            return self.publish_with_timeout(writer, message, source, budget);
-        }
-        let entered = tracer.now();
-        let publish = PublishContext {
-            began: current_context::take_publish_began().unwrap_or(entered),
-            entered,
-            serialized: None,
-            bytes: 0,
-            handed: None,
-        };
-        let outer = current_context::replace_publish(Some(publish));
-        let mut message = TracingMessage {
-            inner: message,
-            tracer,
-        };
-        let published = self.publish_with_timeout(writer, &mut message, source, budget);
-        let Some(publish) = current_context::replace_publish(outer) else {
-            return published;
-        };
-        if let Ok(sequence) = &published {
-            let (began, ended) = publish.serialized.unzip();
-            let handed = publish.handed.unwrap_or_else(|| tracer.now());
-            let times = [Some(publish.entered), began, ended, Some(handed)];
-            let input = CallbackInput {
-                writer: writer.guid(),
-                sequence: *sequence,
-                path: DeliveryPath::IntraProcess,
-                bytes: publish.bytes,
-            };
-            tracer.write(
-                TraceEvent::Published,
-                publish.began,
-                times,
-                Some(input),
-                entity_word(writer.guid().entity),
-                0,
-            );
-        }
-        published
-    }
-}
-
 /// Wraps opened transports with tracing decorators.
 pub(crate) fn with_tracing(opened: OpenedTransports, tracer: &Arc<Tracer>) -> OpenedTransports {
     OpenedTransports {
@@ -416,7 +351,7 @@ pub(crate) fn with_tracing(opened: OpenedTransports, tracer: &Arc<Tracer>) -> Op
 }
 
 /// An entity id as a number.
-fn entity_word(entity: EntityId) -> u32 {
+pub(crate) fn entity_word(entity: EntityId) -> u32 {
     u32::from_be_bytes(entity.to_bytes())
 }
 

@@ -28,6 +28,12 @@ pub const VERSION: u64 = 1;
 /// Words before the names.
 pub const HEAD_WORDS: usize = 512;
 
+/// The smallest size of a trace.
+pub const BYTES_MIN: usize = 64 << 10;
+
+/// The largest size of a trace.
+pub const BYTES_MAX: usize = 1 << 30;
+
 /// Word indices of the header; see the fields of [`TraceHeader`].
 mod header_word {
     pub const MAGIC: usize = 0;

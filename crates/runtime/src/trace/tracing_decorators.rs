@@ -20,14 +20,14 @@ use pteros_shm::DiscoveryLog;
 use super::Tracer;
 use super::current_context;
 use crate::instance::{KeyHash, KeyReader};
+use crate::outbound::OutboundMessage;
 use crate::platform::{ReceivedDatagram, Transport};
-use crate::ready_queue::ReadyQueue;
 use crate::sample::SharedValue;
+use crate::scheduler::ready_queue::ReadyQueue;
 use crate::shm_transport::{
     Chunk, ConnectionCounts, ConnectionEvent, DisconnectReason, PoolExhausted, ReceivedMessage,
     SendRefusal, ShmScope, ShmTransport,
 };
-use crate::writer::OutboundMessage;
 
 /// A transport that records time stamps.
 pub(crate) struct TracingTransport {
@@ -172,7 +172,7 @@ impl ShmTransport for TracingShmTransport {
 }
 
 /// A message that records when it is serialized.
-pub(super) struct TracingMessage<'m> {
+pub(crate) struct TracingMessage<'m> {
     pub inner: &'m mut dyn OutboundMessage,
     pub tracer: &'m Tracer,
 }

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use pteros_runtime::error::OpenError;
 use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
 use pteros_runtime::platform::{
-    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport, unicast_port,
+    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport, UndrivenContext,
+    unicast_port,
 };
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::rtps::locator::{Locator, OwnAddress};
@@ -118,7 +119,7 @@ impl Platform for Place {
         })
     }
 
-    fn drives_undriven(&self, _core: &Weak<Core>) -> bool {
+    fn drives_undriven(&self, _context: &Weak<dyn UndrivenContext>) -> bool {
         true
     }
 }

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use bytes::Bytes;
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport, unicast_port,
+    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport, UndrivenContext,
+    unicast_port,
 };
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::rtps::id::GuidPrefix;
@@ -141,7 +142,7 @@ impl Platform for Place {
         })
     }
 
-    fn drives_undriven(&self, _core: &Weak<Core>) -> bool {
+    fn drives_undriven(&self, _context: &Weak<dyn UndrivenContext>) -> bool {
         true
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
+use pteros_runtime::platform::UndrivenContext;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::{Core, DriverState};
 
@@ -343,11 +344,11 @@ impl EventLoop {
     }
 
     /// I8: no queue or table exceeds its limit.
-    pub fn check_memory(&self, process: usize, core: &Core) {
+    pub fn check_memory(&self, process: usize, core: &dyn UndrivenContext) {
         if let Some(exceeded) = core.exceeded_limit() {
             self.fail(format!("I8 p{process}: {exceeded}"));
         }
-        let (held, most) = (core.memory_bytes(), core.worst_case_bytes());
+        let (held, most) = core.memory_bytes();
         if held > most {
             self.fail(format!("I8 p{process}: {held} bytes held, at most {most}"));
         }
@@ -367,7 +368,7 @@ impl EventLoop {
     }
 
     /// Attaches an external context, in place of the previous one.
-    pub fn attach_external_context(&self, process: usize, core: &Weak<Core>) {
+    pub fn attach_external_context(&self, process: usize, core: &Weak<dyn UndrivenContext>) {
         let external = ExternalContext {
             core: core.clone(),
             runner: None,
@@ -409,13 +410,13 @@ impl EventLoop {
             match runner {
                 Some(mut runner) => {
                     runner.run();
-                    self.restore_runner(process, runner, &core);
+                    self.restore_runner(process, runner, &*core);
                 }
                 None => {
                     core.drive_undriven(DRAIN_ROUNDS);
                 }
             }
-            self.check_memory(process, &core);
+            self.check_memory(process, &*core);
             let socket = self.processes()[process].socket;
             let has_input = socket.is_some_and(|s| self.network().has_input(s));
             if !has_input || self.has_failed() {
@@ -425,10 +426,10 @@ impl EventLoop {
     }
 
     /// Puts a runner back, unless another context has replaced its own meanwhile.
-    fn restore_runner(&self, process: usize, runner: Box<dyn Runner>, core: &Arc<Core>) {
+    fn restore_runner(&self, process: usize, runner: Box<dyn Runner>, core: &dyn UndrivenContext) {
         let mut processes = self.processes();
         if let Some(external) = &mut processes[process].external
-            && std::ptr::eq(external.core.as_ptr(), Arc::as_ptr(core))
+            && std::ptr::addr_eq(external.core.as_ptr(), core)
             && external.runner.is_none()
         {
             external.runner = Some(runner);

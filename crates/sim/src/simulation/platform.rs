@@ -9,8 +9,8 @@ use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    Core, DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
-    multicast_port, unicast_port,
+    DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
+    UndrivenContext, multicast_port, unicast_port,
 };
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::shm_transport::ShmTransport;
@@ -136,10 +136,10 @@ impl Platform for SimEnv {
         Ok(())
     }
 
-    fn drives_undriven(&self, core: &Weak<Core>) -> bool {
+    fn drives_undriven(&self, context: &Weak<dyn UndrivenContext>) -> bool {
         let world = self.world.upgrade().filter(|_| self.is_external);
         if let Some(world) = world {
-            world.attach_external_context(self.process, core);
+            world.attach_external_context(self.process, context);
         }
         true
     }

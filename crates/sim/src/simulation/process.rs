@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use pteros_runtime::graph::NodeKey;
+use pteros_runtime::platform::UndrivenContext;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::{Core, DriverState};
 
@@ -72,7 +73,7 @@ pub trait Runner: Send {
 /// A context that a caller has opened.
 pub struct ExternalContext {
     /// The context.
-    pub core: Weak<Core>,
+    pub core: Weak<dyn UndrivenContext>,
     /// `None` while it runs.
     pub runner: Option<Box<dyn Runner>>,
 }

@@ -1,0 +1,191 @@
+//! Deferred remote send: callbacks run before messages leave the process.
+//!
+//! A callback publishes while other callbacks of its executor wait, among them its
+//! own local reader's. The remote send follows after those callbacks, since
+//! serializing and waking another process takes longer than they do.
+//!
+//! The delay is measured. After a long one, the writer's
+//! next messages are sent at once, more of them each time it happens again.
+//! Operations that may take long send deferred messages first: a wait, a nested
+//! spin, the end of a spin, a second message of the same writer. While a callback
+//! does not return, the background I/O thread sends. Order is kept: the writer's
+//! next message, match or removal writes the deferred message first.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use pteros_rtps::time::{Instant, Timestamp};
+use pteros_rtps::writer::NewChange;
+
+use crate::core::Core;
+use crate::endpoints::reader::DeliveryForm;
+use crate::endpoints::writer::{WriterEndpoint, WriterState};
+use crate::outbound::OutboundMessage;
+use crate::scheduler::ready_queue::ReadyQueue;
+use crate::send::back_pressure::BlockingBudget;
+use crate::send::deferred::DeferredMessage;
+use crate::shm_transport::CHUNK_MIN_BYTES;
+
+thread_local! {
+    /// The queue that this thread spins, the innermost one.
+    static SPINNING_QUEUE: RefCell<Option<SpinningQueue>> = const { RefCell::new(None) };
+}
+
+struct SpinningQueue {
+    /// The address of its context.
+    core: usize,
+    queue: Arc<ReadyQueue>,
+}
+
+/// Marks the thread as spinning a queue of callbacks until it is dropped.
+pub struct SpinScope<'c> {
+    core: &'c Core,
+    outer: Option<SpinningQueue>,
+    /// It belongs to this thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for SpinScope<'_> {
+    fn drop(&mut self) {
+        SPINNING_QUEUE.set(self.outer.take());
+        self.core.send_deferred();
+    }
+}
+
+impl Core {
+    /// Declares that this thread runs the callbacks of `queue` from now on.
+    ///
+    /// It calls [`Core::end_round`] after each round of them.
+    pub fn begin_spin(&self, queue: &Arc<ReadyQueue>) -> SpinScope<'_> {
+        self.send_deferred();
+        let spinning = SpinningQueue {
+            core: std::ptr::from_ref(self).addr(),
+            queue: queue.clone(),
+        };
+        SpinScope {
+            core: self,
+            outer: SPINNING_QUEUE.replace(Some(spinning)),
+            _not_send: PhantomData,
+        }
+    }
+
+    /// Sends deferred messages, except those of this round if callbacks are ready.
+    ///
+    /// Returns true if the ready callbacks must run at once.
+    pub fn end_round(&self, queue: &ReadyQueue) -> bool {
+        let Some(was_aged) = self.deferred.end_round() else {
+            return false;
+        };
+        if was_aged || queue.is_empty() {
+            self.send_deferred();
+            return false;
+        }
+        true
+    }
+
+    /// Sends the deferred messages. Call without locks, on a thread that may block.
+    pub(crate) fn send_deferred(&self) {
+        self.send_all_deferred(true);
+    }
+
+    /// The same for any thread; it blocks for a full socket only if `may_wait`.
+    pub(crate) fn send_all_deferred(&self, may_wait: bool) {
+        while let Some(id) = self.deferred.pop() {
+            if let Some(writer) = self.endpoints.writer(id) {
+                let now = self.platform.now();
+                let mut state = writer.state.lock();
+                self.write_deferred(now, &writer, &mut state);
+                let budget = if may_wait {
+                    writer.blocking_budget()
+                } else {
+                    BlockingBudget::non_blocking()
+                };
+                self.send_new_within(&writer, state, now, budget);
+            }
+        }
+    }
+
+    /// Writes the deferred message, so that order is kept. Call under the writer's
+    /// lock, before it writes or is matched.
+    pub(crate) fn write_deferred(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        state: &mut WriterState,
+    ) {
+        let Some(held) = state.deferred.take(now) else {
+            return;
+        };
+        writer.note_serialized();
+        let representation = writer.representation();
+        let shm = self.shm_connections.get();
+        let shm = shm.filter(|_| writer.connected_count() > 0 && held.bytes > CHUNK_MIN_BYTES);
+        let memory = shm.and_then(|shm| shm.chunk(held.bytes).ok());
+        let in_chunk = memory.and_then(|mut memory| {
+            let filled = held.value.payload_into(representation, &mut memory);
+            filled.then(|| memory.freeze())
+        });
+        let payload = in_chunk.unwrap_or_else(|| held.value.payload(representation));
+        let written = state.machine.write(
+            now,
+            NewChange {
+                payload,
+                source_timestamp: held.source,
+                ..NewChange::default()
+            },
+        );
+        debug_assert!(written.is_ok(), "its size was checked: {written:?}");
+    }
+
+    /// Defers the remote send if a callback waits in this thread's executor and no
+    /// other thread drives. Call after local delivery.
+    pub(crate) fn defer_send(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        state: &mut WriterState,
+        message: &mut dyn OutboundMessage,
+        source: Option<Timestamp>,
+        bytes: usize,
+    ) -> bool {
+        if state.local.is_empty() || !writer.may_defer_send {
+            return false;
+        }
+        let value_form = DeliveryForm::Type(message.message_type());
+        let is_value = state
+            .local
+            .iter()
+            .any(|route| route.reader.delivery_form == value_form);
+        let has_waiting_callback = || {
+            SPINNING_QUEUE.with_borrow(|spinning| {
+                let spinning = spinning.as_ref();
+                spinning.is_some_and(|spinning| {
+                    spinning.core == std::ptr::from_ref(self).addr() && !spinning.queue.is_empty()
+                })
+            })
+        };
+        let fits = is_value
+            && writer.flow_membership.is_none()
+            && state.machine.has_readers()
+            && has_waiting_callback()
+            && !self.driver.is_locked()
+            && state.deferred.is_open();
+        if !fits {
+            return false;
+        }
+        let Some(value) = message.shared() else {
+            return false;
+        };
+        if !self.deferred.push(writer.guid().entity) {
+            return false;
+        }
+        state.deferred.keep(DeferredMessage {
+            value,
+            source,
+            bytes,
+            since: now,
+        });
+        true
+    }
+}

@@ -1,0 +1,368 @@
+//! Dispatch of received RTPS messages to protocol machines, and of their output to
+//! user code.
+//!
+//! Dispatching only: every protocol rule is in `pteros-rtps`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use pteros_rtps::fault;
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::reader::Reader;
+use pteros_rtps::receiver::{MessageReader, Source};
+use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::wire::Submessage;
+use pteros_rtps::writer::Writer;
+
+use crate::core::Core;
+use crate::endpoints::reader::ReaderEndpoint;
+use crate::endpoints::writer::WriterEndpoint;
+use crate::platform::ReceivedDatagram;
+use crate::sample::{PoppedSample, QueuedSample};
+use crate::send::datagram_protection::DecodeBuffer;
+use crate::shm_transport::ReceivedMessage;
+use crate::trace::SpanGuard;
+
+/// The largest UDP payload over IPv4.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
+
+/// How often a peer's lease is renewed by its ordinary traffic.
+const RENEWAL_PERIOD: Duration = Duration::from_millis(200);
+
+/// Peers whose last renewal is remembered. Beyond it all are forgotten and renewed
+/// once more.
+const RENEWALS_MAX: usize = 1024;
+
+/// Receive buffers, reused for every datagram.
+pub struct ReceiveBuffers {
+    pub(crate) buffer: Box<[u8]>,
+    /// The bytes of a shared-memory message, except for a body that stays in its
+    /// chunk.
+    pub(crate) shm_message: Vec<u8>,
+    readers: Vec<Arc<ReaderEndpoint>>,
+    writers: Vec<Arc<WriterEndpoint>>,
+    renewed: BTreeMap<GuidPrefix, Instant>,
+    /// Buffer for decoding, in a secured context that has received something.
+    decode_buffer: Option<Box<DecodeBuffer>>,
+}
+
+impl ReceiveBuffers {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: vec![0; DATAGRAM_BYTES_MAX].into_boxed_slice(),
+            shm_message: Vec::new(),
+            readers: Vec::new(),
+            writers: Vec::new(),
+            renewed: BTreeMap::new(),
+            decode_buffer: None,
+        }
+    }
+}
+
+impl Core {
+    /// Handles one datagram. Never panics, whatever it holds.
+    pub(crate) fn dispatch(
+        &self,
+        now: Instant,
+        inbox: &mut ReceiveBuffers,
+        received: ReceivedDatagram,
+    ) {
+        self.received.received.fetch_add(1, Ordering::Relaxed);
+        let ReceiveBuffers {
+            buffer,
+            readers,
+            writers,
+            renewed,
+            decode_buffer: opening,
+            ..
+        } = inbox;
+        let mut bytes = buffer.get(..received.len).unwrap_or_default();
+        if let Some(crypto_transform) = self.send.crypto_transform() {
+            self.note_unprotected_datagram(now, bytes, &received);
+            let opening = opening
+                .get_or_insert_with(|| Box::new(DecodeBuffer::new(DATAGRAM_BYTES_MAX)))
+                .open(crypto_transform, bytes);
+            let Some(clean) = opening else { return };
+            bytes = clean;
+        }
+        let Ok(message) = MessageReader::new(bytes, self.prefix) else {
+            self.received.malformed.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        self.catch_up_with_peer(now, message.header().prefix);
+        let mut builtin = false;
+        let mut last_sender = None;
+        for (source, submessage) in message {
+            if source.prefix == self.prefix {
+                continue;
+            }
+            if submessage.writer().is_some_and(EntityId::is_builtin) {
+                let is_ours = source.vendor == VendorId::PTEROS;
+                if !builtin && is_ours && self.is_connecting_peer(now, source.prefix) {
+                    return;
+                }
+                let mut participant = self.participant.lock();
+                participant.handle_submessage(now, Some(received.from), &source, &submessage);
+                builtin = true;
+            } else {
+                self.route(now, &source, &submessage, None, readers, writers);
+                if last_sender.replace(source.prefix) != Some(source.prefix) {
+                    builtin |= self.renew_lease(now, source.prefix, renewed);
+                }
+            }
+        }
+        self.serve_affected(now, readers, writers);
+        if builtin {
+            self.serve_participant(now);
+        }
+    }
+
+    /// Handles one shared-memory message: submessages between user endpoints of the
+    /// peer and of this participant, nothing else. Never panics, whatever it holds.
+    ///
+    /// Returns false if it was for readers here and none of them knows its writer.
+    pub(crate) fn dispatch_shm_message(
+        &self,
+        now: Instant,
+        inbox: &mut ReceiveBuffers,
+        record: &ReceivedMessage,
+    ) -> bool {
+        let ReceiveBuffers {
+            shm_message: head,
+            readers,
+            writers,
+            renewed,
+            ..
+        } = inbox;
+        let peer = GuidPrefix(record.peer);
+        let (head, tail) = head.split_at_checked(record.head_len).unwrap_or_default();
+        let body = record.body.as_deref().unwrap_or_default();
+        let Ok(message) = MessageReader::in_parts(head, body, tail, self.prefix) else {
+            self.received.malformed.fetch_add(1, Ordering::Relaxed);
+            return true;
+        };
+        self.catch_up_with_peer(now, peer);
+        let mut is_known = true;
+        for (source, submessage) in message {
+            let is_user = !submessage.writer().is_some_and(EntityId::is_builtin);
+            if is_user && source.prefix == peer {
+                let shared = record.body.as_ref();
+                is_known &= self.route(now, &source, &submessage, shared, readers, writers);
+            }
+        }
+        let renewed = self.renew_lease(now, peer, renewed);
+        self.serve_affected(now, readers, writers);
+        if renewed {
+            self.serve_participant(now);
+        }
+        is_known
+    }
+
+    fn serve_affected(
+        &self,
+        now: Instant,
+        readers: &mut Vec<Arc<ReaderEndpoint>>,
+        writers: &mut Vec<Arc<WriterEndpoint>>,
+    ) {
+        for reader in readers.drain(..) {
+            self.serve_reader_after_message(now, &reader);
+        }
+        for writer in writers.drain(..) {
+            self.serve_writer(now, &writer);
+        }
+    }
+
+    /// Renews the lease of a peer now and then.
+    fn renew_lease(
+        &self,
+        now: Instant,
+        prefix: GuidPrefix,
+        renewed: &mut BTreeMap<GuidPrefix, Instant>,
+    ) -> bool {
+        let last = renewed.get(&prefix);
+        if last.is_some_and(|last| now.since(*last) < RENEWAL_PERIOD) {
+            return false;
+        }
+        if renewed.len() >= RENEWALS_MAX || fault!("lease-renewals-dropped") {
+            renewed.clear();
+        }
+        renewed.insert(prefix, now);
+        self.participant.lock().renew_lease(prefix, now);
+        true
+    }
+
+    /// Passes a submessage of a user endpoint to its machines. Returns false if it
+    /// is for readers and none of them knows its writer.
+    fn route(
+        &self,
+        now: Instant,
+        source: &Source,
+        submessage: &Submessage<'_>,
+        shared: Option<&Bytes>,
+        readers: &mut Vec<Arc<ReaderEndpoint>>,
+        writers: &mut Vec<Arc<WriterEndpoint>>,
+    ) -> bool {
+        let mut is_known = true;
+        let mut route_to_readers =
+            |reader: EntityId, writer: EntityId, f: &mut dyn FnMut(&mut Reader)| {
+                is_known = self.route_to_readers(source.prefix.with(writer), reader, readers, f);
+            };
+        let mut route_to_writer = |writer: EntityId, f: &mut dyn FnMut(&mut Writer)| {
+            self.route_to_writer(writer, writers, f);
+        };
+        match submessage {
+            Submessage::Data(data) => route_to_readers(data.reader, data.writer, &mut |machine| {
+                machine.handle_data_shared(now, source, data, shared);
+            }),
+            Submessage::DataFrag(data) => {
+                route_to_readers(data.reader, data.writer, &mut |machine| {
+                    machine.handle_data_frag(now, source, data);
+                })
+            }
+            Submessage::Heartbeat(heartbeat) => {
+                route_to_readers(heartbeat.reader, heartbeat.writer, &mut |machine| {
+                    machine.handle_heartbeat(now, source, heartbeat);
+                })
+            }
+            Submessage::HeartbeatFrag(heartbeat) => {
+                route_to_readers(heartbeat.reader, heartbeat.writer, &mut |machine| {
+                    machine.handle_heartbeat_frag(now, source, heartbeat);
+                });
+            }
+            Submessage::Gap(gap) => route_to_readers(gap.reader, gap.writer, &mut |machine| {
+                machine.handle_gap(now, source, gap);
+            }),
+            Submessage::AckNack(ack) => route_to_writer(ack.writer, &mut |machine| {
+                machine.handle_acknack(now, source.prefix, ack);
+            }),
+            Submessage::NackFrag(nack) => route_to_writer(nack.writer, &mut |machine| {
+                machine.handle_nack_frag(now, source.prefix, nack);
+            }),
+            _ => {}
+        }
+        is_known
+    }
+
+    fn route_to_readers(
+        &self,
+        writer: Guid,
+        reader: EntityId,
+        touched: &mut Vec<Arc<ReaderEndpoint>>,
+        f: &mut dyn FnMut(&mut Reader),
+    ) -> bool {
+        let table = self.endpoints.read();
+        let Some(matched) = table.readers_of_writer.get(&writer) else {
+            return false;
+        };
+        for endpoint in matched {
+            if reader != EntityId::UNKNOWN && reader != endpoint.data.guid.entity {
+                continue;
+            }
+            f(&mut endpoint.machine.lock());
+            if !touched.iter().any(|t| Arc::ptr_eq(t, endpoint)) {
+                touched.push(endpoint.clone());
+            }
+        }
+        true
+    }
+
+    fn route_to_writer(
+        &self,
+        writer: EntityId,
+        touched: &mut Vec<Arc<WriterEndpoint>>,
+        f: &mut dyn FnMut(&mut Writer),
+    ) {
+        let Some(endpoint) = self.endpoints.writer(writer) else {
+            return;
+        };
+        f(&mut endpoint.state.lock().machine);
+        if !touched.iter().any(|t| Arc::ptr_eq(t, &endpoint)) {
+            touched.push(endpoint);
+        }
+    }
+
+    /// Takes a reader's oldest sample. Never blocks on I/O.
+    ///
+    /// When that makes space, writers that were held back are asked for more, or
+    /// woken.
+    pub fn take(&self, reader: &ReaderEndpoint) -> Option<QueuedSample> {
+        let item = self.take_untraced(reader);
+        if let (Some(tracer), Some(item)) = (&reader.tracer, &item) {
+            tracer.note_taken(reader.data.guid.entity, &item.meta, item.weight());
+        }
+        item
+    }
+
+    /// As [`Core::take`], for a caller that passes the sample on. The trace
+    /// contains it when the final receiver has noted it.
+    pub(crate) fn take_untraced(&self, reader: &ReaderEndpoint) -> Option<QueuedSample> {
+        if reader.group.is_none() {
+            let popped = reader.pop(|| self.platform.now());
+            return self.note_popped(reader, popped);
+        }
+        // A filter may reject what is taken of a group.
+        while let Some(popped) = reader.pop_of_group(|| self.platform.now()) {
+            let item = self.note_popped(reader, popped);
+            if item.is_some() {
+                return item;
+            }
+        }
+        None
+    }
+
+    /// Acts on the outcome of taking a sample.
+    pub(crate) fn note_popped(
+        &self,
+        reader: &ReaderEndpoint,
+        popped: PoppedSample,
+    ) -> Option<QueuedSample> {
+        if popped.resume && !fault!("blocked-samples-not-requested") {
+            self.serve_reader(self.platform.now(), reader);
+            let of_group = reader.group.as_ref().map(|m| m.group.take_resumed());
+            for reader in of_group.into_iter().flatten() {
+                self.serve_reader(self.platform.now(), &reader);
+            }
+        }
+        // Samples that were held back enter first, then those that come after them.
+        if popped.freed_space || popped.resume {
+            self.scheduler.wake_waiters();
+        }
+        popped.item
+    }
+
+    /// Moves a reader's samples and events on and sends its acknowledgements.
+    pub(crate) fn serve_reader(&self, now: Instant, reader: &ReaderEndpoint) {
+        self.serve_reader_ordered(now, reader, false);
+    }
+
+    /// As [`Core::serve_reader`], after a message. User code goes first. A mere
+    /// acknowledgement costs a system call that wakes the writer, so the next poll
+    /// sends it.
+    fn serve_reader_after_message(&self, now: Instant, reader: &ReaderEndpoint) {
+        self.serve_reader_ordered(now, reader, true);
+    }
+
+    fn serve_reader_ordered(&self, now: Instant, reader: &ReaderEndpoint, user_first: bool) {
+        self.send.transmit(|outbox| {
+            let mut machine = reader.machine.lock();
+            let before = reader.received.load(Ordering::Relaxed);
+            reader.collect(now, &mut machine, self.platform.wall_clock());
+            let has_new_samples = user_first && reader.received.load(Ordering::Relaxed) > before;
+            let may_delay = has_new_samples && machine.has_only_positive_acks();
+            let more = !may_delay && machine.poll_transmit(now, outbox);
+            reader.schedule(&self.scheduler, &machine);
+            more
+        });
+        if reader.is_graph() {
+            self.handle_graph_samples(reader);
+        }
+        if let Some(listener) = &reader.listener {
+            let _apart = reader.tracer.as_ref().map(|_| SpanGuard::detached());
+            while let Some(item) = self.take(reader) {
+                listener(&item);
+            }
+        }
+    }
+}

@@ -1,0 +1,556 @@
+//! The driver: one thread at a time polls the sockets and runs the protocol.
+//!
+//! The driver sleeps in the poll of the sockets, handles what arrives and queues
+//! work for user code. Spinning threads take the role in turn. A thread that finds
+//! the role taken sleeps on its own queue, and wakes when that queue has work or
+//! the role is free (leader/followers). While user code keeps every spinning thread
+//! busy, the background I/O thread drives.
+//!
+//! [`Core::poll`] is a plain function of `now`. A simulation calls it as well.
+
+use std::sync::Arc;
+
+use pteros_rtps::fault;
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::core::dispatch::ReceiveBuffers;
+use crate::platform::ReceivedDatagram;
+use crate::scheduler::busy_poll::BusyPoll;
+use crate::scheduler::ready_queue::ReadyQueue;
+use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::shm_transport::ShmTransport;
+
+/// Datagrams that are handled between two checks of the ready queue. That empties a
+/// burst of fragments in one go, and no callback waits for long.
+const DATAGRAMS_PER_POLL: usize = 64;
+
+/// Shared-memory messages handled before a datagram that arrived after them. More
+/// than a descriptor ring holds.
+const SHM_MESSAGES_BEFORE_DATAGRAM_MAX: usize = 8_192;
+
+/// How often sockets are checked while there is always other work. One system call
+/// per millisecond costs a thousandth of the time.
+const SOCKET_CHECK_PERIOD: Duration = Duration::from_millis(1);
+
+/// How often sockets are checked while a thread busy-polls shared memory. Most
+/// messages arrive through memory then.
+const POLL_PERIOD: Duration = Duration::from_micros(5);
+
+/// A thread that sleeps longer than this can afford to tell the background I/O
+/// thread each time that it is not needed. One or two system calls per wake-up then
+/// save a wake-up of another thread.
+const LONG_SLEEP: Duration = Duration::from_millis(10);
+
+/// State that only the driver uses.
+pub struct DriverState {
+    pub(crate) inbox: ReceiveBuffers,
+    /// When the sockets were last checked.
+    sockets_checked_at: Instant,
+    /// How long the last sleep was.
+    slept: Duration,
+    busy_poll: BusyPoll,
+}
+
+impl DriverState {
+    /// Creates the state of a driver that busy-polls for `busy_poll` before it sleeps.
+    pub(crate) fn new(busy_poll_max: Duration) -> Self {
+        Self {
+            busy_poll: BusyPoll::new(busy_poll_max),
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for DriverState {
+    /// For [`Core::poll`] and [`Core::poll_now`] on one context.
+    fn default() -> Self {
+        Self {
+            inbox: ReceiveBuffers::new(),
+            sockets_checked_at: Instant::ZERO,
+            slept: Duration::ZERO,
+            busy_poll: BusyPoll::new(Duration::ZERO),
+        }
+    }
+}
+
+impl Core {
+    /// Waits until `queue` has work, `until` has passed or the context shuts down.
+    ///
+    /// May return earlier. Drives the sockets if no other thread does. `queue`
+    /// belongs to the caller alone. The caller runs the work and calls this again;
+    /// a caller that stops uses [`Core::hand_over`].
+    pub fn drive(&self, queue: &Arc<ReadyQueue>, until: Instant) {
+        self.drive_by(queue, until, |_, _| false);
+    }
+
+    /// As [`Core::drive`], for callers that depend on nothing but `queue` and the
+    /// clock. Wake-ups for the protocol alone do not return to them.
+    pub fn drive_until_work(&self, queue: &Arc<ReadyQueue>, until: Instant) {
+        self.drive_by(queue, until, |slept, now| {
+            slept && queue.is_empty() && now < until && !self.scheduler.is_shut_down()
+        });
+    }
+
+    fn drive_by(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        until: Instant,
+        goes_on: impl Fn(bool, Instant) -> bool,
+    ) {
+        if let Some(mut state) = self.driver.try_lock() {
+            self.scheduler.enter_poll();
+            loop {
+                let (slept, now) = self.poll(&mut state, queue, until);
+                if !goes_on(slept, now) {
+                    break;
+                }
+            }
+            // Under the lock, so that the next driver enters afterwards.
+            self.scheduler.leave_poll();
+            drop(state);
+        } else {
+            self.scheduler.follow(
+                queue,
+                until,
+                || !self.driver.is_locked(),
+                || self.span_until(until),
+            );
+        }
+        // A caller without work returns at once and drives itself.
+        if !queue.is_empty() || self.platform.now() >= until {
+            self.hand_over(queue);
+        }
+    }
+
+    /// Polls once: first due timeouts, then datagrams.
+    ///
+    /// Sleeps at most once, and only when neither gave work. Returns whether it
+    /// slept, and the present time.
+    pub fn poll(
+        &self,
+        state: &mut DriverState,
+        queue: &ReadyQueue,
+        until: Instant,
+    ) -> (bool, Instant) {
+        let now = self.platform.now();
+        let answers = self.receive_shm_before_timeouts(state, now, queue);
+        self.fire_timeouts(now);
+        let handled = answers + self.receive(state, now, queue);
+        if handled > 0 || !queue.is_empty() {
+            self.check_sockets(state, now);
+            return (false, now);
+        }
+        let now = match state.busy_poll.span() {
+            Some(span) => match self.poll_sockets(state, queue, until, now, span) {
+                Ok(now) => return (false, now),
+                Err(now) => now,
+            },
+            None => now,
+        };
+        let slept = self.sleep_in_sockets(state, queue, until, now);
+        let slept_from = now;
+        if slept {
+            state.sockets_checked_at = now;
+        } else if until <= now {
+            self.transport.check_readable();
+            self.disarm_shm_doorbell();
+            state.sockets_checked_at = now;
+        } else {
+            self.check_sockets(state, now);
+        }
+        let now = self.platform.now();
+        if slept {
+            let span = now.since(slept_from);
+            state.slept = span;
+            state.busy_poll.note_slept(span);
+        }
+        self.receive_shm_before_timeouts(state, now, queue);
+        self.fire_timeouts(now);
+        self.receive(state, now, queue);
+        self.handle_shutdown_signal();
+        (slept, now)
+    }
+
+    /// Before timeouts fire: handles shared-memory messages that arrived without a
+    /// wake-up, since they may make a timeout unnecessary.
+    fn receive_shm_before_timeouts(
+        &self,
+        state: &mut DriverState,
+        now: Instant,
+        queue: &ReadyQueue,
+    ) -> usize {
+        if self.shm_connections.get().is_some() && self.scheduler.next_timeout() <= now {
+            self.receive(state, now, queue)
+        } else {
+            0
+        }
+    }
+
+    /// Polls without sleeping, for the background I/O thread and for simulations.
+    /// Returns how many datagrams were handled.
+    pub fn poll_now(&self, state: &mut DriverState) -> usize {
+        self.transport.check_readable();
+        self.disarm_shm_doorbell();
+        let now = self.platform.now();
+        state.sockets_checked_at = now;
+        let answers = self.receive_shm_before_timeouts(state, now, &self.idle_queue);
+        self.fire_timeouts(now);
+        let handled = answers + self.receive(state, now, &self.idle_queue);
+        self.handle_shutdown_signal();
+        handled
+    }
+
+    /// Busy-polls for at most `span` instead of sleeping. `Ok` when something
+    /// arrived or is due, or when the caller must return. Both variants hold the
+    /// present time.
+    fn poll_sockets(
+        &self,
+        state: &mut DriverState,
+        queue: &ReadyQueue,
+        until: Instant,
+        from: Instant,
+        span: Duration,
+    ) -> Result<Instant, Instant> {
+        let end = from.after(span);
+        let mut now = from;
+        while now < end {
+            // Shared memory costs a load, a socket costs a system call.
+            let mut handled = self.receive(state, now, queue);
+            let checks_sockets = self.shm_connections.get().is_none()
+                || now.since(state.sockets_checked_at) >= POLL_PERIOD;
+            if handled == 0 && checks_sockets {
+                self.transport.check_readable();
+                self.disarm_shm_doorbell();
+                state.sockets_checked_at = now;
+                handled = self.receive(state, now, queue);
+            }
+            now = self.platform.now();
+            if handled > 0 || !queue.is_empty() {
+                state.busy_poll.note_polled(false);
+                return Ok(now);
+            }
+            if until <= now || self.scheduler.next_timeout() <= now || self.scheduler.is_shut_down()
+            {
+                return Ok(now);
+            }
+            std::hint::spin_loop();
+        }
+        state.busy_poll.note_polled(true);
+        Err(now)
+    }
+
+    /// Checks the sockets now and then although there is other work. User code that
+    /// always has work must not stop reception.
+    fn check_sockets(&self, state: &mut DriverState, now: Instant) {
+        if now.since(state.sockets_checked_at) >= SOCKET_CHECK_PERIOD {
+            state.sockets_checked_at = now;
+            self.transport.check_readable();
+            self.disarm_shm_doorbell();
+        }
+    }
+
+    fn handle_shutdown_signal(&self) {
+        if self.transport.shutdown_requested() {
+            self.request_shutdown();
+        }
+    }
+
+    /// Sleeps until something arrives, if nothing waits. Returns whether it slept.
+    fn sleep_in_sockets(
+        &self,
+        state: &DriverState,
+        queue: &ReadyQueue,
+        until: Instant,
+        now: Instant,
+    ) -> bool {
+        if self.scheduler.is_shut_down() {
+            return false;
+        }
+        let wake_at = self.scheduler.begin_sleep(until);
+        let sleeps = wake_at > now && self.arm_shm_doorbell() && queue.begin_socket_sleep();
+        if sleeps {
+            if state.slept >= LONG_SLEEP {
+                self.scheduler.note_poll_sleeping(state.slept);
+            }
+            self.transport.sleep(now, wake_at);
+            queue.end_sleep();
+        }
+        self.disarm_shm_doorbell();
+        self.scheduler.end_sleep();
+        sleeps
+    }
+
+    /// Arms the doorbell. Returns true if no connection has a message waiting; from
+    /// here on peers wake this process.
+    pub(crate) fn arm_shm_doorbell(&self) -> bool {
+        self.shm_connections
+            .get()
+            .is_none_or(|shm| shm.arm_doorbell())
+    }
+
+    pub(crate) fn disarm_shm_doorbell(&self) {
+        if let Some(shm) = self.shm_connections.get() {
+            shm.disarm_doorbell();
+            if shm.is_due() {
+                self.poll_shm_connections(self.platform.now());
+            }
+        }
+    }
+
+    fn receive(&self, state: &mut DriverState, now: Instant, queue: &ReadyQueue) -> usize {
+        let mut handled = 0;
+        // First the discovery log: a peer known by its log needs no announcement
+        // over the network.
+        if self.transport.discovery_log_changed() {
+            self.poll_same_host_peers(now);
+            handled = 1;
+        }
+        let mut looked_for_ends = false;
+        while handled < DATAGRAMS_PER_POLL {
+            if !self.receive_one(state, now, handled) {
+                if self.same_host.has_deferred_removals() && !looked_for_ends {
+                    // Receives first what they sent before.
+                    self.transport.check_readable();
+                    looked_for_ends = true;
+                    continue;
+                }
+                break;
+            }
+            handled += 1;
+            // Work for user code goes first; the rest waits in the socket.
+            if !queue.is_empty() {
+                break;
+            }
+        }
+        if self.same_host.apply_deferred_removals(now, looked_for_ends) {
+            self.serve_participant(now);
+        }
+        if handled > 0 {
+            self.scheduler.wake_waiters();
+            if queue.is_empty() {
+                // No callback runs before a mere acknowledgement.
+                self.fire_timeouts(now);
+            }
+        }
+        handled
+    }
+
+    /// Handles one message of a connection or a socket. Returns false if there is
+    /// none.
+    fn receive_one(&self, state: &mut DriverState, now: Instant, handled: usize) -> bool {
+        let Some(shm) = self.shm_connections.get() else {
+            return self.receive_datagram(state, now);
+        };
+        let is_young = self.shm_connections.is_settling(now);
+        if is_young {
+            self.transport.check_readable();
+        }
+        // A connection with endless traffic must not starve the sockets.
+        let sockets_first = is_young || handled % 8 == 7;
+        if sockets_first && self.receive_datagram(state, now) {
+            return true;
+        }
+        self.receive_shm_message(shm, state, now, &mut None)
+            || (!sockets_first && self.receive_datagram(state, now))
+    }
+
+    fn receive_datagram(&self, state: &mut DriverState, now: Instant) -> bool {
+        let mut pending = self.transport.receive(&mut state.inbox.buffer);
+        if pending.is_none() {
+            return false;
+        }
+        if let Some(shm) = self.shm_connections.get() {
+            // Messages sent earlier through shared memory go first: the last
+            // samples of a writer before the announcement of its end.
+            let mut budget = SHM_MESSAGES_BEFORE_DATAGRAM_MAX;
+            while budget > 0 && self.receive_shm_message(shm, state, now, &mut pending) {
+                budget -= 1;
+            }
+        }
+        if let Some(received) = pending {
+            self.dispatch(now, &mut state.inbox, received);
+        }
+        true
+    }
+
+    /// Handles one message of a connection. If no reader knows its writer, the
+    /// announcement of that writer waits in a socket or is the `pending` datagram,
+    /// and goes first.
+    fn receive_shm_message(
+        &self,
+        shm: &dyn ShmTransport,
+        state: &mut DriverState,
+        now: Instant,
+        pending: &mut Option<ReceivedDatagram>,
+    ) -> bool {
+        let Some(record) = shm.receive(&mut state.inbox.shm_message) else {
+            return false;
+        };
+        if self.dispatch_shm_message(now, &mut state.inbox, &record) {
+            return true;
+        }
+        let mut handled = 0;
+        while handled < DATAGRAMS_PER_POLL {
+            if handled == 0 {
+                self.transport.check_readable();
+            }
+            let next = pending.take();
+            let next = next.or_else(|| self.transport.receive(&mut state.inbox.buffer));
+            let Some(received) = next else { break };
+            self.dispatch(now, &mut state.inbox, received);
+            handled += 1;
+        }
+        if handled > 0 {
+            self.dispatch_shm_message(now, &mut state.inbox, &record);
+        }
+        true
+    }
+
+    fn fire_timeouts(&self, now: Instant) {
+        if fault!("spurious-wake-up") {
+            self.fire(now, TimeoutOwner::Participant);
+        }
+        if self.scheduler.next_timeout() > now {
+            return;
+        }
+        // Each owner fires at most once. An owner that asks for the same instant
+        // again waits for the next poll.
+        let mut budget = 1024;
+        while budget > 0 {
+            let Some(machine) = self.scheduler.pop_due(now) else {
+                break;
+            };
+            self.fire(now, machine);
+            budget -= 1;
+        }
+        self.scheduler.wake_waiters();
+    }
+
+    fn fire(&self, now: Instant, machine: TimeoutOwner) {
+        match machine {
+            TimeoutOwner::Participant => {
+                let clock = if fault!("lease-on-the-wrong-clock") {
+                    Instant::from_nanos(self.platform.wall_clock().as_nanos().unsigned_abs())
+                } else {
+                    now
+                };
+                self.participant.lock().handle_timeout(clock);
+                self.serve_participant(now);
+            }
+            TimeoutOwner::ShmConnections => self.poll_shm_connections(now),
+            TimeoutOwner::Graph => self.announce_graph(now),
+            TimeoutOwner::SameHostPeers => self.poll_same_host_peers(now),
+            TimeoutOwner::Handshakes => self.poll_handshakes(now),
+            TimeoutOwner::Writer(id) => {
+                if let Some(writer) = self.endpoints.writer(id) {
+                    writer.handle_timeout(now);
+                    self.serve_writer(now, &writer);
+                }
+            }
+            TimeoutOwner::LingeringWriter(id) => {
+                if let Some(writer) = self.endpoints.writer(id) {
+                    self.end_linger(now, &writer);
+                }
+            }
+            TimeoutOwner::FlowController(controller) => self.run_flow_controller(now, controller),
+            TimeoutOwner::Reader(id) => {
+                if let Some(reader) = self.endpoints.reader(id) {
+                    reader.machine.lock().handle_timeout(now);
+                    self.serve_reader(now, &reader);
+                }
+            }
+        }
+    }
+
+    /// Passes the driver role, if it is free, to a waiting thread. Called by a
+    /// thread that stops driving, or that was chosen and does not drive.
+    pub fn hand_over(&self, own: &Arc<ReadyQueue>) {
+        if self.driver.is_locked() {
+            return;
+        }
+        self.scheduler.wake_follower(Some(own));
+    }
+
+    /// As [`Core::wait_until`], and also woken by work on `queue`, which `done`
+    /// removes. `queue` belongs to the caller alone.
+    pub fn drive_until(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        until: Instant,
+        mut done: impl FnMut() -> bool,
+    ) -> bool {
+        let _waiting = RegisteredWaiter::begin(self, queue);
+        loop {
+            if done() {
+                return true;
+            }
+            if self.platform.now() >= until || self.scheduler.is_shut_down() {
+                return done();
+            }
+            self.drive(queue, until);
+        }
+    }
+
+    /// Drives the network until `done` returns true or `until` has passed. Blocks.
+    ///
+    /// Returns the last result of `done`. For callers without an executor.
+    pub fn wait_until(&self, until: Instant, done: impl FnMut() -> bool) -> bool {
+        let waiters = self.scheduler.waiters();
+        let spare = waiters.take_spare();
+        let queue = spare.unwrap_or_else(|| self.scheduler.ready_queue());
+        let met = self.drive_until(&queue, until, done);
+        waiters.keep_spare(queue);
+        met
+    }
+
+    /// Polls a context that no executor spins: at most `rounds` times, without
+    /// sleeping. Returns false when another thread drives it.
+    pub fn drive_undriven(&self, rounds: usize) -> bool {
+        let Some(mut state) = self.driver.try_lock() else {
+            return false;
+        };
+        self.send_all_deferred(false);
+        for _ in 0..rounds {
+            let handled = self.poll_now(&mut state);
+            // The doorbell stays armed while the background I/O thread sleeps,
+            // until the next poll.
+            if handled == 0 && self.arm_shm_doorbell() {
+                break;
+            }
+        }
+        drop(state);
+        self.scheduler.wake_follower(None);
+        true
+    }
+
+    fn span_until(&self, until: Instant) -> Option<std::time::Duration> {
+        if until == Instant::FAR_FUTURE {
+            return None;
+        }
+        until.since(self.platform.now()).to_std()
+    }
+}
+
+/// A registered waiter; ends when dropped.
+struct RegisteredWaiter<'c> {
+    core: &'c Core,
+    queue: &'c Arc<ReadyQueue>,
+}
+
+impl<'c> RegisteredWaiter<'c> {
+    /// Registers before the first check. `queue` belongs to this thread alone.
+    fn begin(core: &'c Core, queue: &'c Arc<ReadyQueue>) -> Self {
+        core.send_deferred();
+        core.scheduler.waiters().register(queue);
+        Self { core, queue }
+    }
+}
+
+impl Drop for RegisteredWaiter<'_> {
+    fn drop(&mut self) {
+        self.core.scheduler.waiters().unregister(self.queue);
+        // The waiter may have been chosen to drive next.
+        self.core.hand_over(self.queue);
+    }
+}

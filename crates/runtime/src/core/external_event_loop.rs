@@ -1,0 +1,94 @@
+//! External event loop: one file descriptor that is readable when a context has
+//! work.
+//!
+//! The descriptor is an epoll set of three: the set of the sockets, an eventfd that
+//! the ready queue signals while its owner sleeps, and a timer for the next
+//! timeout.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use pteros_net::{Poller, Timer, Waker};
+use pteros_rtps::time::Instant;
+
+use crate::core::Core;
+use crate::scheduler::ready_queue::ReadyQueue;
+
+/// The descriptor on which an external event loop sleeps.
+pub struct ExternalEventLoop {
+    poller: Poller,
+    timer: Timer,
+    waker: Arc<Waker>,
+}
+
+const SOCKETS: u64 = 0;
+const TIMER: u64 = 1;
+const WAKER: u64 = 2;
+
+impl Core {
+    /// Creates a descriptor for the work of `queue`.
+    ///
+    /// The queue signals it while it is [armed](ExternalEventLoop::arm). It is not
+    /// armed yet.
+    ///
+    /// # Errors
+    /// That of the operating system, in practice "too many open files".
+    /// `Unsupported` in a simulation, which has no descriptors.
+    pub fn external_event_loop(&self, queue: &ReadyQueue) -> io::Result<ExternalEventLoop> {
+        let sockets = self.transport.descriptor().ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this context has no sockets to poll; call Core::poll",
+            )
+        })?;
+        let foreign = ExternalEventLoop {
+            poller: Poller::new()?,
+            timer: Timer::new()?,
+            waker: Arc::new(Waker::new()?),
+        };
+        foreign.poller.add(sockets, SOCKETS)?;
+        foreign.poller.add(&foreign.timer, TIMER)?;
+        foreign.poller.add(&*foreign.waker, WAKER)?;
+        let waker = foreign.waker.clone();
+        queue.set_external_waker(Arc::new(move || waker.wake()));
+        Ok(foreign)
+    }
+}
+
+impl ExternalEventLoop {
+    /// Declares that the caller goes to sleep in its own loop.
+    ///
+    /// The descriptor becomes readable when a packet arrives, when `queue` gets
+    /// work, or at `until`; at once if something waits already.
+    pub fn arm(&self, core: &Core, queue: &ReadyQueue, until: Instant) {
+        let now = core.platform.now();
+        // As in the sleep of the driver: `schedule` sees until when this thread
+        // sleeps, or this thread sees the timeout.
+        let wake_at = core.scheduler.begin_sleep(until);
+        let sleeps = wake_at > now && core.arm_shm_doorbell() && queue.begin_external_sleep();
+        if !sleeps {
+            self.waker.wake();
+        } else if wake_at == Instant::FAR_FUTURE {
+            self.timer.disarm();
+        } else {
+            let span = wake_at.since(now).to_std();
+            self.timer.arm(span.unwrap_or_default());
+        }
+    }
+
+    /// Declares that the caller is awake and about to work.
+    pub fn disarm(&self, core: &Core, queue: &ReadyQueue) {
+        queue.end_sleep();
+        self.timer.drain();
+        self.waker.drain();
+        core.disarm_shm_doorbell();
+        core.scheduler.end_sleep();
+    }
+}
+
+impl AsFd for ExternalEventLoop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+}

@@ -1,0 +1,151 @@
+//! The graph of a context: announces the local nodes in `ros_discovery_info`, and
+//! passes on the node lists of remote participants.
+
+use std::sync::Arc;
+
+use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
+use pteros_msg::cdr::{Representation, payload_len, to_payload};
+use pteros_msg::message::Message;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::fault;
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
+use pteros_rtps::time::Instant;
+
+use crate::core::Core;
+use crate::core::matching::EndpointSpec;
+use crate::endpoints::reader::{DeliveryForm, ReaderEndpoint};
+use crate::graph::{ANNOUNCE_DELAY, DISCOVERY_TOPIC, NodeKey, warn_duplicate_name};
+use crate::names::node_path;
+use crate::outbound::OutboundMessage;
+use crate::sample::{SampleBody, SharedValue};
+use crate::scheduler::timeout_queue::TimeoutOwner;
+
+impl Core {
+    /// Creates the endpoints of `ros_discovery_info`.
+    pub(crate) fn create_graph_endpoints(&self) {
+        let qos = EndpointQos {
+            reliability: Reliability::Reliable,
+            durability: Durability::TransientLocal,
+            history: History::KeepLast(1),
+            ..EndpointQos::default()
+        };
+        let spec = |qos: EndpointQos| EndpointSpec {
+            topic: DISCOVERY_TOPIC.into(),
+            type_name: ParticipantEntitiesInfo::dds_type_name(),
+            qos,
+            ..EndpointSpec::default()
+        };
+        let reader_qos = EndpointQos {
+            history: History::KeepAll,
+            ..qos.clone()
+        };
+        let form = DeliveryForm::Bytes;
+        let reader = self.create_reader(spec(reader_qos), form, true);
+        let writer = self.create_writer(spec(qos));
+        if let (Ok(writer), Ok(reader)) = (writer, reader) {
+            reader.mark_as_graph_reader();
+            let _ = self.graph_writer.set(writer);
+        }
+    }
+
+    /// Adds a node of this context to the graph.
+    pub fn add_node(&self, name: &str, namespace: &str) -> NodeKey {
+        let (key, duplicate) = self.graph.add_node(name, namespace);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_node(key, &node_path(namespace, name));
+        }
+        if let Some(whose) = duplicate {
+            warn_duplicate_name(&node_path(namespace, name), whose);
+        }
+        self.graph_changed();
+        key
+    }
+
+    /// Removes a node.
+    pub fn remove_node(&self, key: NodeKey) {
+        self.graph.remove_node(key);
+        if !fault!("node-removal-not-announced") {
+            self.graph_changed();
+        }
+    }
+
+    /// Assigns an endpoint to a node.
+    pub fn attach_endpoint(&self, key: NodeKey, data: &Arc<EndpointData>) {
+        self.graph.note_own_endpoint(data);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_owner(data.guid.entity, key);
+        }
+        self.graph.attach_endpoint(key, data.guid);
+        self.graph_changed();
+    }
+
+    /// Removes an endpoint from a node.
+    pub fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
+        self.graph.detach_endpoint(key, guid);
+        self.graph_changed();
+    }
+
+    fn graph_changed(&self) {
+        self.graph.note_change();
+        self.scheduler.wake_waiters();
+        let at = self.platform.now().after(ANNOUNCE_DELAY);
+        self.scheduler.schedule(TimeoutOwner::Graph, Some(at));
+    }
+
+    /// Publishes the local node list.
+    pub(crate) fn announce_graph(&self, now: Instant) {
+        let list = self.graph.node_list();
+        let payload = to_payload(&list, Representation::Xcdr1);
+        {
+            let _order = self.endpoints.begin_match();
+            self.same_host.append_node_list(now, &payload);
+        }
+        let Some(writer) = self.graph_writer.get() else {
+            return;
+        };
+        let mut message = NodeListMessage(list);
+        let outcome = self.publish(writer, &mut message, self.platform.wall_clock());
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "announce nodes");
+        }
+    }
+
+    /// Handles the node lists of remote peers.
+    pub(crate) fn handle_graph_samples(&self, reader: &ReaderEndpoint) {
+        let mut any = false;
+        while let Some(item) = self.take(reader) {
+            let SampleBody::Serialized(payload) = item.body else {
+                continue;
+            };
+            let sender = item.meta.publisher.prefix;
+            // Messages from before it became a same-host peer may arrive after the
+            // records of its log.
+            let is_same_host_peer = self.participant.lock().is_same_host_peer(sender);
+            any |= !is_same_host_peer && self.graph.handle_node_list(sender, &payload);
+        }
+        if any {
+            self.scheduler.wake_waiters();
+        }
+    }
+}
+
+struct NodeListMessage(ParticipantEntitiesInfo);
+
+impl OutboundMessage for NodeListMessage {
+    fn message_type(&self) -> std::any::TypeId {
+        std::any::TypeId::of::<ParticipantEntitiesInfo>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> bytes::Bytes {
+        to_payload(&self.0, Representation::Xcdr1).into()
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        payload_len(&self.0, Representation::Xcdr1)
+    }
+}

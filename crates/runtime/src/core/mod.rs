@@ -1,0 +1,549 @@
+//! The core of a context: the wiring of one RTPS participant.
+//!
+//! A [`Core`] owns the parts of a context and carries what one of them reports to
+//! the others. Each part has its own folder, fields and locks: endpoints, send path,
+//! scheduler, shared-memory connections, same-host peers, graph, security. A part
+//! never sees the core. What concerns one part alone is a method of that part.
+//!
+//! `Core` has 21 fields, nearly all of them parts, and more methods than a type
+//! should, in the files of this folder. Half of them are the interface of the
+//! runtime, the rest takes an operation through several parts: a publish, a match,
+//! a poll. Which thread calls what, in which order, is in
+//! `docs/internals/drive_contract.md`.
+
+mod bound_port_probe;
+mod changeable_qos;
+mod coherent_sets;
+mod content_filter;
+mod deferred_send;
+pub mod dispatch;
+pub mod driver;
+mod durable_store;
+pub mod external_event_loop;
+mod flow_controlled_send;
+mod graph;
+mod instances;
+mod intra_process;
+mod linger;
+mod loan;
+pub mod matching;
+mod memory_bound;
+mod peers;
+mod prefault;
+mod publish;
+mod publisher_group;
+mod security;
+mod subscription_group;
+mod traced_publish;
+mod type_objects;
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use pteros_rtps::id::{GuidPrefix, VendorId};
+use pteros_rtps::locator::{Locator, NetworkScope};
+use pteros_rtps::outbox::Outbox;
+use pteros_rtps::participant::{Participant, ParticipantConfig};
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::endpoints::Endpoints;
+use crate::endpoints::durable_store::StoreOptions;
+use crate::endpoints::intra_process::IntraProcess;
+use crate::endpoints::writer::WriterEndpoint;
+use crate::error::OpenError;
+use crate::graph::{DISCOVERY_TOPIC, Graph};
+use crate::limits::Limits;
+use crate::lock::{Mutex, rank};
+use crate::platform::{
+    DISCOVERY_GROUP, OpenedTransports, Platform, SocketPlan, Transport, UndrivenContext,
+    multicast_port, unicast_port,
+};
+use crate::same_host::SameHostPeers;
+use crate::scheduler::Scheduler;
+use crate::scheduler::background_io::BackgroundIo;
+use crate::scheduler::ready_queue::ReadyQueue;
+use crate::security::{Credentials, Security, SecurityOptions, SecurityParts};
+use crate::send::SendPath;
+use crate::send::back_pressure::{BlockingBudget, GOODBYE_WAIT};
+use crate::send::datagram_protection::{CryptoTransform, peer_authenticator};
+use crate::send::deferred::DeferredSends;
+use crate::send::flow_controller::FlowController;
+use crate::send::flow_controllers::FlowControllers;
+use crate::shared_memory::SharedMemoryOptions;
+use crate::shm_connections::{ShmConnections, announced_property};
+use crate::trace::{self, TraceOptions, Tracer};
+use driver::DriverState;
+
+/// Participant indices of this host that receive unicast announcements, so that
+/// processes find each other without multicast. Only bound ports are used. ROS 2's
+/// LOCALHOST range probes as many.
+pub(crate) const LOCAL_PEERS_MAX: u32 = 33;
+
+/// Participant indices that are probed on each static peer.
+const STATIC_PEER_INDICES: u32 = 10;
+
+/// How a context is set up; [`crate::config`] reads it from the environment.
+#[derive(Clone, Debug)]
+pub struct CoreOptions {
+    /// ROS_DOMAIN_ID.
+    pub domain_id: u32,
+    /// Whether to stay on this host.
+    pub local_only: bool,
+    /// Whether to switch discovery off.
+    pub isolated: bool,
+    /// Whether to use the SPDP multicast group.
+    pub multicast: bool,
+    /// Addresses of peers that receive unicast announcements.
+    pub static_peers: Vec<std::net::Ipv4Addr>,
+    /// Names of the only interfaces to use; empty means all.
+    pub interfaces: Vec<String>,
+    /// Requested send and receive buffers of the kernel in bytes: receive, then
+    /// send. A send buffer above the kernel's default only fills the queues behind
+    /// it, which drop silently. With the default, the publisher blocks instead.
+    pub buffer_bytes: (usize, usize),
+    /// Largest fragment of a sample per datagram on this host, bytes.
+    pub fragment_bytes_same_host: u16,
+    /// Largest fragment of a sample per datagram to other hosts, bytes.
+    pub fragment_bytes_network: u16,
+    /// The security enclave, `/` without one.
+    pub enclave: String,
+    /// Participant lease: how long peers keep this participant without hearing from
+    /// it.
+    pub lease: Duration,
+    /// Flow controllers that asynchronous writers may use; see
+    /// [`FlowController::validate`].
+    pub flow_controllers: Vec<FlowController>,
+    /// Where transient and persistent publishers store their samples.
+    pub store: StoreOptions,
+    /// Limits on memory and work that peers can cause; see [`Limits::validate`].
+    pub limits: Limits,
+    /// How long the driver busy-polls before it sleeps, at most
+    /// [`BUSY_POLL_MAX`](crate::scheduler::busy_poll::BUSY_POLL_MAX). Zero means never.
+    pub busy_poll: Duration,
+    /// Shared-memory connections to processes of this host.
+    pub shared_memory: SharedMemoryOptions,
+    /// The identity of a secured context. It matches no peer before authentication.
+    pub security: Option<SecurityOptions>,
+    /// Whether and where the context is traced, see [`crate::trace`].
+    pub trace: Option<TraceOptions>,
+}
+
+impl Default for CoreOptions {
+    fn default() -> Self {
+        Self {
+            domain_id: 0,
+            local_only: false,
+            isolated: false,
+            multicast: true,
+            static_peers: Vec::new(),
+            interfaces: Vec::new(),
+            // Space for a 4 MiB sample in 64 KB datagrams on either side.
+            buffer_bytes: (8 << 20, 208 << 10),
+            fragment_bytes_same_host: 63_000,
+            fragment_bytes_network: 1_344,
+            enclave: "/".into(),
+            // The same as Fast DDS in ROS 2.
+            lease: Duration::from_secs(20),
+            flow_controllers: Vec::new(),
+            store: StoreOptions::default(),
+            limits: Limits::default(),
+            busy_poll: Duration::ZERO,
+            shared_memory: SharedMemoryOptions::default(),
+            security: None,
+            trace: None,
+        }
+    }
+}
+
+/// Totals of a context since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreCounts {
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Datagrams handed to the kernel.
+    pub datagrams_sent: u64,
+    /// Datagrams that the kernel refused.
+    pub send_errors: u64,
+    /// How often a publishing thread waited for space in the socket.
+    pub send_waits: u64,
+    /// Datagrams that are not RTPS.
+    pub malformed: u64,
+}
+
+/// Totals of received datagrams.
+#[derive(Default)]
+pub(crate) struct ReceiveCounters {
+    pub(crate) received: AtomicU64,
+    pub(crate) malformed: AtomicU64,
+}
+
+/// What opening the sockets has shown.
+struct SocketReport {
+    participant_index: u32,
+    advice: Vec<String>,
+}
+
+/// See the module documentation.
+pub struct Core {
+    /// Clock, random seed and network.
+    pub platform: Arc<dyn Platform>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) prefix: GuidPrefix,
+    pub(crate) options: CoreOptions,
+    sockets: SocketReport,
+    pub(crate) participant: Arc<Mutex<Participant, rank::Participant>>,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) intra_process: IntraProcess,
+    pub(crate) scheduler: Arc<Scheduler>,
+    driver: Mutex<DriverState, rank::Driver>,
+    /// A queue that never has work, for polls that serve no executor.
+    idle_queue: ReadyQueue,
+    pub(crate) graph: Arc<Graph>,
+    /// Announces the local nodes.
+    graph_writer: OnceLock<Arc<WriterEndpoint>>,
+    pub(crate) shm_connections: ShmConnections,
+    received: ReceiveCounters,
+    pub(crate) send: Arc<SendPath>,
+    /// Remote sends that are deferred until waiting callbacks have run.
+    deferred: DeferredSends,
+    flow_controllers: FlowControllers,
+    pub(crate) same_host: SameHostPeers,
+    pub(crate) security: Option<Box<Security>>,
+    pub(crate) tracer: Option<Arc<Tracer>>,
+}
+
+impl Core {
+    /// Opens the sockets and starts discovery.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(platform: Arc<dyn Platform>, options: CoreOptions) -> Result<Arc<Self>, OpenError> {
+        let candidate = guid_prefix(platform.guid_seed());
+        let credentials = options.security.as_ref().map(|security| {
+            Credentials::load(
+                security,
+                options.domain_id,
+                candidate,
+                platform.wall_clock(),
+            )
+        });
+        let credentials = credentials.transpose()?;
+        let prefix = credentials.as_ref().map_or(candidate, |own| own.prefix);
+        let crypto_transform = credentials
+            .as_ref()
+            .map(Credentials::crypto_transform)
+            .transpose()?;
+        let plan = socket_plan(&options, prefix, crypto_transform.as_ref());
+        let tracer = match &options.trace {
+            Some(trace) => Tracer::open(&platform, prefix, trace)?,
+            None => None,
+        };
+        let mut opened = platform.open(&plan)?;
+        if let Some(tracer) = &tracer {
+            opened = trace::with_tracing(opened, tracer);
+        }
+        for advice in &opened.advice {
+            tracing::warn!("{advice}");
+        }
+        if let Err(reason) = &opened.shm
+            && plan.shared_memory.enabled
+        {
+            tracing::warn!("{reason}; processes of this host communicate by UDP");
+        }
+        let config = participant_config(&options, prefix, credentials.as_ref(), &opened);
+        let now = platform.now();
+        let participant = Participant::new(now, config);
+        let participant = Arc::new(Mutex::new(participant));
+        let transport: Arc<dyn Transport> = opened.transport.into();
+        let send = Arc::new(SendPath::new(
+            platform.clone(),
+            transport.clone(),
+            opened.shm.as_ref().ok().cloned(),
+            crypto_transform.clone(),
+        ));
+        let core = Arc::new_cyclic(|me: &Weak<Self>| {
+            let context: Weak<dyn UndrivenContext> = me.clone();
+            let background_io = if platform.drives_undriven(&context) {
+                None
+            } else {
+                BackgroundIo::for_process()
+            };
+            let scheduler = Arc::new(Scheduler::new(transport.clone(), background_io));
+            let parts = SecurityParts {
+                domain_id: options.domain_id,
+                platform: platform.clone(),
+                participant: participant.clone(),
+                scheduler: scheduler.clone(),
+                send: send.clone(),
+            };
+            let own = credentials.zip(crypto_transform);
+            let security = own.map(|(own, transform)| own.into_security(transform, parts));
+            let graph = Arc::new(Graph::new(participant.clone(), options.enclave.clone()));
+            Self {
+                prefix,
+                sockets: SocketReport {
+                    participant_index: opened.participant_index,
+                    advice: opened.advice,
+                },
+                shm_connections: ShmConnections::new(
+                    opened.shm,
+                    prefix,
+                    participant.clone(),
+                    scheduler.clone(),
+                    send.clone(),
+                ),
+                same_host: SameHostPeers::new(
+                    prefix,
+                    options.lease,
+                    transport.clone(),
+                    participant.clone(),
+                    graph.clone(),
+                    scheduler.clone(),
+                ),
+                intra_process: IntraProcess {
+                    platform: platform.clone(),
+                    scheduler: scheduler.clone(),
+                },
+                platform,
+                transport,
+                graph,
+                graph_writer: OnceLock::new(),
+                participant,
+                endpoints: Endpoints::new(prefix),
+                driver: Mutex::new(DriverState::new(options.busy_poll)),
+                idle_queue: ReadyQueue::new(|| {}),
+                received: ReceiveCounters::default(),
+                send,
+                deferred: DeferredSends::default(),
+                flow_controllers: FlowControllers::new(
+                    &options.flow_controllers,
+                    scheduler.clone(),
+                ),
+                scheduler,
+                security: security.map(Box::new),
+                tracer,
+                options,
+            }
+        });
+        core.start(now);
+        Ok(core)
+    }
+
+    fn start(self: &Arc<Self>, now: Instant) {
+        self.same_host.connect_to_all(now);
+        self.create_graph_endpoints();
+        self.serve_participant(now);
+        let context: Arc<dyn UndrivenContext> = self.clone();
+        self.scheduler.watch(Arc::downgrade(&context));
+    }
+
+    /// The GUID prefix of the participant.
+    pub fn prefix(&self) -> GuidPrefix {
+        self.prefix
+    }
+
+    /// The options with which the context was opened.
+    pub fn options(&self) -> &CoreOptions {
+        &self.options
+    }
+
+    /// The participant index on this host, which determines the ports (RTPS 2.5
+    /// §9.6.1.1).
+    pub fn participant_index(&self) -> u32 {
+        self.sockets.participant_index
+    }
+
+    /// Hints for the operator about the sockets, such as clamped buffers.
+    pub fn advice(&self) -> &[String] {
+        &self.sockets.advice
+    }
+
+    /// The graph cache: the known nodes and endpoints.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The totals.
+    pub fn counts(&self) -> CoreCounts {
+        let (received, sent) = (&self.received, &self.send.counters);
+        CoreCounts {
+            datagrams_received: received.received.load(Ordering::Relaxed),
+            datagrams_sent: sent.sent.load(Ordering::Relaxed),
+            send_errors: sent.errors.load(Ordering::Relaxed),
+            send_waits: sent.waits.load(Ordering::Relaxed),
+            malformed: received.malformed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A ready queue for an executor of this context.
+    pub fn ready_queue(&self) -> Arc<ReadyQueue> {
+        self.scheduler.ready_queue()
+    }
+
+    /// Wakes threads in [`Core::wait_until`], whose condition may hold for reasons
+    /// outside of the network.
+    pub fn wake_waiters(&self) {
+        self.scheduler.wake_waiters();
+    }
+
+    /// When [`Core::poll_now`] has work even if no datagram arrives;
+    /// [`Instant::FAR_FUTURE`] if never.
+    pub fn next_deadline(&self) -> Instant {
+        self.scheduler.next_timeout()
+    }
+
+    /// Whether executors should stop spinning.
+    pub fn is_shut_down(&self) -> bool {
+        self.scheduler.is_shut_down()
+    }
+
+    /// Ends every spin of this context. Thread-safe and does not block.
+    pub fn request_shutdown(&self) {
+        self.scheduler.request_shutdown();
+    }
+
+    /// Announces the end of the participant to all peers. Called once, by the last
+    /// user.
+    pub fn close(&self) {
+        if !self.scheduler.close() {
+            return;
+        }
+        self.send_deferred();
+        self.request_shutdown();
+        let mut outbox = Outbox::new();
+        let now = self.platform.now();
+        self.participant.lock().shut_down(now, &mut outbox);
+        // A peer that misses it keeps the participant until its lease expires.
+        self.send
+            .send(&outbox, 0, &BlockingBudget::for_publish(GOODBYE_WAIT));
+    }
+}
+
+impl UndrivenContext for Core {
+    fn drive_undriven(&self, rounds: usize) -> bool {
+        Self::drive_undriven(self, rounds)
+    }
+
+    fn next_deadline(&self) -> Instant {
+        self.scheduler.next_timeout()
+    }
+
+    fn begin_background_sleep(&self) -> Instant {
+        self.scheduler.begin_background_sleep()
+    }
+
+    fn poll_counter(&self) -> (u64, bool) {
+        self.scheduler.poll_counter()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.scheduler.is_closed()
+    }
+
+    fn now(&self) -> Instant {
+        self.platform.now()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.transport.descriptor()
+    }
+
+    fn memory_bytes(&self) -> (usize, usize) {
+        (Self::memory_bytes(self), self.worst_case_bytes())
+    }
+
+    fn exceeded_limit(&self) -> Option<String> {
+        Self::exceeded_limit(self)
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn guid_prefix(unique: [u8; 10]) -> GuidPrefix {
+    let mut bytes = [0; 12];
+    bytes[..2].copy_from_slice(&VendorId::PTEROS.0);
+    bytes[2..].copy_from_slice(&unique);
+    GuidPrefix(bytes)
+}
+
+/// What the participant announces.
+fn participant_config(
+    options: &CoreOptions,
+    prefix: GuidPrefix,
+    credentials: Option<&Credentials>,
+    opened: &OpenedTransports,
+) -> ParticipantConfig {
+    let user_data = format!("enclave={};", options.enclave).into_bytes();
+    let mut config = ParticipantConfig {
+        security: credentials.map(|own| own.announced(user_data.clone())),
+        network: NetworkScope {
+            addresses: opened.own_addresses.clone(),
+            local_only: options.local_only,
+        },
+        metatraffic_unicast: opened.unicast.clone(),
+        default_unicast: opened.unicast.clone(),
+        metatraffic_multicast: opened.multicast.into_iter().collect(),
+        announce_to: announcement_locators(options, opened.multicast),
+        user_data,
+        entity_name: Some(options.enclave.clone()),
+        lease: options.lease,
+        announces_on_host: opened.transport.discovery_log().is_some(),
+        topics_not_announced_on_host: vec![DISCOVERY_TOPIC.into()],
+        limits: options.limits.participant_limits(),
+        properties: vec![announced_property(&opened.shm)],
+        ..ParticipantConfig::new(prefix, options.domain_id)
+    };
+    if config.security.is_some() {
+        // Only authenticated peers receive it.
+        config.user_data = Vec::new();
+        config.entity_name = None;
+    }
+    config
+}
+
+/// The sockets and the shared memory that the context needs from the platform.
+fn socket_plan(
+    options: &CoreOptions,
+    prefix: GuidPrefix,
+    crypto_transform: Option<&Arc<CryptoTransform>>,
+) -> SocketPlan {
+    SocketPlan {
+        domain_id: options.domain_id,
+        local_only: options.local_only,
+        multicast: options.multicast && !options.isolated,
+        interfaces: options.interfaces.clone(),
+        buffer_bytes: options.buffer_bytes,
+        prefix,
+        shared_memory: SharedMemoryOptions {
+            enabled: options.shared_memory.enabled
+                && !options.isolated
+                && crypto_transform
+                    .is_none_or(|crypto_transform| crypto_transform.allows_shared_memory()),
+            ..options.shared_memory
+        },
+        peer_authenticator: crypto_transform.map(peer_authenticator),
+    }
+}
+
+fn announcement_locators(options: &CoreOptions, group: Option<Locator>) -> Vec<Locator> {
+    if options.isolated {
+        return Vec::new();
+    }
+    let domain = options.domain_id;
+    let local = (0..LOCAL_PEERS_MAX)
+        .map(|index| Locator::udp_v4([127, 0, 0, 1], unicast_port(domain, index)));
+    let named = options.static_peers.iter().flat_map(|peer| {
+        (0..STATIC_PEER_INDICES)
+            .map(move |index| Locator::udp_v4(peer.octets(), unicast_port(domain, index)))
+    });
+    debug_assert!(
+        group
+            .is_none_or(|g| g == Locator::udp_v4(DISCOVERY_GROUP.octets(), multicast_port(domain)))
+    );
+    group.into_iter().chain(local).chain(named).collect()
+}

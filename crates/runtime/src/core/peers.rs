@@ -1,0 +1,94 @@
+//! Peers of this host, as the driver and users of a context see them: discovery logs
+//! before messages, and how samples travel to whom.
+
+use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::time::Instant;
+
+use crate::core::Core;
+use crate::shm_connections::PeerDelivery;
+use crate::shm_transport::{ConnectionCounts, ConnectionTotals};
+
+/// How many 16 KiB parts of a log are read before its owner's next message: all of
+/// a log of the usual size.
+const CATCH_UPS_MAX: usize = 1024;
+
+impl Core {
+    /// Reads the logs of same-host peers.
+    pub(crate) fn poll_same_host_peers(&self, now: Instant) {
+        let totals = || {
+            self.shm_connections
+                .counts()
+                .as_ref()
+                .map(ConnectionTotals::from)
+        };
+        self.same_host.poll(now, totals);
+        if self.transport.discovery_log().is_some() {
+            self.serve_participant(now);
+        }
+    }
+
+    /// Reads a peer's log up to its next message: records appended before the
+    /// message apply already.
+    pub(crate) fn catch_up_with_peer(&self, now: Instant, peer: GuidPrefix) {
+        for _ in 0..CATCH_UPS_MAX {
+            if !self.same_host.read_log_of(now, peer) {
+                return;
+            }
+            self.serve_participant(now);
+        }
+    }
+
+    /// Whether the sender of a datagram is connecting as a same-host peer. Its
+    /// datagrams are ignored meanwhile and repeated if no connection follows.
+    pub(crate) fn is_connecting_peer(&self, now: Instant, peer: GuidPrefix) -> bool {
+        // Most are known.
+        if !self.same_host.may_connect(peer) {
+            return false;
+        }
+        self.poll_same_host_peers(now);
+        self.catch_up_with_peer(now, peer);
+        self.same_host.is_connecting_to(peer)
+    }
+
+    /// Polls the shared-memory connections.
+    pub(crate) fn poll_shm_connections(&self, now: Instant) {
+        if self.shm_connections.poll(now) {
+            self.serve_participant(now);
+        }
+    }
+
+    /// How samples travel between this context and a participant, itself included,
+    /// and why not by shared memory.
+    pub fn delivery_path_to(&self, peer: GuidPrefix) -> PeerDelivery {
+        self.shm_connections.delivery_path_to(peer)
+    }
+
+    /// Why two other participants share no memory, judged by what they announce;
+    /// `None` where they should.
+    pub fn why_no_shared_memory(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
+        let security = self.security.as_ref();
+        if security.is_some_and(|security| security.are_in_different_enclaves(one, other)) {
+            return Some("they run with different enclaves".into());
+        }
+        self.shm_connections.why_not_between(one, other)
+    }
+
+    /// The connection totals that a same-host peer publishes; `None` for other
+    /// peers. The local ones are current.
+    pub fn connection_totals(&self, peer: GuidPrefix) -> Option<ConnectionTotals> {
+        if peer == self.prefix {
+            return self
+                .connection_counts()
+                .as_ref()
+                .map(ConnectionTotals::from);
+        }
+        let totals = self.transport.discovery_log()?.totals(peer.0)?;
+        Some(ConnectionTotals::from_words(totals))
+    }
+
+    /// Messages that the connections have carried and refused; `None` without
+    /// shared memory.
+    pub fn connection_counts(&self) -> Option<ConnectionCounts> {
+        self.shm_connections.counts()
+    }
+}

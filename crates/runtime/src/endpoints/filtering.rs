@@ -1,0 +1,57 @@
+//! Content filters at work: which messages of this process a reader accepts, and
+//! which a writer passes to whom.
+
+use std::sync::Arc;
+
+use pteros_rtps::content_filter::ContentFilter;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::history::ChangeKind;
+use pteros_rtps::writer::Writer;
+
+use crate::endpoints::content_filter::FilterSpec;
+use crate::endpoints::reader::ReaderEndpoint;
+use crate::endpoints::writer::WriterEndpoint;
+use crate::outbound::OutboundMessage;
+use crate::sample::QueuedSample;
+
+impl ReaderEndpoint {
+    /// Whether its filter accepts a message of this process.
+    pub(crate) fn accepts(&self, message: &mut dyn OutboundMessage) -> bool {
+        let filter = self.filter.get();
+        let filter = filter.filter(|_| message.kind() == ChangeKind::Alive);
+        filter.is_none_or(|filter| filter.passes(&message.serialized()))
+    }
+
+    /// The filter in force.
+    pub fn content_filter(&self) -> Option<FilterSpec> {
+        let filter = self.filter.get()?;
+        Some(filter.property().into())
+    }
+}
+
+impl WriterEndpoint {
+    /// Whether a local late joiner's filter accepts a kept sample.
+    pub(crate) fn passes_filter(
+        &self,
+        machine: &Writer,
+        item: &QueuedSample,
+        filter: Option<&ContentFilter>,
+    ) -> bool {
+        match filter.filter(|_| item.is_data()) {
+            Some(filter) => filter.passes(&self.kept_payload(machine, item)),
+            None => true,
+        }
+    }
+
+    /// A remote reader's filter as applied here; `None` if it has none, or none
+    /// that can be applied.
+    pub(crate) fn filter_of(&self, reader: &EndpointData) -> Option<Arc<ContentFilter>> {
+        let property = reader.content_filter.as_ref()?;
+        ContentFilter::from_peer(
+            property,
+            &self.data.topic,
+            self.ty.get()?,
+            self.ty.depth_max,
+        )
+    }
+}

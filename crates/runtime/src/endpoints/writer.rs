@@ -1,0 +1,455 @@
+//! A publisher's endpoint: protocol machine, intra-process routes and local
+//! history.
+//!
+//! Its lock is not held while datagrams are sent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use pteros_msg::cdr::Representation;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::{DestinationOrder, Durability, XCDR2};
+use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::time::{Duration, Instant, Timestamp};
+use pteros_rtps::writer::{Writer, WriterEvent};
+
+pub use crate::outbound::OutboundMessage;
+
+use crate::endpoints::changeable_qos::ChangeableWriterQos;
+use crate::endpoints::content_filter::FilterableType;
+use crate::endpoints::durable_store;
+use crate::endpoints::event::{EndpointEvent, EndpointEvents};
+use crate::endpoints::local_route::IntraProcessRoute;
+use crate::endpoints::publisher_group::PublisherGroup;
+use crate::instance::{TopicKey, WriterInstances};
+use crate::lock::{Mutex, rank};
+use crate::qos::DataLifecycle;
+use crate::sample::{QueuedSample, SampleBody};
+use crate::send::SendPath;
+use crate::send::back_pressure::{BlockingBudget, next_send_retry};
+use crate::send::deferred::{self, DeferredSlot};
+use crate::send::flow_controller::FlowMembership;
+use crate::store::Store;
+use pteros_dcps::history::LocalHistory;
+
+/// The counters of a publisher. Totals since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriterCounts {
+    /// Messages published.
+    pub published: u64,
+    /// How often a message was serialized.
+    pub serialized: u64,
+    /// Samples delivered within the process.
+    pub delivered_locally: u64,
+    /// Messages not sent to a subscription of another process because of its
+    /// content filter; counted once for each such subscription.
+    pub content_filtered: u64,
+    /// Messages of an asynchronous publisher that KEEP_LAST replaced before its
+    /// flow controller sent them.
+    pub replaced_before_send: u64,
+}
+
+/// A writer as the runtime knows it.
+pub struct WriterEndpoint {
+    /// The data it was created with: names and immutable policies. See
+    /// [`WriterEndpoint::announced`] for the changeable ones.
+    pub data: Arc<EndpointData>,
+    pub(crate) policies: ChangeableWriterQos,
+    /// The largest serialized message, bytes.
+    pub(crate) sample_bytes_max: usize,
+    /// Whether its topic has a key.
+    pub(crate) is_keyed: bool,
+    /// Its membership at a flow controller, if it is asynchronous.
+    pub(crate) flow_membership: Option<FlowMembership>,
+    /// It has a priority of its own there, instead of its TRANSPORT_PRIORITY.
+    pub(crate) has_own_priority: bool,
+    /// Its remote sends may be deferred, see [`crate::send::deferred`].
+    pub(crate) may_defer_send: bool,
+    /// It shares no values within its process, see [`crate::endpoints::serialize_only`].
+    pub(crate) serialize_only: bool,
+    pub(crate) state: Mutex<WriterState, rank::WriterState>,
+    remote: AtomicUsize,
+    /// Number of remote readers that are reached by shared memory.
+    connected: AtomicUsize,
+    /// Some remote readers get a connection with the next message.
+    wants_connections: AtomicBool,
+    /// The publisher group that it belongs to.
+    pub(crate) group: Option<Arc<PublisherGroup>>,
+    /// Its message type, for the content filters of its readers.
+    pub(crate) ty: FilterableType,
+    /// Its status events.
+    pub events: Arc<EndpointEvents>,
+    /// The durable store of its samples.
+    pub(crate) store: Option<Store>,
+    serialized: AtomicU64,
+}
+
+pub(crate) struct WriterState {
+    pub(crate) machine: Writer,
+    /// Its readers within the context.
+    pub(crate) local: Vec<IntraProcessRoute>,
+    pub(crate) history: LocalHistory,
+    /// The remote send of its last message, if deferred.
+    pub(crate) deferred: DeferredSlot,
+    /// The instances it writes, if its topic has a key.
+    pub(crate) instances: Option<Box<WriterInstances>>,
+    /// The last source timestamp, where timestamps must not run back.
+    last_source_timestamp: Option<Timestamp>,
+    /// Until when the driver leaves the unsent data alone: a publishing thread
+    /// sends it, or the socket is full. See [`crate::send::back_pressure`].
+    pub(crate) resumes_at: Option<Instant>,
+    /// Its user has removed it, see [`crate::core`].
+    pub(crate) is_lingering: bool,
+    /// The first sequence number of the open coherent set.
+    pub(crate) open_set_begin: Option<SequenceNumber>,
+    pub(crate) published: u64,
+    pub(crate) delivered_locally: u64,
+}
+
+/// The parts of a new [`WriterEndpoint`].
+pub(crate) struct WriterEndpointConfig<'k> {
+    pub(crate) data: Arc<EndpointData>,
+    pub(crate) machine: Writer,
+    pub(crate) sample_bytes_max: usize,
+    pub(crate) topic_key: &'k TopicKey,
+    pub(crate) lifecycle: DataLifecycle,
+    pub(crate) group: Option<Arc<PublisherGroup>>,
+    pub(crate) events: Arc<EndpointEvents>,
+    pub(crate) store: Option<Store>,
+}
+
+impl WriterEndpoint {
+    pub(crate) fn new(config: WriterEndpointConfig<'_>) -> Self {
+        let WriterEndpointConfig {
+            data,
+            machine,
+            sample_bytes_max,
+            topic_key,
+            lifecycle,
+            group,
+            events,
+            store,
+        } = config;
+        let key = topic_key.reader();
+        let history = match store {
+            None => LocalHistory::new(&data.qos, key.is_some()),
+            Some(_) => LocalHistory::new(&durable_store::late_joiner_qos(&data.qos), key.is_some()),
+        };
+        let instances = key.map(|key| Box::new(WriterInstances::new(key.clone(), &data.qos)));
+        let by_source = data.qos.destination_order == DestinationOrder::BySource;
+        let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
+        let always_needs_clock = key.is_some() || group.is_some();
+        let may_defer_send =
+            !always_needs_clock && store.is_none() && deferred::may_defer(&data.qos);
+        Self {
+            policies: ChangeableWriterQos::new(&data, lifecycle, always_needs_clock),
+            data,
+            sample_bytes_max,
+            is_keyed: key.is_some(),
+            may_defer_send,
+            serialize_only: false,
+            flow_membership: None,
+            has_own_priority: false,
+            state: Mutex::new(WriterState {
+                machine,
+                local: Vec::new(),
+                history,
+                deferred: DeferredSlot::default(),
+                instances,
+                last_source_timestamp: stamped,
+                resumes_at: None,
+                is_lingering: false,
+                open_set_begin: None,
+                published: 0,
+                delivered_locally: 0,
+            }),
+            remote: AtomicUsize::new(0),
+            connected: AtomicUsize::new(0),
+            wants_connections: AtomicBool::new(false),
+            group,
+            ty: FilterableType::default(),
+            events,
+            store,
+            serialized: AtomicU64::new(0),
+        }
+    }
+
+    /// The writer's GUID.
+    pub fn guid(&self) -> Guid {
+        self.data.guid
+    }
+
+    /// Its membership at a flow controller, with the present priority.
+    pub(crate) fn flow_membership(&self) -> Option<FlowMembership> {
+        let membership = self.flow_membership?;
+        Some(if self.has_own_priority {
+            membership
+        } else {
+            FlowMembership {
+                priority: self.transport_priority(),
+                ..membership
+            }
+        })
+    }
+
+    /// Number of matched subscriptions, local ones included.
+    pub fn matched_count(&self) -> usize {
+        self.events.matched_count()
+    }
+
+    /// The matched subscriptions, local ones included.
+    pub fn matched(&self) -> Vec<Guid> {
+        let state = self.state.lock();
+        let local = state.local.iter().map(|route| route.reader.data.guid);
+        state.machine.matched().chain(local).collect()
+    }
+
+    /// Number of matched readers of other processes.
+    pub fn remote_count(&self) -> usize {
+        self.remote.load(Ordering::Acquire)
+    }
+
+    /// Number of matched readers that are reached by shared memory.
+    pub fn connected_count(&self) -> usize {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a connection to some reader's process is requested with the next
+    /// message.
+    pub(crate) fn note_on_demand_peer(&self) {
+        self.wants_connections.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether such a connection is wanted; resets it.
+    pub(crate) fn take_wants_connections(&self) -> bool {
+        // Most often none is wanted, which costs one load.
+        self.wants_connections.load(Ordering::Relaxed)
+            && self.wants_connections.swap(false, Ordering::Relaxed)
+    }
+
+    /// Updates the number of readers reached by shared memory.
+    pub(crate) fn update_connected_count(&self, machine: &Writer) {
+        // Relaxed: a message published meanwhile is right either way.
+        self.connected
+            .store(machine.shared_memory_readers(), Ordering::Relaxed);
+    }
+
+    /// The counters.
+    pub fn counts(&self) -> WriterCounts {
+        let state = self.state.lock();
+        let stats = state.machine.stats();
+        WriterCounts {
+            content_filtered: stats.filtered,
+            published: state.published,
+            serialized: self.serialized.load(Ordering::Relaxed),
+            delivered_locally: state.delivered_locally,
+            replaced_before_send: stats.replaced_unsent,
+        }
+    }
+
+    /// Whether every reliable reader has acknowledged everything, and an
+    /// asynchronous writer has sent everything.
+    pub fn is_acknowledged(&self) -> bool {
+        self.is_fully_acknowledged(&self.state.lock())
+    }
+
+    pub(crate) fn is_fully_acknowledged(&self, state: &WriterState) -> bool {
+        let machine = &state.machine;
+        state.deferred.is_empty()
+            && machine.is_acked_by_all()
+            && (self.flow_membership.is_none() || !machine.has_output())
+    }
+
+    /// Samples of an asynchronous writer that were not sent yet.
+    pub fn unsent_count(&self) -> usize {
+        match self.flow_membership {
+            Some(_) => self.state.lock().machine.unsent_count(),
+            None => 0,
+        }
+    }
+
+    /// Whether the heartbeat after a write is soon enough: as soon as a writer may
+    /// wait after one (`HeartbeatConfig::first`).
+    pub fn heartbeat_follows(&self, now: Instant) -> bool {
+        let machine = &self.state.lock().machine;
+        let latest = now.after(machine.heartbeat_period());
+        machine.next_heartbeat().is_none_or(|due| due <= latest)
+    }
+
+    /// Whether readers of other processes, or later ones, need a message.
+    pub(crate) fn leaves_process(&self) -> bool {
+        self.remote_count() > 0 || self.keeps_local_history()
+    }
+
+    /// How long a publisher may block for space in the socket.
+    pub(crate) fn blocking_budget(&self) -> BlockingBudget {
+        BlockingBudget::for_publish(self.data.qos.max_blocking_time)
+    }
+
+    /// Whether some of its readers are reached by the socket.
+    pub(crate) fn uses_socket(&self) -> bool {
+        self.remote_count() > self.connected_count()
+    }
+
+    /// Whether the driver, or a non-blocking publisher, may send for it now: no
+    /// other thread does, and there is space.
+    pub(crate) fn may_send(&self, send: &SendPath, now: Instant, state: &mut WriterState) -> bool {
+        if state.resumes_at.is_some_and(|at| at > now) {
+            return false;
+        }
+        let is_held_up =
+            state.machine.has_output() && self.uses_socket() && !send.has_socket_space();
+        state.resumes_at = is_held_up.then(|| next_send_retry(now));
+        !is_held_up
+    }
+
+    pub(crate) fn keeps_local_history(&self) -> bool {
+        self.data.qos.durability != Durability::Volatile
+    }
+
+    pub(crate) fn note_serialized(&self) {
+        self.serialized.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_remote(&self, change: i32) {
+        if change > 0 {
+            self.remote.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.remote.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// The representation in which it serializes.
+    pub(crate) fn representation(&self) -> Representation {
+        match self.data.qos.representation.first() {
+            Some(&XCDR2) => Representation::Xcdr2,
+            _ => Representation::Xcdr1,
+        }
+    }
+
+    /// Serializes samples that are kept as values only, because a reader needs
+    /// bytes now.
+    pub(crate) fn serialize_pending(&self, state: &mut WriterState) {
+        let WriterState {
+            machine, history, ..
+        } = state;
+        machine.provide_deferred_payloads(|sequence| match &history.find(sequence.0)?.body {
+            SampleBody::Shared(value) => {
+                self.note_serialized();
+                Some(value.payload(self.representation()))
+            }
+            SampleBody::Serialized(payload) => Some(payload.clone()),
+        });
+    }
+
+    /// The bytes of a kept sample.
+    pub(crate) fn kept_payload(&self, machine: &Writer, item: &QueuedSample) -> Bytes {
+        match &item.body {
+            SampleBody::Serialized(payload) => payload.clone(),
+            SampleBody::Shared(value) => {
+                let kept = machine.cached_payload(SequenceNumber(item.meta.sequence));
+                let kept = kept.cloned();
+                kept.unwrap_or_else(|| value.payload(self.representation()))
+            }
+        }
+    }
+
+    /// Handles due timeouts.
+    pub(crate) fn handle_timeout(&self, now: Instant) {
+        let mut state = self.state.lock();
+        state.machine.handle_timeout(now);
+        let missed = state.instances.as_mut().and_then(|r| r.handle_timeout(now));
+        drop(state);
+        if let Some(total) = missed {
+            self.events.push(EndpointEvent::DeadlineMissed { total });
+        }
+    }
+
+    /// Moves events of the machine to the event queue and notifies user code.
+    pub(crate) fn collect(&self, machine: &mut Writer) {
+        while let Some(event) = machine.poll_event() {
+            match event {
+                WriterEvent::DeadlineMissed { total } => {
+                    self.events.push(EndpointEvent::DeadlineMissed { total });
+                }
+                WriterEvent::LivelinessLost { total } => {
+                    self.events.push(EndpointEvent::LivelinessLost { total });
+                }
+                // The last one concerns discovery's writers only.
+                WriterEvent::AllAcknowledged
+                | WriterEvent::SpaceFreed
+                | WriterEvent::ReaderReset { .. } => {}
+            }
+        }
+    }
+}
+
+impl WriterEndpoint {
+    /// The data that discovery announces now, with changed policies.
+    pub fn announced(&self) -> Arc<EndpointData> {
+        self.policies.announced.lock().clone()
+    }
+
+    /// LIFESPAN. Read it under `state`, so that each message is created with its
+    /// time of publication.
+    pub(crate) fn lifespan(&self) -> Duration {
+        Duration::from_nanos(self.policies.lifespan.load(Ordering::Relaxed))
+    }
+
+    /// TRANSPORT_PRIORITY as datagrams carry it (DSCP), 0 to 63.
+    pub(crate) fn code_point(&self) -> u8 {
+        self.policies.code_point.load(Ordering::Relaxed)
+    }
+
+    /// TRANSPORT_PRIORITY as it orders flow-controlled writers.
+    pub(crate) fn transport_priority(&self) -> i32 {
+        self.policies.transport_priority.load(Ordering::Relaxed)
+    }
+
+    /// Whether its machine monitors DEADLINE or LIVELINESS. Then a write moves its
+    /// next timeout even if nothing is sent.
+    pub(crate) fn has_deadline_or_lease(&self) -> bool {
+        self.policies.has_deadline_or_lease.load(Ordering::Relaxed)
+    }
+
+    /// Whether some policy reads the clock when a message is published. Read it
+    /// under `state`, as [`WriterEndpoint::lifespan`].
+    pub(crate) fn needs_clock(&self) -> bool {
+        self.policies.needs_clock.load(Ordering::Relaxed)
+    }
+
+    /// Whether unregistering an instance disposes of it, too.
+    pub(crate) fn autodisposes(&self) -> bool {
+        self.policies.autodisposes.load(Ordering::Relaxed)
+    }
+}
+
+impl WriterState {
+    /// Whether no local reader uses the time of a message.
+    pub(crate) fn is_timeless(&self) -> bool {
+        !self.local.iter().any(IntraProcessRoute::is_watched)
+    }
+
+    /// The source timestamp to send. Where readers order by it, it never runs back.
+    /// Otherwise a wall clock that was set back would silence the writer until it
+    /// caught up.
+    pub(crate) fn stamp(&mut self, source: Timestamp) -> Timestamp {
+        let Some(last) = &mut self.last_source_timestamp else {
+            return source;
+        };
+        *last = source.max(*last);
+        *last
+    }
+
+    /// The next timeout of the machine or an instance.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        let machine = match self.resumes_at {
+            None => self.machine.next_timeout(),
+            Some(at) => self.machine.next_timer().into_iter().chain([at]).min(),
+        };
+        let instances = self.instances.as_ref().and_then(|r| r.next_timeout());
+        [machine, instances].into_iter().flatten().min()
+    }
+}

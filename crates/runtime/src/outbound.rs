@@ -1,0 +1,77 @@
+//! The outbound message: what a publisher hands to the runtime, in the forms that
+//! readers need.
+//!
+//! The node API implements it for its message types, the runtime for its own. It is
+//! called under the writer's lock, so it must not publish.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_msg::cdr::DecodeError;
+use pteros_rtps::history::ChangeKind;
+use pteros_rtps::id::Guid;
+use pteros_rtps::seq::SampleIdentity;
+
+use crate::instance::{KeyHash, KeyReader};
+use crate::sample::SharedValue;
+use crate::shm_transport::Chunk;
+
+/// An outbound message: produces each form that a reader needs, each at most once.
+pub trait OutboundMessage {
+    /// The Rust type of [`OutboundMessage::shared`]'s value.
+    fn message_type(&self) -> TypeId;
+
+    /// The message as a shared value; `None` if it only exists as bytes.
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>>;
+
+    /// The message as CDR with its encapsulation header.
+    fn serialized(&mut self) -> Bytes;
+
+    /// Whether a buffer of [`OutboundMessage::offer_buffer`] is useful. It is not
+    /// for a message that lies in such a buffer already.
+    fn wants_buffer(&self) -> bool {
+        true
+    }
+
+    /// Offers a buffer for the CDR, exactly as large as needed and shared with
+    /// readers of other processes. A message that does not use it is copied for
+    /// them.
+    fn offer_buffer(&mut self, _memory: Chunk) {}
+
+    /// The serialized size in bytes, computed once without serializing.
+    fn serialized_len(&mut self) -> usize;
+
+    /// The change kind: data, or an end of an instance, whose bytes are the key.
+    fn kind(&self) -> ChangeKind {
+        ChangeKind::Alive
+    }
+
+    /// The related sample identity: the request of a reply, or where the reply goes
+    /// ([`crate::service`]). Sent with the sample.
+    fn related(&self) -> Option<SampleIdentity> {
+        None
+    }
+
+    /// The only reader of a directed write; `None` means all matched readers.
+    fn directed_to(&self) -> Option<Guid> {
+        None
+    }
+
+    /// The key hash of its instance. Only publishers of keyed topics call it.
+    ///
+    /// # Errors
+    /// The message is not of the type that `reader` reads.
+    fn key_hash(&mut self, reader: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
+        reader.of_sample(&self.serialized())
+    }
+
+    /// The serialized key with its encapsulation header. Called once per new
+    /// instance.
+    ///
+    /// # Errors
+    /// As [`OutboundMessage::key_hash`].
+    fn key(&mut self, reader: &dyn KeyReader) -> Result<Bytes, DecodeError> {
+        reader.key_of(&self.serialized()).map(Bytes::from)
+    }
+}

@@ -1,0 +1,307 @@
+//! The background I/O thread: one per process, for contexts that no other thread
+//! drives.
+//!
+//! It drives a context while user code keeps every spinning thread busy, or while
+//! nobody spins. So acknowledgements, heartbeats and leases go on.
+//!
+//! It costs nothing per message. A thread that finishes a poll arms a timer at most
+//! once per [`UNDRIVEN_AFTER`]. Only if no poll has followed when the timer fires
+//! does this thread take over the context's sockets, until it sees another poll. A
+//! process that sleeps inside its spin never wakes it. A process with rare, short
+//! callbacks disarms the timer itself.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{OnceLock, Weak};
+use std::time::Duration;
+
+use pteros_net::{Events, Poller, Timer, Waker};
+use pteros_rtps::time::Instant;
+
+use crate::lock::{Mutex, rank};
+use crate::platform::UndrivenContext;
+
+/// Contexts are driven here after user code was busy for this long.
+const UNDRIVEN_AFTER: Duration = Duration::from_millis(50);
+
+/// A thread that slept for less is expected to wake soon again.
+const SHORT_SLEEP: Duration = Duration::from_millis(40);
+
+/// Stack of the background I/O thread. It runs the protocol and no user code.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// Polls of one context before the thread serves the others again.
+const ROUNDS_MAX: usize = 64;
+
+/// A handle to the background I/O thread of this process.
+pub struct BackgroundIo {
+    shared: &'static ThreadControl,
+}
+
+struct ThreadControl {
+    armed: AtomicBool,
+    /// Number of contexts that it watches.
+    contexts: AtomicUsize,
+    timer: Timer,
+    waker: Waker,
+    new_contexts: Mutex<Vec<Weak<dyn UndrivenContext>>, rank::NewContexts>,
+}
+
+impl BackgroundIo {
+    /// The thread of this process, started on first use.
+    ///
+    /// `None` where the system refuses a thread or descriptors. Then only spinning
+    /// threads drive.
+    pub fn for_process() -> Option<Self> {
+        static SHARED: OnceLock<Option<ThreadControl>> = OnceLock::new();
+        let shared = SHARED
+            .get_or_init(|| match start_thread_control() {
+                Ok(shared) => Some(shared),
+                Err(e) => {
+                    tracing::warn!("no background I/O thread ({e}): spin without long callbacks");
+                    None
+                }
+            })
+            .as_ref()?;
+        static THREAD: OnceLock<bool> = OnceLock::new();
+        let running = *THREAD.get_or_init(|| spawn_thread(shared));
+        running.then_some(Self { shared })
+    }
+
+    /// Registers a context.
+    pub(crate) fn adopt(&self, context: Weak<dyn UndrivenContext>) {
+        self.shared.contexts.fetch_add(1, Ordering::Relaxed);
+        self.shared.new_contexts.lock().push(context);
+        self.shared.waker.wake();
+    }
+
+    /// Notes that a thread has finished its poll.
+    pub(crate) fn note_poll_finished(&self) {
+        // Relaxed: a lost race arms the timer twice, which is harmless.
+        if self.shared.armed.load(Ordering::Relaxed) {
+            return;
+        }
+        self.shared.armed.store(true, Ordering::Relaxed);
+        self.shared.timer.arm(UNDRIVEN_AFTER);
+    }
+
+    /// Notes that a thread sleeps within its poll, and how long it slept before.
+    ///
+    /// If its context is the only one, this thread need not wake to see that. A
+    /// thread that wakes soon leaves the timer armed: there is no time for a system
+    /// call between a message and its callback.
+    pub(crate) fn note_poll_sleeping(&self, slept: pteros_rtps::time::Duration) {
+        if self.shared.contexts.load(Ordering::Relaxed) != 1
+            || !self.shared.armed.load(Ordering::Relaxed)
+        {
+            return;
+        }
+        match slept.to_std().filter(|slept| *slept < SHORT_SLEEP) {
+            Some(slept) => self.shared.timer.arm(slept + UNDRIVEN_AFTER),
+            None => {
+                self.shared.timer.disarm();
+                self.shared.armed.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn start_thread_control() -> std::io::Result<ThreadControl> {
+    Ok(ThreadControl {
+        armed: AtomicBool::new(false),
+        contexts: AtomicUsize::new(0),
+        timer: Timer::new()?,
+        waker: Waker::new()?,
+        new_contexts: Mutex::new(Vec::new()),
+    })
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the background I/O thread is the only thread of this crate"
+)]
+fn spawn_thread(shared: &'static ThreadControl) -> bool {
+    let Ok(poller) = Poller::new() else {
+        return false;
+    };
+    if poller.add(&shared.timer, TIMER).is_err() || poller.add(&shared.waker, WAKER).is_err() {
+        return false;
+    }
+    std::thread::Builder::new()
+        .name("pteros-io".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || BackgroundLoop::new(shared, poller).run())
+        .is_ok()
+}
+
+const TIMER: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX - 1;
+
+/// A registered context.
+struct WatchedContext {
+    context: Weak<dyn UndrivenContext>,
+    token: u64,
+    polls_seen: u64,
+    changed_at: Option<std::time::Instant>,
+    adopted: bool,
+}
+
+struct BackgroundLoop {
+    shared: &'static ThreadControl,
+    poller: Poller,
+    watched: Vec<WatchedContext>,
+    next_token: u64,
+}
+
+/// How long the thread may sleep.
+#[derive(Clone, Copy, PartialEq)]
+enum SleepLimit {
+    Unlimited,
+    For(Duration),
+}
+
+impl SleepLimit {
+    fn shorten_to(self, limit: Duration) -> Self {
+        match self {
+            Self::For(nap) if nap <= limit => self,
+            _ => Self::For(limit),
+        }
+    }
+}
+
+impl BackgroundLoop {
+    fn new(shared: &'static ThreadControl, poller: Poller) -> Self {
+        Self {
+            shared,
+            poller,
+            watched: Vec::new(),
+            next_token: 0,
+        }
+    }
+
+    fn run(mut self) {
+        let mut events = Events::with_capacity(16);
+        loop {
+            self.register_new_contexts();
+            let nap = self.poll_all();
+            let limit = match nap {
+                SleepLimit::Unlimited => None,
+                SleepLimit::For(nap) => Some(nap),
+            };
+            let _ = self.poller.wait(&mut events, limit);
+            for event in events.iter() {
+                match event.token {
+                    TIMER => {
+                        self.shared.timer.drain();
+                        self.shared.armed.store(false, Ordering::Relaxed);
+                    }
+                    WAKER => {
+                        self.shared.waker.drain();
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn register_new_contexts(&mut self) {
+        for context in self.shared.new_contexts.lock().drain(..) {
+            self.next_token += 1;
+            self.watched.push(WatchedContext {
+                context,
+                token: self.next_token,
+                polls_seen: 0,
+                changed_at: None,
+                adopted: false,
+            });
+        }
+    }
+
+    /// Serves every context once.
+    fn poll_all(&mut self) -> SleepLimit {
+        let mut nap = SleepLimit::Unlimited;
+        let (poller, contexts) = (&self.poller, &self.shared.contexts);
+        self.watched.retain_mut(|charge| {
+            let Some(context) = charge.context.upgrade() else {
+                contexts.fetch_sub(1, Ordering::Relaxed);
+                return false;
+            };
+            if context.is_closed() {
+                charge.release(poller, &*context);
+                contexts.fetch_sub(1, Ordering::Relaxed);
+                return false;
+            }
+            nap = charge.poll_context(poller, &*context, nap);
+            true
+        });
+        nap
+    }
+}
+
+impl WatchedContext {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "real time decides how long a context was not driven"
+    )]
+    fn poll_context(
+        &mut self,
+        poller: &Poller,
+        context: &dyn UndrivenContext,
+        nap: SleepLimit,
+    ) -> SleepLimit {
+        let (turns, in_poll) = context.poll_counter();
+        if in_poll {
+            self.polls_seen = turns;
+            self.release(poller, context);
+            return nap;
+        }
+        if turns != self.polls_seen {
+            self.polls_seen = turns;
+            self.changed_at = Some(std::time::Instant::now());
+            self.release(poller, context);
+            return nap.shorten_to(UNDRIVEN_AFTER);
+        }
+        let away = self.changed_at.map(|at| at.elapsed());
+        if let Some(left) = away.and_then(|away| UNDRIVEN_AFTER.checked_sub(away)) {
+            return nap.shorten_to(left + Duration::from_millis(1));
+        }
+        self.drive(poller, context, nap)
+    }
+
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "real time decides how long a context was not driven"
+    )]
+    fn drive(
+        &mut self,
+        poller: &Poller,
+        context: &dyn UndrivenContext,
+        nap: SleepLimit,
+    ) -> SleepLimit {
+        if !self.adopted
+            && let Some(fd) = context.descriptor()
+        {
+            self.adopted = poller.add(fd, self.token).is_ok();
+        }
+        if !context.drive_undriven(ROUNDS_MAX) {
+            // Another thread has just returned to its poll.
+            self.changed_at = Some(std::time::Instant::now());
+            self.release(poller, context);
+            return nap.shorten_to(UNDRIVEN_AFTER);
+        }
+        let next = context.begin_background_sleep();
+        if next == Instant::FAR_FUTURE {
+            return nap;
+        }
+        let span = next.since(context.now()).to_std();
+        nap.shorten_to(span.unwrap_or(Duration::from_secs(3600)))
+    }
+
+    fn release(&mut self, poller: &Poller, context: &dyn UndrivenContext) {
+        if std::mem::take(&mut self.adopted)
+            && let Some(fd) = context.descriptor()
+        {
+            let _ = poller.remove(fd.as_fd());
+        }
+    }
+}

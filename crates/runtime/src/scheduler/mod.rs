@@ -1,0 +1,242 @@
+//! The scheduler of a context: when each owner of a timeout is due, who drives, and
+//! who must be woken.
+//!
+//! Every part calls [`Scheduler::schedule`] and [`Scheduler::wake_waiters`]. The
+//! driver asks it how long to sleep and which timeouts are due. It never runs the
+//! protocol, never touches an endpoint and never blocks, except in a ready queue
+//! whose owner wants to sleep.
+
+pub(crate) mod background_io;
+pub mod busy_poll;
+pub mod mutual_exclusion;
+pub mod ready_queue;
+pub(crate) mod timeout_queue;
+pub(crate) mod waiters;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::lock::{Mutex, rank};
+use crate::platform::{Transport, UndrivenContext};
+use background_io::BackgroundIo;
+use ready_queue::ReadyQueue;
+use timeout_queue::{TimeoutOwner, TimeoutQueue};
+use waiters::Waiters;
+
+/// See the module documentation. Thread-safe.
+pub(crate) struct Scheduler {
+    transport: Arc<dyn Transport>,
+    timeouts: TimeoutQueue,
+    /// The instant until which the driver sleeps, nanoseconds; 0 while it is awake.
+    sleeping_until: AtomicU64,
+    /// The queues of threads that found the driver role taken.
+    followers: Mutex<Vec<Arc<ReadyQueue>>, rank::Followers>,
+    waiters: Waiters,
+    background_io: Option<BackgroundIo>,
+    polls: AtomicU64,
+    in_poll: AtomicBool,
+    shut_down: AtomicBool,
+    closed: AtomicBool,
+}
+
+impl Scheduler {
+    /// `background_io`: the thread that drives the context while nobody else does.
+    pub(crate) fn new(transport: Arc<dyn Transport>, background_io: Option<BackgroundIo>) -> Self {
+        Self {
+            transport,
+            timeouts: TimeoutQueue::new(),
+            sleeping_until: AtomicU64::new(0),
+            followers: Mutex::default(),
+            waiters: Waiters::default(),
+            background_io,
+            polls: AtomicU64::new(0),
+            in_poll: AtomicBool::new(false),
+            shut_down: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets the background I/O thread watch the context.
+    pub(crate) fn watch(&self, context: std::sync::Weak<dyn UndrivenContext>) {
+        if let Some(background_io) = &self.background_io {
+            background_io.adopt(context);
+        }
+    }
+
+    // --- timeouts ---
+
+    /// Schedules the next timeout of an owner and wakes a driver that would sleep
+    /// too long.
+    pub(crate) fn schedule(&self, owner: TimeoutOwner, at: Option<Instant>) {
+        if !self.timeouts.schedule(owner, at) {
+            return;
+        }
+        let Some(at) = at else { return };
+        fence(Ordering::SeqCst);
+        let sleeping_until = self.sleeping_until.load(Ordering::SeqCst);
+        if sleeping_until != 0 && at.as_nanos() < sleeping_until {
+            self.transport.wake();
+        }
+    }
+
+    /// Removes an owner.
+    pub(crate) fn remove(&self, owner: TimeoutOwner) {
+        self.timeouts.remove(owner);
+    }
+
+    /// The earliest timeout; [`Instant::FAR_FUTURE`] without one.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.timeouts.next()
+    }
+
+    /// Takes one owner whose timeout is due.
+    pub(crate) fn pop_due(&self, now: Instant) -> Option<TimeoutOwner> {
+        self.timeouts.pop_due(now)
+    }
+
+    // --- the sleep of the driver ---
+
+    /// Announces that the driver sleeps until `until` or the next timeout. Returns
+    /// which comes first.
+    pub(crate) fn begin_sleep(&self, until: Instant) -> Instant {
+        let wake_at = until.min(self.timeouts.next());
+        // This fence pairs with the one in `schedule`. Either that call sees that
+        // this thread sleeps past its timeout and wakes it, or this thread sees the
+        // timeout here.
+        self.sleeping_until
+            .store(wake_at.as_nanos(), Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        wake_at.min(self.timeouts.next())
+    }
+
+    /// Announces that the driver is awake.
+    pub(crate) fn end_sleep(&self) {
+        self.sleeping_until.store(0, Ordering::SeqCst);
+    }
+
+    /// Notes that the background I/O thread sleeps for this context. Returns until
+    /// when.
+    pub(crate) fn begin_background_sleep(&self) -> Instant {
+        self.sleeping_until.store(u64::MAX, Ordering::SeqCst);
+        // Pairs with the fence in `schedule`.
+        fence(Ordering::SeqCst);
+        let next = self.timeouts.next();
+        self.sleeping_until.store(next.as_nanos(), Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        next.min(self.timeouts.next())
+    }
+
+    // --- leader and followers ---
+
+    /// Sleeps on `queue` as a follower, until it has work, `until` has passed or it
+    /// is chosen to drive. `limit` is the time until then.
+    pub(crate) fn follow(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        until: Instant,
+        is_driver_free: impl Fn() -> bool,
+        limit: impl Fn() -> Option<std::time::Duration>,
+    ) {
+        self.followers.lock().push(queue.clone());
+        // The driver may have left between the two checks.
+        if is_driver_free() {
+            queue.wake();
+        }
+        if self.transport.sleep_queue(queue, until) {
+            queue.clear_wake()
+        } else {
+            queue.sleep(limit())
+        }
+        self.followers.lock().retain(|f| !Arc::ptr_eq(f, queue));
+    }
+
+    /// Wakes a follower other than `own`, to take the driver role.
+    pub(crate) fn wake_follower(&self, own: Option<&Arc<ReadyQueue>>) {
+        let followers = self.followers.lock();
+        let is_other = |f: &&Arc<ReadyQueue>| own.is_none_or(|own| !Arc::ptr_eq(f, own));
+        if let Some(next) = followers.iter().find(is_other) {
+            next.wake();
+        }
+    }
+
+    // --- waiters ---
+
+    /// The threads that wait for a condition.
+    pub(crate) fn waiters(&self) -> &Waiters {
+        &self.waiters
+    }
+
+    /// Wakes threads that wait for a condition, to check it again.
+    pub(crate) fn wake_waiters(&self) {
+        self.waiters.wake_all();
+    }
+
+    /// A ready queue that wakes the driver of this context.
+    pub(crate) fn ready_queue(&self) -> Arc<ReadyQueue> {
+        let transport = Arc::downgrade(&self.transport);
+        Arc::new(ReadyQueue::new(move || {
+            if let Some(transport) = transport.upgrade() {
+                transport.wake();
+            }
+        }))
+    }
+
+    // --- polls, as the background I/O thread sees them ---
+
+    pub(crate) fn poll_counter(&self) -> (u64, bool) {
+        // Acquire pairs with the stores in `enter_poll` and `leave_poll`.
+        let polls = self.polls.load(Ordering::Acquire);
+        (polls, self.in_poll.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn enter_poll(&self) {
+        self.in_poll.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn leave_poll(&self) {
+        self.polls.fetch_add(1, Ordering::AcqRel);
+        self.in_poll.store(false, Ordering::Release);
+        if let Some(background_io) = &self.background_io {
+            background_io.note_poll_finished();
+        }
+    }
+
+    /// Notes that a thread sleeps within its poll, so the background I/O thread can
+    /// rest.
+    pub(crate) fn note_poll_sleeping(&self, slept: Duration) {
+        if let Some(background_io) = &self.background_io {
+            background_io.note_poll_sleeping(slept);
+        }
+    }
+
+    // --- the end ---
+
+    /// Whether executors should stop spinning.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.shut_down.load(Ordering::Acquire) || self.transport.shutdown_requested()
+    }
+
+    /// Ends every spin of this context. Thread-safe and does not block.
+    pub(crate) fn request_shutdown(&self) {
+        if self.shut_down.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.transport.wake();
+        for follower in self.followers.lock().iter() {
+            follower.wake();
+        }
+        self.waiters.wake_all();
+    }
+
+    /// Whether the context is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Marks the context closed. Returns false if it was.
+    pub(crate) fn close(&self) -> bool {
+        !self.closed.swap(true, Ordering::AcqRel)
+    }
+}

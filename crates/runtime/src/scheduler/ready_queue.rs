@@ -1,0 +1,337 @@
+//! Ready queue of an executor: which user code has work, and wake-up of its owner.
+//!
+//! One queue per executor. A producer of work pushes a task once, O(1); the
+//! executor pops. The queue also records how its owner waits: awake, asleep in the
+//! poll of the sockets (as the driver), or asleep on a condition variable because
+//! another thread drives. It wakes the owner by the cheapest means, or not at all.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use crate::graph::NodeKey;
+use crate::lock::{Condvar, Mutex, MutexGuard, rank};
+use crate::scheduler::mutual_exclusion::MutualExclusionGate;
+
+/// User code that runs when it has work.
+pub trait Task: Send + Sync {
+    /// Does one unit of work, one sample or one event. Marks itself ready again if
+    /// more is waiting, so that others run in between.
+    fn run(&self);
+
+    /// The gate of its callback group, where several threads share a queue. `None`:
+    /// it may run beside others.
+    fn gate(&self) -> Option<&MutualExclusionGate> {
+        None
+    }
+
+    /// The node it belongs to.
+    fn node(&self) -> Option<NodeKey> {
+        None
+    }
+
+    /// A description for people: `subscription "/scan" of node "/mapper"`.
+    fn describe(&self) -> String {
+        "a callback".into()
+    }
+}
+
+/// A queue entry that only wakes the owner.
+struct WakeOnlyTask;
+
+impl Task for WakeOnlyTask {
+    fn run(&self) {}
+}
+
+/// How the owner waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum OwnerState {
+    Awake,
+    InSockets,
+    OnCondvar,
+    Elsewhere,
+}
+
+struct QueueState {
+    /// Weak: a task keeps nothing alive, least of all the queue that its entity
+    /// owns.
+    tasks: VecDeque<Weak<dyn Task>>,
+    owner: OwnerState,
+    wake_pending: bool,
+}
+
+/// The queue of one executor. Bounded by one entry per entity, see [`ReadySlot`].
+pub struct ReadyQueue {
+    state: Mutex<QueueState, rank::ReadyQueue>,
+    condvar: Condvar,
+    wake_sockets: Box<dyn Fn() + Send + Sync>,
+    /// Wakes an owner that sleeps in an external event loop.
+    external_waker: Mutex<Option<ExternalWaker>, rank::ExternalWaker>,
+}
+
+/// Wakes an external event loop.
+type ExternalWaker = Arc<dyn Fn() + Send + Sync>;
+
+impl ReadyQueue {
+    /// Creates an empty queue. `wake_sockets` wakes an owner that sleeps in its
+    /// sockets.
+    pub fn new(wake_sockets: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            state: Mutex::new(QueueState {
+                tasks: VecDeque::new(),
+                owner: OwnerState::Awake,
+                wake_pending: false,
+            }),
+            condvar: Condvar::new(),
+            wake_sockets: Box::new(wake_sockets),
+            external_waker: Mutex::default(),
+        }
+    }
+
+    /// Adds a task and wakes the owner if it sleeps.
+    pub fn push(&self, task: Weak<dyn Task>) {
+        let mut state = self.state.lock();
+        state.tasks.push_back(task);
+        self.wake_owner(state);
+    }
+
+    /// Takes the oldest task that still exists.
+    pub fn pop(&self) -> Option<Arc<dyn Task>> {
+        loop {
+            let task = self.state.lock().tasks.pop_front()?;
+            if let Some(task) = task.upgrade() {
+                return Some(task);
+            }
+        }
+    }
+
+    /// Whether no task waits.
+    pub fn is_empty(&self) -> bool {
+        self.state.lock().tasks.is_empty()
+    }
+
+    /// Number of waiting tasks.
+    pub fn len(&self) -> usize {
+        self.state.lock().tasks.len()
+    }
+
+    /// Wakes the owner without work, to check its conditions again.
+    pub fn wake(&self) {
+        let mut state = self.state.lock();
+        state.wake_pending = true;
+        self.wake_owner(state);
+    }
+
+    /// Makes the owner return to its caller, since its timers or orders have
+    /// changed. A mere wake does not, if the owner only waits for work.
+    pub fn interrupt(&self) {
+        let mut state = self.state.lock();
+        if state.tasks.is_empty() {
+            state.tasks.push_back(Weak::<WakeOnlyTask>::new());
+        }
+        self.wake_owner(state);
+    }
+
+    fn wake_owner(&self, mut state: MutexGuard<'_, QueueState, rank::ReadyQueue>) {
+        match std::mem::replace(&mut state.owner, OwnerState::Awake) {
+            OwnerState::Awake => {}
+            OwnerState::InSockets => {
+                drop(state);
+                (self.wake_sockets)();
+            }
+            OwnerState::OnCondvar => {
+                drop(state);
+                self.condvar.notify_one();
+            }
+            OwnerState::Elsewhere => {
+                drop(state);
+                let waker = self.external_waker.lock().clone();
+                if let Some(waker) = waker {
+                    waker();
+                }
+            }
+        }
+    }
+
+    /// Sets what wakes an owner that sleeps in an external event loop.
+    pub(crate) fn set_external_waker(&self, waker: ExternalWaker) {
+        *self.external_waker.lock() = Some(waker);
+    }
+
+    /// As [`Self::begin_socket_sleep`], in an external event loop.
+    pub(crate) fn begin_external_sleep(&self) -> bool {
+        self.begin_sleep(OwnerState::Elsewhere)
+    }
+
+    /// Whether a sleeping owner has a reason to wake: work or a wake call.
+    pub fn has_wake_reason(&self) -> bool {
+        let state = self.state.lock();
+        state.wake_pending || !state.tasks.is_empty()
+    }
+
+    /// Discards earlier wake calls, because the owner is about to check its
+    /// conditions anyway.
+    pub(crate) fn clear_wake(&self) {
+        self.state.lock().wake_pending = false;
+    }
+
+    /// Announces that the owner is about to sleep in its sockets. Returns false if
+    /// there is work: then it must not.
+    pub(crate) fn begin_socket_sleep(&self) -> bool {
+        self.begin_sleep(OwnerState::InSockets)
+    }
+
+    fn begin_sleep(&self, rest: OwnerState) -> bool {
+        let mut state = self.state.lock();
+        if !state.tasks.is_empty() || std::mem::take(&mut state.wake_pending) {
+            return false;
+        }
+        state.owner = rest;
+        true
+    }
+
+    /// Announces that the owner is awake.
+    pub(crate) fn end_sleep(&self) {
+        self.state.lock().owner = OwnerState::Awake;
+    }
+
+    /// Sleeps until there is work, a wake call, or `limit` has passed.
+    pub(crate) fn sleep(&self, limit: Option<std::time::Duration>) {
+        let mut state = self.state.lock();
+        if !state.tasks.is_empty() || std::mem::take(&mut state.wake_pending) {
+            return;
+        }
+        state.owner = OwnerState::OnCondvar;
+        match limit {
+            Some(limit) => {
+                self.condvar.wait_for(&mut state, limit);
+            }
+            None => self.condvar.wait(&mut state),
+        }
+        state.owner = OwnerState::Awake;
+        state.wake_pending = false;
+    }
+}
+
+/// An entity's position in the queue of the executor that spins its node.
+///
+/// Holds at most one queue entry at a time, however much work arrives.
+pub struct ReadySlot {
+    queued: AtomicBool,
+    target: Mutex<SlotTarget, rank::ReadySlot>,
+}
+
+#[derive(Default)]
+struct SlotTarget {
+    queue: Option<Arc<ReadyQueue>>,
+    task: Option<Weak<dyn Task>>,
+}
+
+impl Default for ReadySlot {
+    fn default() -> Self {
+        Self {
+            queued: AtomicBool::new(false),
+            target: Mutex::default(),
+        }
+    }
+}
+
+impl ReadySlot {
+    /// Sets the task that runs when the entity is ready.
+    pub fn set_task(&self, task: Weak<dyn Task>) {
+        self.target.lock().task = Some(task);
+    }
+
+    /// Moves the entity to `queue` (`None`: no executor). Queues it at once if
+    /// `pending` returns true.
+    pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: impl FnOnce() -> bool) {
+        let mut target = self.target.lock();
+        if let (Some(old), Some(new)) = (&target.queue, &queue)
+            && Arc::ptr_eq(old, new)
+        {
+            return;
+        }
+        let previous = std::mem::replace(&mut target.queue, queue);
+        // Release: pairs with the swap in `ready_queue`.
+        self.queued.store(false, Ordering::Release);
+        drop(target);
+        drop(previous);
+        // Checked after the change: what arrives from here on finds the new queue.
+        if pending() {
+            self.mark_ready();
+        }
+    }
+
+    /// Notes that there is work.
+    pub fn mark_ready(&self) {
+        // AcqRel: the producer's sample is visible to the thread that clears the
+        // flag.
+        if self.queued.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let target = self.target.lock();
+        match (&target.queue, &target.task) {
+            (Some(queue), Some(task)) => queue.push(task.clone()),
+            _ => self.queued.store(false, Ordering::Release),
+        }
+    }
+
+    /// Called by the task before it looks for work, so that later work queues it
+    /// again.
+    pub fn begin_take(&self) {
+        self.queued.swap(false, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    struct Count(AtomicUsize);
+
+    impl Task for Count {
+        fn run(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_entity_is_queued_once_however_often_it_is_ready() {
+        let queue = Arc::new(ReadyQueue::new(|| {}));
+        let task: Arc<Count> = Arc::new(Count(AtomicUsize::new(0)));
+        let slot = ReadySlot::default();
+        let weak: Weak<Count> = Arc::downgrade(&task);
+        slot.set_task(weak);
+        slot.mark_ready();
+        assert!(queue.is_empty(), "nobody spins it yet");
+        slot.attach(Some(queue.clone()), || true);
+        slot.mark_ready();
+        slot.mark_ready();
+        assert_eq!(queue.len(), 1);
+        slot.begin_take();
+        slot.mark_ready();
+        assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn only_a_sleeping_owner_is_woken() {
+        let rings = Arc::new(AtomicUsize::new(0));
+        let queue = ReadyQueue::new({
+            let rings = rings.clone();
+            move || {
+                rings.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let owner = Arc::new(Count(AtomicUsize::new(0)));
+        let task: Weak<Count> = Arc::downgrade(&owner);
+        queue.push(task.clone());
+        assert_eq!(rings.load(Ordering::Relaxed), 0);
+        assert!(!queue.begin_socket_sleep(), "there is work");
+        queue.pop();
+        assert!(queue.begin_socket_sleep());
+        queue.push(task.clone());
+        queue.push(task);
+        assert_eq!(rings.load(Ordering::Relaxed), 1);
+    }
+}
