@@ -39,8 +39,8 @@ fn keystore(name: &str) -> (Folder, Keystore) {
 
 /// Two machines of one keystore, the one that begins first.
 fn pair(keystore: &Keystore) -> [Handshakes; 2] {
-    let arm = support::enclave(&keystore, "/arm");
-    let leg = support::enclave(&keystore, "/leg");
+    let arm = support::enclave(keystore, "/arm");
+    let leg = support::enclave(keystore, "/leg");
     ordered([machine(&arm, 1), machine(&leg, 2)])
 }
 

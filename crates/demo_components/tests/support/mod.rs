@@ -61,9 +61,9 @@ impl Running {
         let service = |name| format!("/ComponentManager/_container/{name}");
         let spun = container.clone();
         Self {
-            load: node.create_client(&service("load_node")).unwrap(),
-            unload: node.create_client(&service("unload_node")).unwrap(),
-            list: node.create_client(&service("list_nodes")).unwrap(),
+            load: node.create_client(service("load_node")).unwrap(),
+            unload: node.create_client(service("unload_node")).unwrap(),
+            list: node.create_client(service("list_nodes")).unwrap(),
             thread: Some(std::thread::spawn(move || spun.spin().unwrap())),
             context: context.clone(),
             container,

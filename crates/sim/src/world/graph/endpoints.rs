@@ -177,7 +177,7 @@ impl GraphWorld {
             schedule.add(now + 100 * MILLI, SimEvent::Assert(index));
         }
         drop(schedule);
-        let task = ReadyTask::new(ReadySource::WriterEvents(index), &self.ready_sources);
+        let task = ReadyTask::task(ReadySource::WriterEvents(index), &self.ready_sources);
         endpoint.events.slot.set_task(Arc::downgrade(&task));
         let slot = endpoint.clone();
         model.by_guid.insert(data.guid, index);
@@ -245,7 +245,7 @@ impl GraphWorld {
         };
         let mut model = self.model.lock();
         let index = model.readers.len();
-        let task = |ready| ReadyTask::new(ready, &self.ready_sources);
+        let task = |ready| ReadyTask::task(ready, &self.ready_sources);
         let events = task(ReadySource::ReaderEvents(index));
         let samples = task(ReadySource::Samples(index));
         endpoint.events.slot.set_task(Arc::downgrade(&events));

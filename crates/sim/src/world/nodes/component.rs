@@ -165,9 +165,9 @@ fn client(
     world.client(number, "asker", move |process, caller, node, random| {
         let name = |service: &str| format!("/ComponentManager/_container/{service}");
         let mut session = ComponentSession {
-            load: node.create_client(&name("load_node")).expect("a client"),
-            unload: node.create_client(&name("unload_node")).expect("a client"),
-            list: node.create_client(&name("list_nodes")).expect("a client"),
+            load: node.create_client(name("load_node")).expect("a client"),
+            unload: node.create_client(name("unload_node")).expect("a client"),
+            list: node.create_client(name("list_nodes")).expect("a client"),
             caller,
             container,
             numbers,

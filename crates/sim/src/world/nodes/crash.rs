@@ -245,10 +245,10 @@ fn client(world: &NodeWorld, number: usize, oracle: Arc<CrashOracle>) -> SimThre
             count: node.create_action_client("count").expect("a client"),
             state: node.create_client("/base/get_state").expect("a client"),
             load: node
-                .create_client(&container("load_node"))
+                .create_client(container("load_node"))
                 .expect("a client"),
             list: node
-                .create_client(&container("list_nodes"))
+                .create_client(container("list_nodes"))
                 .expect("a client"),
             held: Vec::new(),
             results: Arc::default(),

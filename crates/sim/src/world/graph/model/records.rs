@@ -42,7 +42,7 @@ pub struct ReadyTask {
 
 impl ReadyTask {
     /// A task that records `ready` in `ready_sources`.
-    pub fn new(ready: ReadySource, ready_sources: &Arc<Mutex<Vec<ReadySource>>>) -> Arc<dyn Task> {
+    pub fn task(ready: ReadySource, ready_sources: &Arc<Mutex<Vec<ReadySource>>>) -> Arc<dyn Task> {
         Arc::new(Self {
             ready,
             ready_sources: ready_sources.clone(),

@@ -88,7 +88,7 @@ impl GraphWorld {
             service,
             keeps_all,
             gone: false,
-            _task: ReadyTask::new(ready, &self.ready_sources),
+            _task: ReadyTask::task(ready, &self.ready_sources),
         };
         let index = match kind {
             ServiceEndKind::Client => {
