@@ -140,19 +140,19 @@ macro_rules! error {
     ($logger:expr, $($words:tt)+) => { $crate::__log!($logger, Error, $($words)+) };
 }
 
-/// As [`error!`](crate::error), only the first time it is reached.
+/// As [`error!`](macro@crate::error), only the first time it is reached.
 #[macro_export]
 macro_rules! error_once {
     ($logger:expr, $($words:tt)+) => { $crate::__log_once!($logger, Error, $($words)+) };
 }
 
-/// As [`error!`](crate::error), but not the first time it is reached.
+/// As [`error!`](macro@crate::error), but not the first time it is reached.
 #[macro_export]
 macro_rules! error_skip_first {
     ($logger:expr, $($words:tt)+) => { $crate::__log_skip_first!($logger, Error, $($words)+) };
 }
 
-/// As [`error!`](crate::error), at most once per `Duration` of real time:
+/// As [`error!`](macro@crate::error), at most once per `Duration` of real time:
 /// `error_throttle!(logger, pause, "…")`.
 #[macro_export]
 macro_rules! error_throttle {

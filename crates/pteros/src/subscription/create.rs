@@ -62,8 +62,11 @@ impl<T: SubscriptionMessage> SubscriptionOptions<T> {
         Self::of_type(&T::Support::default(), topic)
     }
 
-    /// Options for a topic whose type is known at run time only: a [`DynamicType`]
-    /// for `Subscription<DynamicMessage>`, a [`SerializedType`] for
+    /// Options for a topic whose type is known at run time only.
+    ///
+    /// That is a [`DynamicType`](pteros_msg::dynamic::DynamicType) for
+    /// `Subscription<DynamicMessage>`, and a
+    /// [`SerializedType`](crate::subscription::SerializedType) for
     /// `Subscription<SerializedMessage>`.
     pub fn of_type(support: &T::Support, topic: impl Into<NamedQos>) -> Self {
         let NamedQos { name, qos } = topic.into();
@@ -193,7 +196,8 @@ impl Node {
     /// at a time.
     ///
     /// The options are a topic, which is expanded and remapped, with QoS words or as
-    /// [`SubscriptionOptions`]. The callback takes a [`Sample`]. If it returns a boxed
+    /// [`SubscriptionOptions`]. The callback takes a
+    /// [`Sample`](crate::Sample). If it returns a boxed
     /// future, the executor runs that ([`SubscriptionCallback`]).
     ///
     /// ```no_run
