@@ -248,7 +248,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A `string` of at most `bound` bytes, or [`UNBOUNDED`].
+    /// A `string` of at most `bound` bytes, or [`UNBOUNDED`](crate::cdr::UNBOUNDED).
     ///
     /// Bytes that are not UTF-8 become U+FFFD, as in rclpy: one bad byte does not
     /// lose the message, unless that makes it longer than its bound. A missing

@@ -55,7 +55,7 @@ pub fn changed_permissions_apply_while_a_peer_is_matched(harness: &Harness) {
 /// readers and the number of the first message that they receive.
 pub fn count_on_two_topics(node: &Node) {
     let publishers = TOPICS.map(|topic| {
-        let made = node.create_publisher::<Text>(topic.qos(&QosProfile::default()));
+        let made = node.create_publisher::<Text>(topic.qos(QosProfile::default()));
         (topic, made.expect("a publisher"))
     });
     let mut before = [0; 2];

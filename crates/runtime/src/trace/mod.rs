@@ -137,7 +137,7 @@ impl Tracer {
     // --- outbound ---
 
     /// Notes that the user has called `publish` on this thread, which continues in
-    /// [`Core::publish`].
+    /// [`Core::publish`](crate::Core::publish).
     pub fn begin_publish(&self) {
         current_context::set_publish_began(self.now());
     }
