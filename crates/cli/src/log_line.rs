@@ -22,7 +22,7 @@ pub fn install(cli: &CliContext) -> Result<()> {
     let mut directives = log_options.filter(Severity::Warn);
     if log_options.level.is_none() {
         // The verbs report mismatches themselves, with node names.
-        directives += ",pteros_runtime::mismatch=error";
+        directives += ",pteros_runtime::endpoints::mismatch=error";
     }
     let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|error| {
