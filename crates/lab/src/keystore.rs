@@ -9,7 +9,7 @@ use pteros_security::date::UnixTime;
 use pteros_security::governance::Protection;
 use pteros_security::keystore::{Keystore, Options};
 
-/// What is protected.
+/// The protection that a governance document asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rules {
     /// The governance of Fernandez et al. 2020: authentication, access control,

@@ -1,5 +1,5 @@
-//! What a publisher keeps for late joiners of its process (DURABILITY, DDS 1.4
-//! §2.2.3.4).
+//! Transient-local history: the samples that a publisher keeps for late joiners of
+//! its process (DURABILITY, DDS 1.4 §2.2.3.4).
 
 mod local_history;
 

@@ -54,8 +54,8 @@ pub fn format_immutable(policies: &[ImmutablePolicy]) -> String {
     all.join(", ")
 }
 
-/// What an endpoint announces after a change to `requested`. ROS 2's entries of
-/// USER_DATA stay, and so does the presentation if it belongs to a group.
+/// The QoS policies that an endpoint announces after a change to `requested`. ROS 2's
+/// entries of USER_DATA stay, and so does the presentation if it belongs to a group.
 ///
 /// # Errors
 /// The immutable policies that differ (RETCODE_IMMUTABLE_POLICY).

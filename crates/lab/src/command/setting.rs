@@ -1,4 +1,5 @@
-//! What every verb of `pteros-lab` is given, and how one ends.
+//! Context of a verb of `pteros-lab`: console and interface definitions. And the
+//! ways in which a verb ends.
 
 use super::console::Console;
 use anyhow::{Context as _, Result, bail};
@@ -16,7 +17,7 @@ pub struct Setting {
 pub enum Ending {
     /// All of it was done.
     Done,
-    /// What was asked about is worse or wrong.
+    /// The compared run is worse, or the checked file is wrong.
     Failed,
     /// Ctrl-C came first.
     Interrupted,
@@ -36,7 +37,7 @@ impl Setting {
                 .with_context(|| format!("--interfaces {}", folder.display()))?;
             if count == 0 {
                 bail!(
-                    "--interfaces {}: no interface found; give a folder that holds package/msg/Name.msg",
+                    "--interfaces {}: no interface found; give a folder that holds package/msg/Name.msg, or one package's own folder with msg, srv or action in it",
                     folder.display()
                 );
             }

@@ -1,5 +1,5 @@
-//! What every part of the generated text needs: the library, the options, and
-//! look-ups of nested types.
+//! Shared state of the generators: the interface library, the options, and look-ups
+//! of nested types.
 
 use super::names;
 use crate::hash::TypeHash;

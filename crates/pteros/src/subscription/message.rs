@@ -48,7 +48,7 @@ pub(crate) enum Decoded<T> {
 ///
 /// Users need it in bounds at most; `T: Message` implies it.
 pub trait SubscriptionMessage: Send + Sync + 'static {
-    /// What is known of the type beside the Rust type: `()` for generated types.
+    /// The type support value beside the Rust type: `()` for generated types.
     type Support: Clone + Send + Sync + 'static;
 
     #[doc(hidden)]

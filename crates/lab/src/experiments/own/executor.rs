@@ -54,7 +54,7 @@ const URGENT_P50: Metric = metric("urgent_p50_us", "us", Better::Neither);
 const URGENT_P99: Metric = metric("urgent_p99_us", "us", Better::Lower);
 const URGENT_MAX: Metric = metric("urgent_max_us", "us", Better::Neither);
 
-/// What the program prints.
+/// The metrics that the program prints.
 const METRICS: [Metric; 10] = [
     OVERHEAD,
     PUBLISHED,
