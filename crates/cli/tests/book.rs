@@ -1,6 +1,6 @@
 //! The commands of the book: each line of a `sh` block that calls `pteros` parses,
 //! and docs/reference/commands.md has every verb with every option. The lab checks
-//! its own (crates/lab/tests/book.rs).
+//! its own (tools/lab/tests/book.rs).
 
 #[path = "support/book.rs"]
 mod checker;

@@ -1,6 +1,6 @@
 //! `pteros param` and `pteros action` with nodes of Cyclone DDS and Fast DDS.
 //!
-//! `cargo xtask test` builds the peers (interop/README.md) and runs this in a
+//! `cargo xtask test` builds the peers (verify/interop/README.md) and runs this in a
 //! private network. Without either, a case is skipped and prints a line that xtask
 //! counts.
 #![allow(
@@ -8,7 +8,7 @@
     reason = "the environment says where other people's programs are"
 )]
 
-#[path = "../../../interop/peer.rs"]
+#[path = "../../../verify/interop/peer.rs"]
 mod peer;
 mod support;
 

@@ -4,7 +4,7 @@
 //! There are two uses. A *mutant* is on during a whole run, to see whether the
 //! simulator detects it. A *tolerated fault* may happen to correct code (a full
 //! buffer, an early wake-up, a lost hint) and is injected now and then. The
-//! simulator (`crates/sim`) lists all names and decides which are on.
+//! simulator (`verify/sim`) lists all names and decides which are on.
 //!
 //! Only the simulator enables the cargo feature `faults`. Without it, every point
 //! is the constant `false` and is compiled away. With it, the crate links `std` for

@@ -1,14 +1,14 @@
 //! Our keystores in other stacks: Cyclone DDS and Fast DDS communicate with them.
-//! This also shows what to expect of our own secured nodes: interop/README.md lists
+//! This also shows what to expect of our own secured nodes: verify/interop/README.md lists
 //! what these two do not manage with each other.
 #![allow(
     clippy::disallowed_methods,
     reason = "other people's programs run in real time"
 )]
 
-#[path = "../../../interop/keystore.rs"]
+#[path = "../../../verify/interop/keystore.rs"]
 mod keystore;
-#[path = "../../../interop/peer.rs"]
+#[path = "../../../verify/interop/peer.rs"]
 mod peer;
 
 use std::io::Write;

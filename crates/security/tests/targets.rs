@@ -1,10 +1,10 @@
-//! The fuzz targets of security (`fuzz/src/security.rs`) without a fuzzer: on
-//! the inputs of `fuzz/seeds`, on the fixtures and on changes of them, the same
+//! The fuzz targets of security (`verify/fuzz/src/security.rs`) without a fuzzer: on
+//! the inputs of `verify/fuzz/seeds`, on the fixtures and on changes of them, the same
 //! ones in every run. As `crates/rtps/tests/targets` for the others.
 
 #[path = "../../rtps/tests/targets/mutation.rs"]
 mod mutation;
-#[path = "../../../fuzz/src/security.rs"]
+#[path = "../../../verify/fuzz/src/security.rs"]
 mod security;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Tells which input it was, to be put into `fuzz/seeds`, if the target panics.
+/// Tells which input it was, to be put into `verify/fuzz/seeds`, if the target panics.
 struct Trial<'a>(&'a [u8]);
 
 impl Drop for Trial<'_> {
@@ -40,7 +40,7 @@ impl Drop for Trial<'_> {
 }
 
 fn fuzz_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../verify/fuzz")
 }
 
 /// The inputs that are kept for a target.
@@ -124,7 +124,7 @@ macro_rules! targets {
                     .filter(|name: &String| name.starts_with("security_"))
                     .collect();
                 names.sort();
-                assert_eq!(names, tried, "fuzz/{folder}");
+                assert_eq!(names, tried, "verify/fuzz/{folder}");
             }
         }
     };

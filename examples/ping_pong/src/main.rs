@@ -4,7 +4,7 @@
 //!
 //! The pong is published inside the callback, while the node spins, so each process
 //! has one thread. `idle` is one node without endpoints, to measure its cost.
-//! Options and lines are those of the peers (interop/README.md). `cargo xtask flood`
+//! Options and lines are those of the peers (verify/interop/README.md). `cargo xtask flood`
 //! runs it under attack.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

@@ -8,7 +8,7 @@
     reason = "programs of other vendors run in real time"
 )]
 
-#[path = "../../../interop/peer.rs"]
+#[path = "../../../verify/interop/peer.rs"]
 mod peer;
 
 use std::io::Write;

@@ -2,14 +2,14 @@
 //! policy and in both directions. The tests compare the reports of both sides with
 //! the DDS specification.
 //!
-//! `cargo xtask test` builds the others' programs (interop/README.md) and runs
+//! `cargo xtask test` builds the others' programs (verify/interop/README.md) and runs
 //! this in a private network. Without either a case is skipped, and prints that.
 #![allow(
     clippy::disallowed_methods,
     reason = "programs of other vendors run in real time"
 )]
 
-#[path = "../../../interop/peer.rs"]
+#[path = "../../../verify/interop/peer.rs"]
 mod peer;
 
 use std::collections::BTreeSet;

@@ -1,14 +1,14 @@
 //! Interoperability with other DDS implementations: Debian's Cyclone DDS and Fast
 //! DDS, PyPI's Cyclone DDS. Every test case runs with each of them.
 //!
-//! `cargo xtask test` builds the peers (interop/README.md) and runs this in a
+//! `cargo xtask test` builds the peers (verify/interop/README.md) and runs this in a
 //! private network, once with and once without multicast on loopback. Without peers
 //! or network a test case is skipped, and prints the reason in a line that xtask
 //! counts.
 
-#[path = "../../../../interop/keystore.rs"]
+#[path = "../../../../verify/interop/keystore.rs"]
 mod keystore;
-#[path = "../../../../interop/peer.rs"]
+#[path = "../../../../verify/interop/peer.rs"]
 mod peer;
 
 mod actions;

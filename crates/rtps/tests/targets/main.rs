@@ -1,10 +1,10 @@
-//! The fuzz targets (`fuzz/src`) without a fuzzer: on the inputs of `fuzz/seeds`
+//! The fuzz targets (`verify/fuzz/src`) without a fuzzer: on the inputs of `verify/fuzz/seeds`
 //! and on deterministic mutations of them. So every change is tested on every
 //! target, with any toolchain. `cargo xtask fuzz` searches further.
 
-#[path = "../../../../fuzz/src/cdr.rs"]
+#[path = "../../../../verify/fuzz/src/cdr.rs"]
 mod cdr;
-#[path = "../../../../fuzz/src/discovery.rs"]
+#[path = "../../../../verify/fuzz/src/discovery.rs"]
 mod discovery;
 #[path = "../regressions/discovery_harness.rs"]
 mod discovery_harness;
@@ -12,24 +12,24 @@ mod discovery_harness;
 mod domain;
 #[path = "../regressions/endpoint_harness.rs"]
 mod endpoint_harness;
-#[path = "../../../../fuzz/src/message.rs"]
+#[path = "../../../../verify/fuzz/src/message.rs"]
 mod message;
-#[path = "../../../../fuzz/src/meter.rs"]
+#[path = "../../../../verify/fuzz/src/meter.rs"]
 mod meter;
 mod mutation;
 #[path = "../regressions/packet.rs"]
 mod packet;
 #[path = "../pair/mod.rs"]
 mod pair;
-#[path = "../../../../fuzz/src/pair_attack.rs"]
+#[path = "../../../../verify/fuzz/src/pair_attack.rs"]
 mod pair_attack;
-#[path = "../../../../fuzz/src/participant_attack.rs"]
+#[path = "../../../../verify/fuzz/src/participant_attack.rs"]
 mod participant_attack;
-#[path = "../../../../fuzz/src/steps.rs"]
+#[path = "../../../../verify/fuzz/src/steps.rs"]
 mod steps;
-#[path = "../../../../fuzz/src/text.rs"]
+#[path = "../../../../verify/fuzz/src/text.rs"]
 mod text;
-#[path = "../../../../fuzz/src/types.rs"]
+#[path = "../../../../verify/fuzz/src/types.rs"]
 mod types;
 
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ const BYTES_MAX: usize = 2_000;
 
 /// The stored inputs of a target.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../verify/fuzz/seeds");
     let path = folder.join(format!("{target}.hex"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -56,7 +56,7 @@ fn bytes(line: &str, path: &std::path::Path) -> Vec<u8> {
         .collect()
 }
 
-/// Prints the input, to be added to `fuzz/seeds`, if the target panics.
+/// Prints the input, to be added to `verify/fuzz/seeds`, if the target panics.
 struct Trial<'a>(&'a [u8]);
 
 impl Drop for Trial<'_> {
@@ -98,7 +98,7 @@ macro_rules! targets {
         fn every_fuzz_target_runs_on_its_seeds() {
             let mut tried = vec![$(stringify!($name).to_string()),*];
             tried.sort();
-            let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+            let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../verify/fuzz");
             for (folder, ending) in [("fuzz_targets", "rs"), ("seeds", "hex")] {
                 let files = std::fs::read_dir(root.join(folder)).unwrap();
                 let paths = files.map(|file| file.unwrap().path());
@@ -109,7 +109,7 @@ macro_rules! targets {
                     .filter(|name: &String| !name.starts_with("security_"))
                     .collect();
                 names.sort();
-                assert_eq!(names, tried, "fuzz/{folder}");
+                assert_eq!(names, tried, "verify/fuzz/{folder}");
             }
         }
     };

@@ -1,0 +1,249 @@
+//! Packages of the command: `cargo xtask dist [--host-glibc]`, and of the crates for
+//! the registry: `cargo xtask dist --crates`.
+//!
+//! Builds `pteros` with profile `dist` for x86-64 Linux and writes to `target/dist-packages`:
+//! an archive, a Debian package, and their SHA-256 checksums. Both hold the stripped
+//! program, man pages and shell completions. The program is linked by zig against
+//! glibc 2.28 (Debian 10, RHEL 8), or with `--host-glibc` against this
+//! machine's. Each package is unpacked and its program run before the task ends.
+
+mod crates;
+mod deb;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::checkout::root;
+
+/// Oldest glibc that the packages run with.
+const GLIBC_MIN: Glibc = Glibc(2, 28);
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What links against an older glibc than the host's.
+const TOOLS: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
+const USAGE: &str = "usage: cargo xtask dist [--host-glibc | --crates]";
+
+/// A version of glibc.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Glibc(u32, u32);
+
+/// Builds the packages. Returns what was written.
+pub fn run(arguments: &[String]) -> Result<String> {
+    let on_host = match arguments {
+        [] => false,
+        [flag] if flag == "--host-glibc" => true,
+        [flag] if flag == "--crates" => return crates::package(&checkout()?),
+        _ => bail!(USAGE),
+    };
+    let root = checkout()?;
+    let folder = root.join("target/dist-packages");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).context("remove the packages of the last run")?;
+    }
+    fs::create_dir_all(&folder)?;
+    let program = build(&root, on_host)?;
+    let needs = needed_glibc(&program)?;
+    ensure!(
+        on_host || needs <= GLIBC_MIN,
+        "the program needs glibc {}.{}, more than {}.{}",
+        needs.0,
+        needs.1,
+        GLIBC_MIN.0,
+        GLIBC_MIN.1
+    );
+
+    let name = format!("pteros-{VERSION}-x86_64-linux");
+    let tree = folder.join(&name);
+    stage(&root, &program, &tree)?;
+    let archive = folder.join(format!("{name}.tar.gz"));
+    tar(&folder, &name, &archive)?;
+    let package = folder.join(format!("pteros_{VERSION}_amd64.deb"));
+    deb::write(&tree, &package, VERSION, needs)?;
+    let sums = run_tool(
+        Command::new("sha256sum")
+            .args([file_name(&archive)?, file_name(&package)?])
+            .current_dir(&folder),
+    )?;
+    fs::write(folder.join("SHA256SUMS"), &sums)?;
+
+    check_archive(&folder, &archive)?;
+    deb::check(&folder, &package)?;
+    fs::remove_dir_all(&tree)?;
+    Ok(format!(
+        "{}: needs glibc {}.{} or newer\n{sums}",
+        folder.display(),
+        needs.0,
+        needs.1
+    ))
+}
+
+fn checkout() -> Result<PathBuf> {
+    root().canonicalize().context("find the checkout")
+}
+
+/// Builds the stripped program.
+fn build(root: &Path, on_host: bool) -> Result<PathBuf> {
+    let options = ["--profile", "dist", "--locked", "--package", "pteros-cli"];
+    let features = ["--features", "man"];
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root);
+    if on_host {
+        cargo.arg("build").args(["--target", TARGET]);
+    } else {
+        let tools = install_tools(root)?;
+        let path = std::env::var("PATH").unwrap_or_default();
+        cargo
+            .args(["zigbuild", "--target"])
+            .arg(format!("{TARGET}.{}.{}", GLIBC_MIN.0, GLIBC_MIN.1))
+            .env("PATH", format!("{}:{path}", tools.join("bin").display()));
+    }
+    let status = cargo.args(options).args(features).status();
+    let status = status.context("run cargo")?;
+    ensure!(status.success(), "the build failed ({status})");
+    Ok(root.join("target").join(TARGET).join("dist/pteros"))
+}
+
+/// Installs zig and its cargo command into `target`, once.
+fn install_tools(root: &Path) -> Result<PathBuf> {
+    let folder = root.join("target/dist-tools");
+    if folder.join("bin/cargo-zigbuild").exists() {
+        return Ok(folder);
+    }
+    run_tool(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let pip = folder.join("bin/pip");
+    run_tool(Command::new(pip).args(["install", "--quiet"]).args(TOOLS))
+        .context("install zig; `--host-glibc` does without")?;
+    Ok(folder)
+}
+
+/// The newest version of glibc's symbols that a program needs.
+fn needed_glibc(program: &Path) -> Result<Glibc> {
+    let symbols = run_tool(Command::new("objdump").arg("-T").arg(program))?;
+    newest_glibc(&symbols).context("the program needs no glibc symbol")
+}
+
+fn newest_glibc(symbols: &str) -> Option<Glibc> {
+    let versions = symbols.split("GLIBC_").skip(1).filter_map(|rest| {
+        let end = rest.find(|c: char| c != '.' && !c.is_ascii_digit());
+        let mut numbers = rest[..end.unwrap_or(rest.len())].split('.');
+        let (major, minor) = (numbers.next()?, numbers.next()?);
+        Some(Glibc(major.parse().ok()?, minor.parse().ok()?))
+    });
+    versions.max()
+}
+
+/// Lays out what both packages hold, as below `/usr`.
+fn stage(root: &Path, program: &Path, tree: &Path) -> Result<()> {
+    let place = |path: &str| -> Result<PathBuf> {
+        let path = tree.join(path);
+        let folder = path.parent().context("a path in the package")?;
+        fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+        Ok(path)
+    };
+    fs::copy(program, place("bin/pteros")?).context("copy the program")?;
+    for (shell, path) in [
+        ("bash", "share/bash-completion/completions/pteros"),
+        ("zsh", "share/zsh/vendor-completions/_pteros"),
+        ("fish", "share/fish/vendor_completions.d/pteros.fish"),
+    ] {
+        let script = run_tool(Command::new(program).args(["completion", shell]))?;
+        fs::write(place(path)?, script)?;
+    }
+    let pages = place("share/man/man1/pteros.1")?;
+    let pages = pages.parent().context("the folder of man pages")?;
+    run_tool(Command::new(program).arg("man").arg(pages))?;
+    for page in fs::read_dir(pages)? {
+        run_tool(Command::new("gzip").args(["-9", "-n"]).arg(page?.path()))?;
+    }
+    for document in ["LICENSE", "README.md", "CHANGELOG.md"] {
+        let path = place(&format!("share/doc/pteros/{document}"))?;
+        fs::copy(root.join(document), path)?;
+    }
+    Ok(())
+}
+
+/// Packs `name` of a folder: the same bytes for the same content.
+fn tar(folder: &Path, name: &str, archive: &Path) -> Result<()> {
+    run_tool(
+        Command::new("tar")
+            .args(["--create", "--gzip", "--sort=name", "--mtime=@0"])
+            .args(["--owner=0", "--group=0", "--numeric-owner", "--file"])
+            .arg(archive)
+            .arg("--directory")
+            .arg(folder)
+            .arg(name),
+    )?;
+    Ok(())
+}
+
+/// Unpacks the archive elsewhere and runs its program.
+fn check_archive(folder: &Path, archive: &Path) -> Result<()> {
+    let place = folder.join("check");
+    fs::create_dir_all(&place)?;
+    run_tool(
+        Command::new("tar")
+            .arg("--extract")
+            .arg("--file")
+            .arg(archive)
+            .args(["--strip-components=1", "--directory"])
+            .arg(&place),
+    )?;
+    check_tree(&place)?;
+    fs::remove_dir_all(&place)?;
+    Ok(())
+}
+
+/// Checks an unpacked package: the program runs, and nothing is missing.
+fn check_tree(tree: &Path) -> Result<()> {
+    let program = tree.join("bin/pteros");
+    let version = run_tool(Command::new(&program).arg("--version"))?;
+    ensure!(
+        version.trim() == format!("pteros {VERSION}"),
+        "the packed program says {version:?}"
+    );
+    run_tool(Command::new(&program).args(["demo", "--seconds", "2"]))?;
+    for part in [
+        "share/man/man1/pteros.1.gz",
+        "share/man/man1/pteros-topic-echo.1.gz",
+        "share/bash-completion/completions/pteros",
+        "share/doc/pteros/LICENSE",
+    ] {
+        ensure!(tree.join(part).is_file(), "the package lacks {part}");
+    }
+    Ok(())
+}
+
+fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
+    path.file_name().context("a file's name")
+}
+
+/// Runs a tool and returns what it printed.
+fn run_tool(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .with_context(|| format!("run {program}; is it installed?"))?;
+    ensure!(
+        output.status.success(),
+        "{program} failed ({}): {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).with_context(|| format!("read the output of {program}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_symbol_version_counts_as_numbers_do() {
+        let symbols = "0 DF *UND* 0 (GLIBC_2.2.5) read\n0 DF *UND* 0 GLIBC_2.28 fcntl64\n\
+                       0 w D *UND* 0 (GLIBC_2.4) x";
+        assert_eq!(newest_glibc(symbols), Some(Glibc(2, 28)));
+        assert_eq!(newest_glibc("0 DF .text pteros"), None);
+    }
+}

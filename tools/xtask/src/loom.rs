@@ -1,0 +1,22 @@
+//! `cargo xtask loom`: model-checks the lock-free parts of shared memory in every
+//! interleaving of two processes (crates/shm/src/loom_tests.rs). It is a release
+//! build with its own flag, so the first run builds everything.
+
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+
+use crate::checkout::root;
+
+/// Runs the tests.
+pub fn run(arguments: &[String]) -> Result<ExitStatus> {
+    if !arguments.is_empty() {
+        bail!("usage: cargo xtask loom");
+    }
+    Command::new("cargo")
+        .current_dir(root())
+        .env("RUSTFLAGS", "--cfg loom")
+        .args(["test", "--release", "-p", "pteros-shm", "--lib"])
+        .status()
+        .context("run the tests under loom")
+}

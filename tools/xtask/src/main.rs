@@ -1,0 +1,74 @@
+//! Project tasks: `cargo xtask <task>`. One module per task.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool that runs on a real machine in real time"
+)]
+
+mod bench;
+mod book;
+mod build_time;
+mod checkout;
+mod coverage;
+mod dist;
+mod documents;
+#[path = "../../../verify/interop/peer.rs"]
+mod driver;
+mod fault_points;
+mod finding;
+mod flood;
+mod fuzz;
+mod generate;
+mod loom;
+mod namespace;
+mod peers;
+mod peers_check;
+mod prose;
+mod sim;
+mod test;
+mod tidy;
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let task = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    match task.as_str() {
+        "generate" => println!("{}", generate::run(&rest)?),
+        "test" if test::run(&rest)? => {}
+        "test" => std::process::exit(1),
+        "tidy" => println!("{}", tidy::run(&rest)?),
+        "book" => println!("{}", book::run(&rest)?),
+        "prose" => prose::run(&rest)?,
+        "fuzz" if fuzz::run(&rest)? => {}
+        "fuzz" => std::process::exit(1),
+        "peers" => peers::run(&rest)?,
+        peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
+        "bench" if rest.first().is_some_and(|what| what == "build") => {
+            exit_as(build_time::run(rest.get(1..).unwrap_or_default())?)
+        }
+        "dist" => println!("{}", dist::run(&rest)?),
+        "bench" => exit_as(bench::run(&rest)?),
+        "flood" => exit_as(flood::run(&rest)?),
+        flood::INSIDE_TASK => flood::run_inside(&rest)?,
+        flood::ATTACKER_TASK => flood::attack(&rest)?,
+        "namespace" => exit_as(namespace::run(&rest)?),
+        "sim" => exit_as(sim::run(&rest)?),
+        "loom" => exit_as(loom::run(&rest)?),
+        namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
+        _ => bail!(
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+        ),
+    }
+    Ok(())
+}
+
+/// Exits with the command's status. A signal gives the exit code that a shell uses.
+fn exit_as(status: std::process::ExitStatus) -> ! {
+    use std::os::unix::process::ExitStatusExt;
+    std::process::exit(
+        status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+    )
+}

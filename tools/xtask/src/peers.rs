@@ -1,0 +1,354 @@
+//! `cargo xtask peers [--check]`: installs and builds the DDS stacks of other
+//! vendors under `target/interop`, see verify/interop/README.md.
+//!
+//! A missing peer does not affect the others, and its reason is printed. A program
+//! is rebuilt if its sources are newer.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use pteros_peers::peer_build::{PeerBuild, compiler, run_quietly};
+
+use crate::checkout::root;
+
+/// The peer programs, available or not.
+pub struct Peers {
+    /// The folder of the programs, for `PTEROS_PEERS`.
+    pub folder: PathBuf,
+    /// Each peer's program, or the reason why it is missing and a hint.
+    pub list: Vec<(&'static str, Result<PathBuf>)>,
+}
+
+/// The tested PyPI release.
+const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
+
+/// Further source files of the node programs.
+const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
+const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
+const CYCLONE_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "cyclone/node.h"];
+const FASTDDS_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "fastdds/node.hpp"];
+
+/// Runs the task. Fails if a peer is missing.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let peers = prepare()?;
+    let mut missing = 0;
+    for (name, outcome) in &peers.list {
+        match outcome {
+            Ok(path) => println!("{name:14} {}", path.display()),
+            Err(why) => {
+                missing += 1;
+                println!("{name:14} missing: {why:#}");
+            }
+        }
+    }
+    match arguments {
+        [] => {}
+        [flag] if flag == "--check" => crate::peers_check::run_in_namespace(&peers)?,
+        _ => bail!("usage: cargo xtask peers [--check]"),
+    }
+    if missing > 0 {
+        bail!(
+            "{missing} of {} peers are missing, see above",
+            peers.list.len()
+        );
+    }
+    Ok(())
+}
+
+/// Installs and builds missing peers. Fails only if their folder cannot be created.
+pub fn prepare() -> Result<Peers> {
+    let work = InteropBuilder(workplace()?);
+    let list = vec![
+        ("cyclone-peer", work.build_cyclone()),
+        ("fastdds-peer", work.build_fastdds()),
+        ("cyclone-shapes", work.build_cyclone_shapes()),
+        ("fastdds-shapes", work.build_fastdds_shapes()),
+        (
+            "cyclone-service",
+            work.build_cyclone_node("service", "add_two_ints_headed", &["service_peer.h"]),
+        ),
+        (
+            "fastdds-service",
+            work.build_fastdds_node("service", "add_two_ints", &["service_peer.h"]),
+        ),
+        (
+            "cyclone-action",
+            work.build_cyclone_node("action", "actions", &CYCLONE_ACTION),
+        ),
+        (
+            "fastdds-action",
+            work.build_fastdds_node("action", "actions", &FASTDDS_ACTION),
+        ),
+        (
+            "cyclone-parameters",
+            work.build_cyclone_node("parameters", "parameters", &CYCLONE_PARAMETERS),
+        ),
+        (
+            "fastdds-parameters",
+            work.build_fastdds_node("parameters", "parameters", &FASTDDS_PARAMETERS),
+        ),
+        ("python-peer", work.build_python()),
+    ];
+    Ok(Peers {
+        folder: work.0.programs,
+        list,
+    })
+}
+
+/// The build folder of cargo.
+pub fn target_folder() -> Result<PathBuf> {
+    let root = root().canonicalize()?;
+    Ok(std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |folder| root.join(folder)))
+}
+
+/// The folders of the peers' sources and builds.
+pub fn workplace() -> Result<PeerBuild> {
+    let root = root().canonicalize()?;
+    PeerBuild::open(
+        root.join("verify/interop"),
+        target_folder()?.join("interop"),
+        true,
+    )
+}
+
+/// Builds the peers of the tests.
+struct InteropBuilder(PeerBuild);
+
+impl std::ops::Deref for InteropBuilder {
+    type Target = PeerBuild;
+
+    fn deref(&self) -> &PeerBuild {
+        &self.0
+    }
+}
+
+impl InteropBuilder {
+    fn build_cyclone(&self) -> Result<PathBuf> {
+        let program = self.programs.join("cyclone-peer");
+        if self.is_fresh(
+            &program,
+            &[
+                "cyclone/peer.c",
+                "cyclone/secured.h",
+                "peer.h",
+                "chatter.idl",
+                "array.idl",
+            ],
+        ) {
+            return Ok(program);
+        }
+        self.ensure_cyclone()?;
+        let generated = self.empty_folder("cyclone")?;
+        let idlc = |options: &[&str], file: &str| {
+            let mut command = Command::new("idlc");
+            command
+                .args(options)
+                .arg("-o")
+                .arg(&generated)
+                .arg(self.sources.join(file));
+            run_quietly(&mut command)
+        };
+        idlc(&[], "chatter.idl")?;
+        idlc(&["-t"], "array.idl")?; // the reason is in the file
+        let mut cc = compiler("cc", "gnu11", &program);
+        cc.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("cyclone/peer.c"));
+        cc.args([generated.join("chatter.c"), generated.join("array.c")]);
+        run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_fastdds(&self) -> Result<PathBuf> {
+        let program = self.programs.join("fastdds-peer");
+        if self.is_fresh(
+            &program,
+            &[
+                "fastdds/peer.cpp",
+                "fastdds/secured.hpp",
+                "peer.h",
+                "chatter.idl",
+                "array.idl",
+            ],
+        ) {
+            return Ok(program);
+        }
+        self.ensure_fastdds()?;
+        let generated = self.empty_folder("fastdds")?;
+        let mut cxx = compiler("g++", "c++17", &program);
+        cxx.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("fastdds/peer.cpp"));
+        for name in ["chatter", "array"] {
+            // idlc writes beside its input, whatever -d says about includes.
+            let idl = generated.join(format!("{name}.idl"));
+            fs::copy(self.sources.join(format!("{name}.idl")), &idl)?;
+            let mut generator = Command::new("fastddsgen");
+            generator.args(["-replace", "-typeobject", "-d"]);
+            generator.arg(&generated).arg(&idl);
+            run_quietly(generator.current_dir(&generated))?;
+            cxx.arg(generated.join(format!("{name}.cxx")));
+            cxx.arg(generated.join(format!("{name}PubSubTypes.cxx")));
+            cxx.arg(generated.join(format!("{name}TypeObject.cxx")));
+        }
+        run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_cyclone_shapes(&self) -> Result<PathBuf> {
+        let program = self.programs.join("cyclone-shapes");
+        let sources = ["cyclone/shapes.c", "shapes_peer.h", "peer.h", "shapes.idl"];
+        if self.is_fresh(&program, &sources) {
+            return Ok(program);
+        }
+        self.ensure_cyclone()?;
+        let idl = self.sources.join("shapes.idl");
+        let idlc = |name: &str, options: &[&str]| {
+            let generated = self.empty_folder(name)?;
+            let mut command = Command::new("idlc");
+            command.args(options).arg("-o").arg(&generated).arg(&idl);
+            run_quietly(&mut command)?;
+            Ok::<_, anyhow::Error>(generated)
+        };
+        let appendable = idlc("cyclone-shapes", &["-x", "appendable"])?;
+        // The IDL file explains the reason.
+        let as_final = idlc("cyclone-shapes-final", &["-t", "-x", "final"])?;
+        let object = as_final.join("shapes.o");
+        let mut cc = compiler("cc", "gnu11", &object);
+        cc.args(["-c", "-DShapeType_desc=ShapeType_final_desc", "-I"]);
+        run_quietly(cc.arg(&as_final).arg(as_final.join("shapes.c")))?;
+        let mut cc = compiler("cc", "gnu11", &program);
+        cc.arg("-I")
+            .arg(&appendable)
+            .arg(self.sources.join("cyclone/shapes.c"));
+        cc.args([appendable.join("shapes.c"), object]);
+        run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_fastdds_shapes(&self) -> Result<PathBuf> {
+        let program = self.programs.join("fastdds-shapes");
+        let sources = [
+            "fastdds/shapes.cpp",
+            "shapes_peer.h",
+            "peer.h",
+            "shapes.idl",
+        ];
+        if self.is_fresh(&program, &sources) {
+            return Ok(program);
+        }
+        self.ensure_fastdds()?;
+        let generated = self.empty_folder("fastdds-shapes")?;
+        let idl = generated.join("shapes.idl");
+        fs::copy(self.sources.join("shapes.idl"), &idl)?;
+        let mut generator = Command::new("fastddsgen");
+        generator.args(["-replace", "-typeobject", "-d"]);
+        generator.arg(&generated).arg(&idl);
+        run_quietly(generator.current_dir(&generated))?;
+        let mut cxx = compiler("g++", "c++17", &program);
+        cxx.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("fastdds/shapes.cpp"));
+        let parts = ["shapes", "shapesPubSubTypes", "shapesTypeObject"];
+        cxx.args(parts.map(|name| generated.join(format!("{name}.cxx"))));
+        run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    /// Builds `cyclone/NAME.c` with the types of `IDL.idl`. With HEADED defined,
+    /// requests and replies begin with their request ids.
+    fn build_cyclone_node(&self, name: &str, idl: &str, headers: &[&str]) -> Result<PathBuf> {
+        let program = self.programs.join(format!("cyclone-{name}"));
+        let (source, types) = (format!("cyclone/{name}.c"), format!("{idl}.idl"));
+        if self.is_fresh(
+            &program,
+            &[&[&*source, &*types, "peer.h"], headers].concat(),
+        ) {
+            return Ok(program);
+        }
+        self.ensure_cyclone()?;
+        let generated = self.empty_folder(&format!("cyclone-{name}"))?;
+        let mut idlc = Command::new("idlc");
+        // With the request id the type is not that of the service, so it is not
+        // announced.
+        idlc.args(["-t", "-DHEADED", "-o"])
+            .arg(&generated)
+            .arg(self.sources.join(types));
+        run_quietly(&mut idlc)?;
+        let mut cc = compiler("cc", "gnu11", &program);
+        cc.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join(source))
+            .arg(generated.join(format!("{idl}.c")));
+        run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    /// Builds `fastdds/NAME.cpp` with the types of `IDL.idl`.
+    fn build_fastdds_node(&self, name: &str, idl: &str, headers: &[&str]) -> Result<PathBuf> {
+        let program = self.programs.join(format!("fastdds-{name}"));
+        let (source, types) = (format!("fastdds/{name}.cpp"), format!("{idl}.idl"));
+        if self.is_fresh(
+            &program,
+            &[&[&*source, &*types, "peer.h"], headers].concat(),
+        ) {
+            return Ok(program);
+        }
+        self.ensure_fastdds()?;
+        let generated = self.empty_folder(&format!("fastdds-{name}"))?;
+        fs::copy(self.sources.join(&types), generated.join(&types))?;
+        let mut generator = Command::new("fastddsgen");
+        generator.args(["-replace", "-d"]);
+        generator.arg(&generated).arg(generated.join(&types));
+        run_quietly(generator.current_dir(&generated))?;
+        let mut cxx = compiler("g++", "c++17", &program);
+        cxx.arg("-I").arg(&generated).arg(self.sources.join(source));
+        let parts = [format!("{idl}.cxx"), format!("{idl}PubSubTypes.cxx")];
+        cxx.args(parts.map(|name| generated.join(name)));
+        run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_python(&self) -> Result<PathBuf> {
+        let program = self.programs.join("python-peer");
+        let venv = self.target.join("venv");
+        let python = venv.join("bin/python");
+        let is_usable = || {
+            let mut ask = Command::new(&python);
+            python.exists() && run_quietly(ask.args(["-c", "import cyclonedds.domain"])).is_ok()
+        };
+        if !is_usable() {
+            self.ensure_installed("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
+            let mut make = Command::new("python3");
+            make.args(["-m", "venv", "--clear"]).arg(&venv);
+            if let Err(first) = run_quietly(&mut make) {
+                // On Debian ensurepip is a separate package.
+                self.install(&["python3-venv"]).context(first)?;
+                run_quietly(&mut make)?;
+            }
+            let mut pip = Command::new(&python);
+            pip.args(["-m", "pip", "install", "--quiet", PYTHON_CYCLONE]);
+            run_quietly(&mut pip)
+                .context("it needs a Python version with a wheel on PyPI, and network access")?;
+            if !is_usable() {
+                bail!("{PYTHON_CYCLONE} is installed but cannot be imported");
+            }
+        }
+        let script = self.sources.join("python/peer.py");
+        let text = format!(
+            "#!/bin/sh\nexec '{}' '{}' \"$@\"\n",
+            python.display(),
+            script.display()
+        );
+        fs::write(&program, text)?;
+        fs::set_permissions(
+            &program,
+            std::os::unix::fs::PermissionsExt::from_mode(0o755),
+        )?;
+        Ok(program)
+    }
+}

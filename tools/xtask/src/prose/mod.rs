@@ -1,0 +1,316 @@
+//! `cargo xtask prose`: a mirror for names and prose, not a gate. It prints the
+//! longest sentences, sentences without a subject of their own, private metaphors
+//! that came back, type names that mean several things, and commit subjects that
+//! are too long. It changes nothing and always succeeds.
+
+mod passages;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::checkout::root;
+use passages::{Passage, is_headless, passages, sentences};
+
+const USAGE: &str = "usage: cargo xtask prose [--lines N] [PATH …]";
+/// Lines printed per section.
+const LINES: usize = 15;
+/// Words of a sentence that is not listed as long.
+const WORDS_MAX: usize = 25;
+/// Characters of a commit's subject.
+const SUBJECT_MAX: usize = 72;
+/// Commits that are looked at.
+const COMMITS: &str = "100";
+
+/// Words that once stood for something that has a standard term. They are looked
+/// for as whole parts of identifiers and as whole words of prose.
+const METAPHORS: &[(&str, &str)] = &[
+    ("anew", "again, reset"),
+    ("aside", "deferred remote send"),
+    ("attendant", "inline listener"),
+    ("cast", "model, oracle"),
+    ("contestant", "implementation under test"),
+    ("creditor", "requesting reader"),
+    ("crew", "executor core"),
+    ("doubt", "blocking budget"),
+    ("exhibit", "figure, table"),
+    ("heed", "handle"),
+    ("hurry", "wake"),
+    ("intake", "reader history cache"),
+    ("kin", "related sample identity"),
+    ("lapse", "reader reset"),
+    ("latch", "local history, transient local"),
+    ("ledger", "goal table"),
+    ("misfortune", "fault injection"),
+    ("museum", "regressions"),
+    ("neighbour", "same-host peer"),
+    ("nudge", "wake"),
+    ("originals", "duplicate filter"),
+    ("parcel", "data encoder"),
+    ("patience", "blocking budget, timeout"),
+    ("remnant", "orphan"),
+    ("roster", "component registry"),
+    ("rouse", "wake"),
+    ("shelf", "keyed ready queue"),
+    ("shield", "crypto transform"),
+    ("stranger", "unauthenticated participant"),
+    ("verdict", "decision, outcome"),
+    ("volley", "segmented send"),
+    ("warrant", "peer authenticator"),
+    ("whoever", "the actor's name"),
+];
+
+/// Runs the command.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let mut lines_max = LINES;
+    let mut paths = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--lines" => {
+                let value = rest.next().context("--lines needs a number")?;
+                lines_max = value
+                    .parse()
+                    .with_context(|| format!("--lines {value}: not a number"))?;
+            }
+            option if option.starts_with('-') => bail!("{option}: no such option; {USAGE}"),
+            path => paths.push(path.to_owned()),
+        }
+    }
+    let root = root();
+    let mut report = Report::default();
+    for path in tracked(&root, &paths)? {
+        if let Ok(text) = fs::read_to_string(root.join(&path)) {
+            report.read(&path, &text);
+        }
+    }
+    report.print(lines_max);
+    if paths.is_empty() {
+        print_section("commit subjects", &subjects(&root)?, lines_max);
+    }
+    Ok(())
+}
+
+/// Tracked Rust sources and Markdown pages that are written by hand.
+fn tracked(root: &Path, paths: &[String]) -> Result<Vec<String>> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--"])
+        .args(paths)
+        .current_dir(root)
+        .output()
+        .context("run git ls-files")?;
+    if !listed.status.success() {
+        bail!(
+            "git ls-files: {}",
+            String::from_utf8_lossy(&listed.stderr).trim()
+        );
+    }
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let by_hand = |path: &&str| {
+        (path.ends_with(".rs") || path.ends_with(".md"))
+            && !path.contains("/generated/")
+            // It lists the words that it looks for.
+            && !path.starts_with("tools/xtask/src/prose/")
+    };
+    Ok(listed.lines().filter(by_hand).map(str::to_owned).collect())
+}
+
+/// Findings, in the order in which they are printed.
+#[derive(Default)]
+struct Report {
+    sentences: usize,
+    long: Vec<(usize, String)>,
+    headless: Vec<String>,
+    /// Per metaphor, files with their counts.
+    metaphors: BTreeMap<&'static str, BTreeMap<String, usize>>,
+    /// Per type name, the files that define it.
+    types: BTreeMap<String, Vec<String>>,
+}
+
+impl Report {
+    fn read(&mut self, path: &str, text: &str) {
+        for Passage { line, text } in passages(path, text) {
+            for sentence in sentences(&text) {
+                self.sentences += 1;
+                let words = sentence.split_whitespace().count();
+                if words > WORDS_MAX {
+                    self.long
+                        .push((words, format!("{words} words, {path}:{line}: {sentence}")));
+                }
+                if is_headless(&sentence) {
+                    self.headless.push(format!("{path}:{line}: {sentence}"));
+                }
+            }
+        }
+        for word in words(text) {
+            let known = METAPHORS.iter().map(|(metaphor, _)| *metaphor);
+            for metaphor in known {
+                if word == metaphor || word.strip_suffix('s') == Some(metaphor) {
+                    let files = self.metaphors.entry(metaphor).or_default();
+                    *files.entry(path.to_owned()).or_default() += 1;
+                }
+            }
+        }
+        if path.ends_with(".rs") && !path.contains("/tests/") {
+            for name in text.lines().filter_map(type_name) {
+                let files = self.types.entry(name.to_owned()).or_default();
+                if !files.iter().any(|file| file == path) {
+                    files.push(path.to_owned());
+                }
+            }
+        }
+    }
+
+    fn print(mut self, lines_max: usize) {
+        self.long
+            .sort_by_key(|(words, _)| std::cmp::Reverse(*words));
+        let long: Vec<String> = self.long.into_iter().map(|(_, text)| text).collect();
+        let title = format!("of {} sentences, over {WORDS_MAX} words", self.sentences);
+        print_section(&title, &long, lines_max);
+        let title = "sentences that begin with a clause for a subject";
+        print_section(title, &self.headless, lines_max);
+
+        let mut metaphors = Vec::new();
+        for (metaphor, term) in METAPHORS {
+            if let Some(files) = self.metaphors.get(metaphor) {
+                let count: usize = files.values().sum();
+                let most = files.iter().max_by_key(|(_, count)| **count);
+                let file = most.map_or("", |(file, _)| file.as_str());
+                metaphors.push((
+                    count,
+                    format!("{metaphor} ({term}): {count}, most in {file}"),
+                ));
+            }
+        }
+        metaphors.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        let metaphors: Vec<String> = metaphors.into_iter().map(|(_, text)| text).collect();
+        print_section("private metaphors", &metaphors, lines_max);
+
+        let mut types: Vec<(String, Vec<String>)> = self.types.into_iter().collect();
+        types.retain(|(_, files)| files.len() > 1);
+        types.sort_by_key(|(_, files)| std::cmp::Reverse(files.len()));
+        let types: Vec<String> = types
+            .into_iter()
+            .map(|(name, files)| format!("{name}: {} files: {}", files.len(), files.join(" ")))
+            .collect();
+        print_section("type names that several files define", &types, lines_max);
+    }
+}
+
+fn print_section(title: &str, found: &[String], lines_max: usize) {
+    println!("\n{}: {title}", found.len());
+    for line in found.iter().take(lines_max) {
+        println!("  {line}");
+    }
+    if found.len() > lines_max {
+        println!(
+            "  … and {} more; --lines N shows them",
+            found.len() - lines_max
+        );
+    }
+}
+
+/// The name that a line defines a type by.
+fn type_name(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = line.strip_prefix("pub").map_or(line, |rest| {
+        let rest = rest
+            .strip_prefix('(')
+            .and_then(|rest| rest.split_once(')'))
+            .map_or(rest, |(_, rest)| rest);
+        rest.trim_start()
+    });
+    let kinds = ["struct ", "enum ", "trait ", "union "];
+    let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+    let end = rest
+        .find(|c: char| !c.is_alphanumeric())
+        .unwrap_or(rest.len());
+    (end > 0).then_some(&rest[..end])
+}
+
+/// The words of a text in lower case, identifiers cut into theirs.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    for c in text.chars() {
+        if c.is_uppercase() || !c.is_alphabetic() {
+            words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+        }
+        if c.is_alphabetic() {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
+}
+
+/// Subjects of the last commits that are too long or name no area.
+fn subjects(root: &Path) -> Result<Vec<String>> {
+    let log = Command::new("git")
+        .args(["log", "--no-merges", "--format=%h %s", "-n", COMMITS])
+        .current_dir(root)
+        .output()
+        .context("run git log")?;
+    let log = String::from_utf8_lossy(&log.stdout).into_owned();
+    Ok(log.lines().filter_map(subject_fault).collect())
+}
+
+fn subject_fault(line: &str) -> Option<String> {
+    let (_, subject) = line.split_once(' ')?;
+    let length = subject.chars().count();
+    let area = subject.split_once(": ").map(|(area, _)| area);
+    if length > SUBJECT_MAX {
+        Some(format!("{length} characters: {line}"))
+    } else if area.is_none_or(|area| area.contains(' ') || area.is_empty()) {
+        Some(format!("no area before a colon: {line}"))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_cut_into_words() {
+        assert_eq!(
+            words("HeartbeatSchedule::poll_at"),
+            ["heartbeat", "schedule", "poll", "at"]
+        );
+    }
+
+    #[test]
+    fn type_names_are_found_behind_any_visibility() {
+        assert_eq!(type_name("pub(crate) struct Change<'a> {"), Some("Change"));
+        assert_eq!(type_name("    enum State {"), Some("State"));
+        assert_eq!(type_name("pub struct Seq(i64);"), Some("Seq"));
+        assert_eq!(type_name("let structure = 1;"), None);
+    }
+
+    #[test]
+    fn subjects_have_an_area_and_at_most_72_characters() {
+        assert_eq!(subject_fault("abc shm: wake loan waiters"), None);
+        assert!(
+            subject_fault("abc Messages go at once")
+                .unwrap()
+                .contains("no area")
+        );
+        let long = format!("abc rtps: {}", "x".repeat(80));
+        assert!(subject_fault(&long).unwrap().contains("86 characters"));
+    }
+
+    #[test]
+    fn a_report_finds_long_and_headless_sentences_and_metaphors() {
+        let mut report = Report::default();
+        let long = "word ".repeat(30);
+        let text = format!("//! {long}end.\n//!\n//! Who waits hears of it.\nstruct Parcel;\n");
+        report.read("crates/a/src/b.rs", &text);
+        assert_eq!(report.long.len(), 1);
+        assert_eq!(report.headless.len(), 1);
+        assert_eq!(report.metaphors["parcel"]["crates/a/src/b.rs"], 1);
+    }
+}
