@@ -7,22 +7,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use pteros_runtime::graph::NodeKey;
-use pteros_runtime::mutual_exclusion::MutualExclusionGate;
+use crate::node::{CallbackGroupCore, Node, NodeCore};
 
-use crate::executors::ExecutorQueue;
-use crate::node::{Node, NodeCore};
-
-/// Whether callbacks of one group may run in parallel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum CallbackGroupType {
-    /// One callback at a time, in the order in which they became ready.
-    MutuallyExclusive,
-    /// Callbacks run in parallel; a single callback never runs twice at the same
-    /// time.
-    Reentrant,
-}
+pub use crate::node::CallbackGroupType;
 
 /// A group of callbacks of one node: subscriptions, timers, services, clients,
 /// guard conditions and event callbacks created with it. Entities created without a
@@ -89,40 +76,6 @@ impl Node {
             core: CallbackGroupCore::new(group_type, self.core().key),
             node: self.core().clone(),
         }
-    }
-}
-
-/// A callback group without a reference to its node, which may own it.
-pub(crate) struct CallbackGroupCore {
-    pub(crate) node: NodeKey,
-    gate: Option<MutualExclusionGate>,
-    /// Executors to which the group itself was added; the last one spins it.
-    /// Without any, the node's executor does.
-    pub(crate) executor_queues: Mutex<Vec<Arc<ExecutorQueue>>>,
-}
-
-impl CallbackGroupCore {
-    pub(crate) fn new(group_type: CallbackGroupType, node: NodeKey) -> Arc<Self> {
-        let gate = match group_type {
-            CallbackGroupType::MutuallyExclusive => Some(MutualExclusionGate::default()),
-            CallbackGroupType::Reentrant => None,
-        };
-        Arc::new(Self {
-            node,
-            gate,
-            executor_queues: Mutex::default(),
-        })
-    }
-
-    fn group_type(&self) -> CallbackGroupType {
-        match self.gate {
-            Some(_) => CallbackGroupType::MutuallyExclusive,
-            None => CallbackGroupType::Reentrant,
-        }
-    }
-
-    pub(crate) fn gate(&self) -> Option<&MutualExclusionGate> {
-        self.gate.as_ref()
     }
 }
 

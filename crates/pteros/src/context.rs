@@ -5,11 +5,12 @@
 //! come from [`ContextOptions`], then the command line, then the environment, then
 //! defaults.
 
+use std::any::Any;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pteros_runtime::busy_poll::BUSY_POLL_MAX;
@@ -28,15 +29,12 @@ use pteros_runtime::{
 };
 
 use crate::args::Arguments;
-use crate::clock::SimTime;
-use crate::error::{ContextError, NodeError};
-use crate::graph::Graph;
+use crate::error::ContextError;
+use crate::known_types::KnownTypes;
 use crate::log::LogFileOptions;
-use crate::logger::{ConsoleSettings, LogOutputs};
-use crate::node::{Node, NodeOptions};
+use crate::log_outputs::{ConsoleSettings, LogOutputs};
 use crate::parameter::ParameterFile;
-use crate::tf::TransformReceivers;
-use crate::type_description::KnownTypes;
+use crate::time_source::SimTime;
 
 /// Options of a context. An unset field takes its value from the environment if
 /// `use_environment` is true, else its default.
@@ -204,8 +202,8 @@ pub(crate) struct ContextCore {
     /// Logging outputs that its nodes' loggers share.
     pub(crate) log_outputs: Arc<LogOutputs>,
     pub(crate) use_sim_time: bool,
-    /// tf subscriptions that its transform listeners share.
-    pub(crate) transform_receivers: TransformReceivers,
+    /// What its transform listeners share. Only [`crate::tf`] knows the type.
+    pub(crate) transform_receivers: OnceLock<Box<dyn Any + Send + Sync>>,
     /// Number of the next goal that an action client sends.
     pub(crate) next_goal_number: AtomicU32,
 }
@@ -280,31 +278,10 @@ impl Context {
                 known_types: Arc::default(),
                 log_outputs: log,
                 use_sim_time: options.use_sim_time,
-                transform_receivers: TransformReceivers::default(),
+                transform_receivers: OnceLock::new(),
                 next_goal_number: AtomicU32::new(1),
             }),
         })
-    }
-
-    /// Creates a node in the root namespace, remapped by the command line.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub fn create_node(&self, name: &str) -> Result<Node, NodeError> {
-        self.create_node_with(NodeOptions::new(name))
-    }
-
-    /// Creates a node with options.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub fn create_node_with(&self, options: NodeOptions) -> Result<Node, NodeError> {
-        Node::new(self, options)
-    }
-
-    /// The graph cache: nodes, topics and endpoints discovered so far.
-    pub fn graph(&self) -> Graph {
-        Graph::new(self.clone())
     }
 
     /// Its DDS domain id.

@@ -9,8 +9,8 @@ use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::Task;
 
-use crate::callback_groups::CallbackGroupCore;
-use crate::executors::ExecutorQueue;
+use crate::executor_queue::ExecutorQueue;
+use crate::node::CallbackGroupCore;
 
 pub use pteros_runtime::event::EndpointEvent;
 pub use pteros_runtime::rtps::qos::PolicyId;

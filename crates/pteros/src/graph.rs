@@ -171,8 +171,15 @@ pub struct MatchReport {
     pub outcomes: Vec<MatchOutcome>,
 }
 
+impl Context {
+    /// The graph cache: nodes, topics and endpoints discovered so far.
+    pub fn graph(&self) -> Graph {
+        Graph::new(self.clone())
+    }
+}
+
 impl Graph {
-    pub(crate) fn new(context: Context) -> Self {
+    fn new(context: Context) -> Self {
         Self { context }
     }
 

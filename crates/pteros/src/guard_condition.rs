@@ -12,10 +12,10 @@ use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::{ReadySlot, Task};
 
-use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
-use crate::executors::ExecutorQueue;
-use crate::node::{Node, NodeCore, NodeEntity};
-use crate::wait_set;
+use crate::callback_groups::{CallbackGroup, group_for};
+use crate::executor_queue::ExecutorQueue;
+use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
+use crate::waitable::{Arrivals, Waitable, WaitableEntity};
 
 /// ROS 2's guard condition: a callback that its node's executor runs when it is
 /// triggered. Thread-safe; clones share it, and it ends when the last one is
@@ -182,13 +182,13 @@ impl Task for GuardConditionCore {
     }
 }
 
-impl wait_set::WaitableHandle for GuardCondition {
-    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
+impl Waitable for GuardCondition {
+    fn waitable_entity(&self) -> Arc<dyn WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl wait_set::WaitableEntity for GuardConditionCore {
+impl WaitableEntity for GuardConditionCore {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }
@@ -198,9 +198,9 @@ impl wait_set::WaitableEntity for GuardConditionCore {
         self.signal.pending.load(Ordering::Acquire)
     }
 
-    fn arrivals(&self) -> wait_set::Arrivals {
+    fn arrivals(&self) -> Arrivals {
         let is_pending = self.signal.pending.load(Ordering::Acquire);
-        wait_set::Arrivals {
+        Arrivals {
             received: self.runs.load(Ordering::Relaxed) + u64::from(is_pending),
             waiting: usize::from(is_pending),
         }

@@ -39,39 +39,52 @@ pub mod callback_groups;
 pub mod clock;
 pub mod component;
 mod context;
+mod create_node;
 pub mod error;
 pub mod event_handler;
+mod executor_queue;
 pub mod executors;
 pub mod graph;
 pub mod guard_condition;
 pub mod instance;
+mod known_types;
 pub mod lifecycle;
 mod loan;
 pub mod log;
+mod log_outputs;
 mod logger;
+mod message_type_info;
 mod named_qos;
 mod node;
+mod node_parameters;
+mod outbound_message;
 pub mod parameter;
 mod payload;
 mod payload_memory;
 pub mod publisher;
 mod publisher_group;
 mod publisher_store;
+mod qos_overrides;
 mod sample;
 pub mod service;
 mod set_qos;
+mod sleep;
 pub mod subscription;
 mod subscription_group;
 #[doc(hidden)]
 pub mod suggest;
 pub mod task;
 pub mod tf;
+mod time;
+mod time_source;
 pub mod timer;
+mod timer_heap;
 pub mod trace;
 pub mod type_description;
 mod unique_name;
 mod view;
 pub mod wait_set;
+mod waitable;
 
 pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
@@ -80,6 +93,7 @@ pub use pteros_runtime::rtps::fault;
 pub use pteros_runtime::{config, limits, names, platform, qos, store, thread};
 
 pub use context::{Context, ContextOptions};
+pub use executors::spin;
 pub use graph::Graph;
 pub use logger::Logger;
 #[doc(hidden)]
@@ -111,9 +125,4 @@ pub mod prelude {
         Sample, Service, Subscription, Timer, executors::SingleThreadedExecutor,
     };
     pub use pteros_msg::message::Message;
-}
-
-/// Spins one node until the context shuts down. Blocks.
-pub fn spin(node: &Node) {
-    node.spin();
 }

@@ -9,7 +9,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-pub use crate::logger::{LogFileError, LogFileFormat, LogFileOptions};
+mod file_options;
+
+pub(crate) use file_options::LogFileSettings;
+pub use file_options::{LogFileError, LogFileFormat, LogFileOptions};
 
 /// Severity of a log message, with the numbers of `rcl_interfaces/msg/Log`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

@@ -6,38 +6,36 @@
 //! (asynchronous publish mode), the durability store and QoS overrides by
 //! parameters.
 
-use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use pteros_msg::cdr::{DecodeError, Representation};
-use pteros_msg::key::{KeyHash, KeyReader};
+use pteros_msg::cdr::Representation;
 use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::PublishError;
 use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::publisher_group as runtime;
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::rtps::time::Timestamp;
-use pteros_runtime::sample::SharedValue;
-use pteros_runtime::shm_transport::Chunk;
 use pteros_runtime::store::default_name;
 use pteros_runtime::writer::{OutboundMessage, WriterEndpoint};
 
-use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
+use crate::callback_groups::{CallbackGroup, group_for};
 use crate::error::CreateError;
 use crate::event_handler::{EventCallback, EventTask};
-use crate::executors::ExecutorQueue;
+use crate::executor_queue::ExecutorQueue;
+use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
 use crate::named_qos::{NamedQos, options_from_names};
-use crate::node::{MessageTypeInfo, Node, NodeCore, NodeEntity, endpoint_spec};
-use crate::parameter::QosOverridingOptions;
+use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
+use crate::outbound_message::{BorrowedMessage, SerializedPayload, SharedMessage};
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
 use crate::qos::{DurabilityPolicy, QosProfile};
+use crate::qos_overrides::QosOverridingOptions;
 use crate::sample::wall_stamp;
-use crate::set_qos::CurrentQos;
+use crate::set_qos::{CurrentQos, SetQosError};
 
 pub use crate::loan::LoanedMessage;
 pub use crate::publisher_group::{CoherentSet, PublisherGroup};
@@ -379,6 +377,46 @@ impl<T: MessageTypeSupport> Publisher<T> {
         self.raw.endpoint.events.take()
     }
 
+    /// The current QoS profile.
+    pub fn qos(&self) -> Arc<QosProfile> {
+        self.raw.qos.load()
+    }
+
+    /// Changes the QoS profile of this publisher.
+    ///
+    /// The new profile may differ in the policies that DDS allows to change:
+    /// partition, user, topic and group data, deadline, latency budget, ownership
+    /// strength, transport priority, lifespan, and autodispose of unregistered
+    /// instances.
+    ///
+    /// The change is announced to all peers, and endpoint matching runs again.
+    /// Matches that became incompatible end, with an
+    /// [`IncompatibleQos`](crate::event_handler::EndpointEvent::IncompatibleQos) event unless the
+    /// partition is the reason. New matches begin and receive what a
+    /// transient-local publisher keeps, like any late joiner, even if they were
+    /// matched before. A new deadline counts from now. A new lifespan applies to
+    /// messages published from now on. Never waits for peers: for a moment they act
+    /// on the previous profile.
+    ///
+    /// ```no_run
+    /// # use pteros::interfaces::std_msgs::msg::String as Text;
+    /// # use pteros::prelude::*;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let node = Context::new()?.create_node("arm")?;
+    /// let publisher = node.create_publisher::<Text>("state".keep_last(10))?;
+    /// let spare = QosProfile::clone(&publisher.qos()).partition(["spare"]);
+    /// publisher.set_qos(&spare)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SetQosError`] names every policy that cannot change, or the contradiction
+    /// within the profile. Nothing has changed then.
+    pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
+        self.raw.change_qos(|now| now.clone_from(qos))
+    }
+
     /// Counters since it was created.
     pub fn counts(&self) -> WriterCounts {
         self.raw.endpoint.counts()
@@ -465,6 +503,16 @@ impl PublisherCore {
         }
     }
 
+    pub(crate) fn change_qos(
+        &self,
+        change: impl FnOnce(&mut QosProfile),
+    ) -> Result<(), SetQosError> {
+        let core = self.node.core();
+        self.qos.change(&self.topic, change, |qos| {
+            core.set_writer_qos(&self.endpoint, qos)
+        })
+    }
+
     pub(crate) fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
         self.node
             .wait_until(timeout, || self.endpoint.matched_count() >= count)
@@ -495,124 +543,6 @@ impl Drop for PublisherCore {
         let core = self.node.core();
         core.detach_endpoint(self.node.key, self.endpoint.guid());
         core.remove_writer(&self.endpoint);
-    }
-}
-
-pub(crate) struct BorrowedMessage<'m, T> {
-    message: &'m T,
-    shared: Option<Arc<T>>,
-    payload: Payload<'m>,
-}
-
-impl<'m, T> BorrowedMessage<'m, T> {
-    pub(crate) fn new(message: &'m T, payload: Payload<'m>) -> Self {
-        Self {
-            message,
-            shared: None,
-            payload,
-        }
-    }
-}
-
-impl<T: MessageTypeSupport> OutboundMessage for BorrowedMessage<'_, T> {
-    fn message_type(&self) -> TypeId {
-        TypeId::of::<T>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        let value = self
-            .shared
-            .get_or_insert_with(|| Arc::new(self.message.clone()));
-        Some(value.clone())
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        self.payload.bytes(self.message)
-    }
-
-    fn offer_buffer(&mut self, memory: Chunk) {
-        self.payload.offer_buffer(memory);
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.payload.len(self.message)
-    }
-
-    fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
-        Ok(self.message.instance_key_hash())
-    }
-
-    fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
-        Ok(self
-            .message
-            .instance_key(self.payload.representation())
-            .into())
-    }
-}
-
-pub(crate) struct SharedMessage<'m, T> {
-    pub(crate) message: Arc<T>,
-    pub(crate) payload: Payload<'m>,
-}
-
-impl<T: MessageTypeSupport> OutboundMessage for SharedMessage<'_, T> {
-    fn message_type(&self) -> TypeId {
-        TypeId::of::<T>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        Some(self.message.clone())
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        self.payload.bytes(&*self.message)
-    }
-
-    fn offer_buffer(&mut self, memory: Chunk) {
-        self.payload.offer_buffer(memory);
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.payload.len(&*self.message)
-    }
-
-    fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
-        Ok(self.message.instance_key_hash())
-    }
-
-    fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
-        Ok(self
-            .message
-            .instance_key(self.payload.representation())
-            .into())
-    }
-}
-
-/// A message that is already serialized.
-pub(crate) struct SerializedPayload(pub(crate) Bytes);
-
-impl OutboundMessage for SerializedPayload {
-    fn message_type(&self) -> TypeId {
-        TypeId::of::<Bytes>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        None
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        self.0.clone()
-    }
-
-    fn offer_buffer(&mut self, mut memory: Chunk) {
-        if memory.len() == self.0.len() {
-            memory.copy_from_slice(&self.0);
-            self.0 = memory.freeze();
-        }
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.0.len()
     }
 }
 

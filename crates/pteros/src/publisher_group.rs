@@ -133,7 +133,7 @@ impl PublisherGroup {
         members.push(Arc::downgrade(raw));
     }
 
-    pub(crate) fn set_policies(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
+    fn set_policies(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
         changed.validate()?;
         let mut policies = self.core.policies.lock();
         let members: Vec<_> = self.core.members.lock().clone();
@@ -143,6 +143,30 @@ impl PublisherGroup {
             .map_err(|error| error.source)?;
         policies.merge(changed);
         Ok(())
+    }
+
+    /// Puts all publishers of the group, including future ones, into these
+    /// partitions.
+    ///
+    /// See [`Publisher::set_qos`]. Peers receive the changes one publisher after
+    /// the other.
+    ///
+    /// # Errors
+    /// A name that is too long is a [`QosChangeError::Contradiction`]. Within a
+    /// coherent set it is [`QosChangeError::SetOpen`]. Nothing has changed then.
+    pub fn set_partition(
+        &self,
+        names: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<(), QosChangeError> {
+        self.set_policies(GroupPolicies::of_partition(names))
+    }
+
+    /// Sets GROUP_DATA of all publishers of the group, including future ones.
+    ///
+    /// # Errors
+    /// [`QosChangeError::Contradiction`]: more bytes than can be announced.
+    pub fn set_group_data(&self, data: impl Into<Vec<u8>>) -> Result<(), QosChangeError> {
+        self.set_policies(GroupPolicies::of_group_data(data))
     }
 
     /// The group's presentation policy.

@@ -7,7 +7,9 @@
 //! the runtime's reader history cache.
 
 mod create;
+mod group_member;
 mod message;
+mod next_message;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,17 +26,17 @@ use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::sample::QueuedSample;
 
-use crate::callback_groups::CallbackGroupCore;
 use crate::error::CreateError;
 use crate::event_handler::EventTask;
-use crate::executors::ExecutorQueue;
+use crate::executor_queue::ExecutorQueue;
 use crate::instance::{EndedInstance, ReceivedChange};
-use crate::node::{NodeCore, NodeEntity};
+use crate::node::{CallbackGroupCore, NodeCore, NodeEntity};
+use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
-use crate::set_qos::{CurrentQos, GroupPolicies, SetQosError};
-use crate::subscription_group::{GroupMember, SubscriptionGroupCore};
-use crate::task::{AsyncSlots, CallbackOutput, MessageWaiters, UserFuture};
-use crate::wait_set;
+use crate::set_qos::{CurrentQos, SetQosError};
+use crate::subscription_group::SubscriptionGroupCore;
+use crate::task::{AsyncSlots, CallbackOutput, UserFuture};
+use crate::waitable::{Waitable, WaitableEntity};
 
 pub use crate::subscription_group::{GroupAccess, GroupChange, SubscriptionGroup};
 pub use crate::view::{InPlaceMessage, MessageView};
@@ -43,6 +45,8 @@ pub(crate) use message::{
     BodyDecoder, Decoded, KeyDecoder, SubscriptionDecoders, downcast, typed_decoder,
 };
 pub use message::{SerializedMessage, SerializedType, SubscriptionMessage, SubscriptionSupport};
+use next_message::MessageWaiters;
+pub use next_message::NextMessage;
 pub use pteros_runtime::content_filter::FilterSpec as ContentFilter;
 pub use pteros_runtime::reader::ReaderCounts;
 pub use pteros_runtime::rtps::content_filter::ContentFilterProperty;
@@ -264,6 +268,30 @@ impl<T: 'static> Subscription<T> {
         self.core.endpoint.content_filter().is_some()
     }
 
+    /// The current QoS profile, with "best available" policies resolved.
+    pub fn qos(&self) -> Arc<QosProfile> {
+        self.core.qos.load()
+    }
+
+    /// Changes the QoS profile of this subscription.
+    ///
+    /// The new profile may differ in the policies that DDS allows to change:
+    /// partition, user, topic and group data, deadline, latency budget, time-based
+    /// filter, and reader data lifecycle (when untaken samples of ended instances
+    /// are purged). "Best available" policies keep what they resolved to.
+    ///
+    /// Endpoint matching runs again, see [`Publisher::set_qos`](crate::Publisher::set_qos). Waiting samples
+    /// stay, whoever published them. Deadlines count from now. Samples that
+    /// the time-based filter holds back are delivered by the new separation.
+    ///
+    /// # Errors
+    /// As [`Publisher::set_qos`](crate::Publisher::set_qos). A deadline shorter than the time-based filter is
+    /// such a contradiction.
+    pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
+        let settled = qos.resolved_for_publishers([&*self.core.endpoint.data.qos]);
+        self.core.change_qos(|now| *now = settled)
+    }
+
     /// Counters since it was created.
     pub fn counts(&self) -> ReaderCounts {
         self.core.endpoint.counts()
@@ -315,6 +343,18 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) waiters: Mutex<MessageWaiters>,
     pub(crate) undecodable: AtomicU64,
     pub(crate) group: Option<Arc<SubscriptionGroupCore>>,
+}
+
+impl<T> SubscriptionCore<T> {
+    pub(crate) fn change_qos(
+        &self,
+        change: impl FnOnce(&mut QosProfile),
+    ) -> Result<(), SetQosError> {
+        let core = self.node.core();
+        self.qos.change(&self.topic, change, |qos| {
+            core.set_reader_qos(&self.endpoint, qos)
+        })
+    }
 }
 
 impl<T: 'static> SubscriptionCore<T> {
@@ -495,40 +535,13 @@ impl<T: 'static> Task for SubscriptionCore<T> {
     }
 }
 
-impl<T: Send + 'static> GroupMember for SubscriptionCore<T> {
-    fn has_callback(&self) -> bool {
-        self.callback.is_some()
-    }
-
-    fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), SetQosError> {
-        self.change_qos(|qos| policies.apply(qos))
-    }
-
-    fn run_callback(&self, item: QueuedSample) {
-        // Its group runs one callback at a time.
-        let callback = self.callback.as_ref().and_then(Mutex::try_lock);
-        let tracer = self.node.core().tracer();
-        let reader = self.endpoint.data.guid.entity;
-        let calling = tracer.map(|t| (t.begin_callback(reader), t));
-        if let Some((_, tracer)) = &calling {
-            tracer.note_taken(reader, &item.meta, item.weight());
-        }
-        if let (Some(mut callback), Some(change)) = (callback, self.decode(item)) {
-            if let Some((calling, _)) = &calling {
-                calling.note_user_code_start();
-            }
-            self.report_undecodable(callback.call(change));
-        }
-    }
-}
-
-impl<T: Send + 'static> wait_set::WaitableHandle for Subscription<T> {
-    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
+impl<T: Send + 'static> Waitable for Subscription<T> {
+    fn waitable_entity(&self) -> Arc<dyn WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl<T: Send + 'static> wait_set::WaitableEntity for SubscriptionCore<T> {
+impl<T: Send + 'static> WaitableEntity for SubscriptionCore<T> {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }

@@ -13,12 +13,10 @@ use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::sample::QueuedSample;
 use pteros_runtime::subscription_group as runtime;
 
-use crate::instance::ReceivedChange;
 use crate::node::Node;
 use crate::qos::{Presentation, QosError, QosProfile};
-use crate::sample::{Sample, SampleInfo};
+use crate::sample::SampleInfo;
 use crate::set_qos::{GroupPolicies, SetQosError};
-use crate::subscription::Subscription;
 
 /// Subscriptions of one node that share a presentation. Cheap to clone,
 /// thread-safe.
@@ -104,7 +102,7 @@ pub struct GroupAccess {
 #[derive(Clone)]
 pub struct GroupChange {
     gid: Guid,
-    item: QueuedSample,
+    pub(crate) item: QueuedSample,
 }
 
 pub(crate) struct SubscriptionGroupCore {
@@ -166,7 +164,7 @@ impl SubscriptionGroup {
         self.core.policies.lock().apply(qos);
     }
 
-    pub(crate) fn set_policies(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
+    fn set_policies(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
         changed.validate()?;
         let mut policies = self.core.policies.lock();
         let members: Vec<_> = self.core.members.lock().values().cloned().collect();
@@ -176,6 +174,30 @@ impl SubscriptionGroup {
             .map_err(|error| error.source)?;
         policies.merge(changed);
         Ok(())
+    }
+
+    /// Puts all subscriptions of the group, including future ones, into these
+    /// partitions.
+    ///
+    /// See [`Subscription::set_qos`](crate::Subscription::set_qos). Peers receive the changes one subscription
+    /// after the other.
+    ///
+    /// # Errors
+    /// [`QosChangeError::Contradiction`]: a name that is too long. Nothing has changed
+    /// then.
+    pub fn set_partition(
+        &self,
+        names: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<(), QosChangeError> {
+        self.set_policies(GroupPolicies::of_partition(names))
+    }
+
+    /// Sets GROUP_DATA of all subscriptions of the group, including future ones.
+    ///
+    /// # Errors
+    /// [`QosChangeError::Contradiction`]: more bytes than can be announced.
+    pub fn set_group_data(&self, data: impl Into<Vec<u8>>) -> Result<(), QosChangeError> {
+        self.set_policies(GroupPolicies::of_group_data(data))
     }
 
     /// The group's presentation policy.
@@ -202,7 +224,7 @@ impl SubscriptionGroup {
     /// Takes the oldest message, or end of an instance, of the subscriptions
     /// without callback.
     ///
-    /// Never blocks and reads no socket, as [`Subscription::take`].
+    /// Never blocks and reads no socket, as [`Subscription::take`](crate::Subscription::take).
     pub fn take(&self) -> Option<GroupChange> {
         self.core.take()
     }
@@ -232,7 +254,7 @@ impl Drop for GroupAccess {
 }
 
 impl GroupChange {
-    /// The gid of its subscription: [`Subscription::gid`].
+    /// The gid of its subscription: [`Subscription::gid`](crate::Subscription::gid).
     pub fn gid(&self) -> Guid {
         self.gid
     }
@@ -240,28 +262,6 @@ impl GroupChange {
     /// Source, timestamps and instance of the sample.
     pub fn info(&self) -> SampleInfo {
         SampleInfo::new(self.item.meta, self.item.instance.as_deref())
-    }
-
-    /// The message, if it is one and belongs to that subscription.
-    ///
-    /// Decodes it. A message that cannot be decoded is counted by the subscription
-    /// and yields `None`.
-    pub fn sample_of<T: 'static>(&self, subscription: &Subscription<T>) -> Option<Sample<T>> {
-        match self.change_of(subscription)? {
-            ReceivedChange::Sample(sample) => Some(sample),
-            ReceivedChange::End(_) => None,
-        }
-    }
-
-    /// As [`GroupChange::sample_of`], including the end of an instance.
-    pub fn change_of<T: 'static>(
-        &self,
-        subscription: &Subscription<T>,
-    ) -> Option<ReceivedChange<T>> {
-        if subscription.gid() != self.gid {
-            return None;
-        }
-        subscription.decode(self.item.clone())
     }
 }
 

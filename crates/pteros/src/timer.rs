@@ -3,8 +3,6 @@
 //! Each executor has a timer heap. A timer in simulated time waits in the heap of
 //! `/clock` instead. Missed ticks are skipped and the phase is kept.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,13 +15,14 @@ use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
 
-use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
-use crate::clock::NodeTime;
+use crate::callback_groups::{CallbackGroup, group_for};
 use crate::error::CreateError;
-use crate::executors::ExecutorQueue;
-use crate::node::{Node, NodeCore, NodeEntity};
+use crate::executor_queue::ExecutorQueue;
+use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
 use crate::task::{AsyncSlots, CallbackOutput};
-use crate::wait_set;
+use crate::time_source::NodeTime;
+use crate::timer_heap::{ScheduledTimer, TimerHeap};
+use crate::waitable::{Waitable, WaitableEntity};
 
 /// Options of [`Node::create_timer`](crate::Node::create_timer).
 ///
@@ -158,7 +157,7 @@ pub(crate) struct TimerCore {
     executor_queue: Mutex<Option<Arc<ExecutorQueue>>>,
     /// The node's ROS time, if the timer uses it.
     time: Option<Arc<NodeTime>>,
-    pub(crate) weak_self: Weak<TimerCore>,
+    weak_self: Weak<TimerCore>,
 }
 
 impl TimerCore {
@@ -190,7 +189,7 @@ impl TimerCore {
         let due = core.now().as_nanos().saturating_add(period_nanos);
         core.due.store(due, Ordering::Release);
         if let Some(time) = &core.time {
-            time.add_timer(&core);
+            time.add_timer(core.weak_self.clone());
         }
         let weak: Weak<Self> = Arc::downgrade(&core);
         node.add_entity(weak);
@@ -212,47 +211,6 @@ impl TimerCore {
         }
     }
 
-    /// Restarts the period. A stopped timer stays stopped.
-    pub(crate) fn restart(&self) {
-        let due = self.now().as_nanos().saturating_add(self.period_nanos);
-        self.due.store(due, Ordering::Release);
-        if !self.cancelled.load(Ordering::Acquire) {
-            self.schedule();
-        }
-    }
-
-    /// Whether the timer uses simulated time and its next tick is at `due`.
-    pub(crate) fn is_scheduled_at(&self, due: u64) -> bool {
-        self.simulated().is_some() && self.is_due(Instant::from_nanos(due))
-    }
-
-    /// Simulated time has reached `due`: queues the tick.
-    pub(crate) fn queue_tick(&self, due: u64) {
-        if !self.is_scheduled_at(due) {
-            return;
-        }
-        if let Some(executor_queue) = self.executor_queue.lock().as_ref() {
-            executor_queue.ready.push(self.weak_self.clone());
-        }
-    }
-
-    pub(crate) fn due(&self) -> Instant {
-        Instant::from_nanos(self.due.load(Ordering::Acquire))
-    }
-
-    /// Whether a heap entry of that instant is still valid.
-    fn is_due(&self, entry: Instant) -> bool {
-        self.due() == entry && !self.cancelled.load(Ordering::Acquire)
-    }
-
-    /// Whether the heap belongs to the executor that spins the timer now.
-    fn belongs_to(&self, timers: &TimerHeap) -> bool {
-        let executor_queue = self.executor_queue.lock();
-        executor_queue
-            .as_ref()
-            .is_some_and(|h| std::ptr::eq(&h.timers, timers))
-    }
-
     /// Schedules the next tick with the executor of the timer's group, if there is
     /// one.
     fn schedule(&self) {
@@ -268,10 +226,47 @@ impl TimerCore {
             executor_queue.ready.interrupt();
         }
     }
+}
 
-    /// Runs the callback and returns when the next tick is due. A tick during the
-    /// callback itself (it spins, or another executor runs it) is skipped.
-    pub(crate) fn tick(&self, now: Instant) -> Option<Instant> {
+impl ScheduledTimer for TimerCore {
+    fn restart(&self) {
+        let due = self.now().as_nanos().saturating_add(self.period_nanos);
+        self.due.store(due, Ordering::Release);
+        if !self.cancelled.load(Ordering::Acquire) {
+            self.schedule();
+        }
+    }
+
+    fn is_scheduled_at(&self, due: u64) -> bool {
+        self.simulated().is_some() && self.is_due(Instant::from_nanos(due))
+    }
+
+    fn queue_tick(&self, due: u64) {
+        if !self.is_scheduled_at(due) {
+            return;
+        }
+        if let Some(executor_queue) = self.executor_queue.lock().as_ref() {
+            executor_queue.ready.push(self.weak_self.clone());
+        }
+    }
+
+    fn due(&self) -> Instant {
+        Instant::from_nanos(self.due.load(Ordering::Acquire))
+    }
+
+    fn is_due(&self, entry: Instant) -> bool {
+        self.due() == entry && !self.cancelled.load(Ordering::Acquire)
+    }
+
+    fn is_scheduled_with(&self, timers: &TimerHeap) -> bool {
+        let executor_queue = self.executor_queue.lock();
+        let is_of_executor = executor_queue
+            .as_ref()
+            .is_some_and(|queue| std::ptr::eq(&queue.timers, timers));
+        is_of_executor && self.simulated().is_none()
+    }
+
+    fn tick(&self, now: Instant) -> Option<Instant> {
         let due = self.due().as_nanos();
         let behind = now.as_nanos().saturating_sub(due) / self.period_nanos;
         let periods = behind + 1 + u64::from(fault!("timer-skips-a-tick"));
@@ -291,13 +286,13 @@ impl TimerCore {
     }
 }
 
-impl wait_set::WaitableHandle for Timer {
-    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
+impl Waitable for Timer {
+    fn waitable_entity(&self) -> Arc<dyn WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl wait_set::WaitableEntity for TimerCore {
+impl WaitableEntity for TimerCore {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }
@@ -350,96 +345,6 @@ impl Task for TimerCore {
 
     fn describe(&self) -> String {
         format!("timer of node \"{}\"", self.node.fully_qualified_name())
-    }
-}
-
-/// Timers of one executor, ordered by due time.
-#[derive(Default)]
-pub(crate) struct TimerHeap {
-    heap: Mutex<BinaryHeap<Reverse<TimerEntry<Instant>>>>,
-    /// Due time of the earliest entry in nanoseconds; `u64::MAX` if empty.
-    next: AtomicU64,
-}
-
-/// Heap entry of a timer, ordered by due time.
-pub(crate) struct TimerEntry<D> {
-    pub(crate) due: D,
-    pub(crate) timer: Weak<TimerCore>,
-}
-
-impl<D: Ord> PartialEq for TimerEntry<D> {
-    fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
-    }
-}
-
-impl<D: Ord> Eq for TimerEntry<D> {}
-
-impl<D: Ord> PartialOrd for TimerEntry<D> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<D: Ord> Ord for TimerEntry<D> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.due.cmp(&other.due)
-    }
-}
-
-impl TimerHeap {
-    pub(crate) fn new() -> Self {
-        Self {
-            heap: Mutex::default(),
-            next: AtomicU64::new(u64::MAX),
-        }
-    }
-
-    pub(crate) fn add(&self, due: Instant, timer: Weak<TimerCore>) {
-        let mut heap = self.heap.lock();
-        if heap.len() == heap.capacity() {
-            // Remove entries of timers that were reset, moved or dropped.
-            heap.retain(|Reverse(entry)| {
-                let timer = entry.timer.upgrade();
-                timer.is_some_and(|t| t.is_due(entry.due))
-            });
-        }
-        heap.push(Reverse(TimerEntry { due, timer }));
-        self.update_next(&heap);
-    }
-
-    fn update_next(&self, heap: &BinaryHeap<Reverse<TimerEntry<Instant>>>) {
-        let next = heap.peek().map_or(u64::MAX, |e| e.0.due.as_nanos());
-        self.next.store(next, Ordering::Release);
-    }
-
-    /// Due time of the earliest timer.
-    pub(crate) fn next(&self) -> Instant {
-        Instant::from_nanos(self.next.load(Ordering::Acquire))
-    }
-
-    /// Removes and returns the earliest timer if it is due.
-    pub(crate) fn pop_due(&self, now: Instant) -> Option<Arc<TimerCore>> {
-        if self.next() > now {
-            return None;
-        }
-        let mut heap = self.heap.lock();
-        let mut found = None;
-        while heap.peek().is_some_and(|e| e.0.due <= now) {
-            let Some(Reverse(entry)) = heap.pop() else {
-                break;
-            };
-            let live = entry
-                .timer
-                .upgrade()
-                .filter(|t| t.is_due(entry.due) && t.belongs_to(self) && t.simulated().is_none());
-            if live.is_some() {
-                found = live;
-                break;
-            }
-        }
-        self.update_next(&heap);
-        found
     }
 }
 

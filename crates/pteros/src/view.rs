@@ -16,7 +16,8 @@ use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::SampleBody;
 
 use crate::error::CreateError;
-use crate::node::{MessageTypeInfo, Node};
+use crate::message_type_info::MessageTypeInfo;
+use crate::node::Node;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{
     AnyCallback, BodyDecoder, Decoded, Subscription, SubscriptionDecoders, SubscriptionMessage,

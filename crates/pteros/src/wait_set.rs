@@ -9,88 +9,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pteros_msg::message::Service as ServiceType;
-use pteros_runtime::reader::ReaderEndpoint;
 use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::time::Instant;
 use thiserror::Error;
 
 use crate::context::Context;
-use crate::executors::ExecutorQueue;
-use crate::guard_condition::GuardCondition;
-use crate::node::{NodeCore, NodeEntity};
-use crate::service::{Client, Service};
-use crate::subscription::Subscription;
-use crate::timer::Timer;
+use crate::executor_queue::ExecutorQueue;
 
-/// Entities that a [`WaitSet`] accepts: subscriptions, timers, guard conditions,
-/// clients and services. Sealed.
-pub trait Waitable: WaitableHandle {}
-
-impl<T: Send + 'static> Waitable for Subscription<T> {}
-impl Waitable for Timer {}
-impl Waitable for GuardCondition {}
-impl<S: ServiceType> Waitable for Client<S> {}
-impl<S: ServiceType> Waitable for Service<S> {}
-
-/// Access of a wait set to the core of an entity.
-pub trait WaitableHandle {
-    #[doc(hidden)]
-    fn waitable_entity(&self) -> Arc<dyn WaitableEntity>;
-}
-
-/// An entity in a wait set. It wakes the set through its task in the set's ready
-/// queue, or as a due timer.
-#[allow(private_bounds, reason = "implemented only by entities of this crate")]
-pub trait WaitableEntity: Task + NodeEntity {
-    #[doc(hidden)]
-    #[allow(
-        private_interfaces,
-        reason = "implemented only by entities of this crate"
-    )]
-    fn node_core(&self) -> &Arc<NodeCore>;
-
-    /// Enables wake-ups for new data and returns whether data is already there.
-    #[doc(hidden)]
-    fn rearm(&self) -> bool;
-
-    /// Reader that feeds the callback, for subscriptions, services (requests) and
-    /// clients (replies).
-    #[doc(hidden)]
-    #[allow(
-        private_interfaces,
-        reason = "implemented only by entities of this crate"
-    )]
-    fn reader(&self) -> Option<&ReaderEndpoint> {
-        None
-    }
-
-    /// Number of arrivals so far, and how many of them still wait.
-    #[doc(hidden)]
-    fn arrivals(&self) -> Arrivals {
-        self.reader()
-            .map_or_else(Arrivals::default, |reader| Arrivals {
-                received: reader.received_count(),
-                waiting: reader.queued_count(),
-            })
-    }
-
-    /// Topic that triggers the entity.
-    #[doc(hidden)]
-    fn input_topic(&self) -> Option<&str> {
-        None
-    }
-}
-
-/// Messages, requests, replies or triggers that reached an entity.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Arrivals {
-    /// Received so far.
-    pub received: u64,
-    /// Of these, not taken yet.
-    pub waiting: usize,
-}
+pub use crate::waitable::{Waitable, WaitableEntity};
 
 /// Identifies an entity in a [`WaitSet`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -118,9 +44,9 @@ pub enum WaitSetError {
 /// Waits for several entities at once, without an executor: rclcpp's `WaitSet`.
 ///
 /// No executor runs the callback of an entity in the set. The set reports it as
-/// ready, and the caller takes the data ([`Subscription::take`],
+/// ready, and the caller takes the data ([`Subscription::take`](crate::Subscription::take),
 /// [`ResponseFuture::take`](crate::service::ResponseFuture::take),
-/// [`Service::take_request`], [`GuardCondition::take`]) or runs its callback once
+/// [`Service::take_request`](crate::Service::take_request), [`GuardCondition::take`](crate::guard_condition::GuardCondition::take)) or runs its callback once
 /// ([`WaitSet::run`]). Data that is left makes it ready again at the next wait. The
 /// set keeps its entities alive. Their *event* callbacks run inside the wait. For
 /// one thread at a time.
@@ -323,7 +249,7 @@ impl WaitSet {
             }
         }
         while let Some(timer) = self.executor_queue.timers.pop_due(now) {
-            let address = Arc::as_ptr(&timer).addr();
+            let address = address_of_task(&*timer);
             if let Some(key) = self.keys.get(&address) {
                 self.mark_ready(*key);
             }

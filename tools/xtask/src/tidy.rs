@@ -109,8 +109,8 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
     paths.sort();
     let mut findings = Vec::new();
     let mut files = 0;
-    for (folder, roots) in crate_roots(root, &paths) {
-        findings.extend(cycles::check(&folder, &roots, &mut reader(root)));
+    for roots in crate_roots(root, &paths).values() {
+        findings.extend(cycles::check(roots, &mut reader(root)));
     }
     let manifests = paths.iter().filter(|path| path.ends_with("Cargo.toml"));
     let mut names = Vec::new();
@@ -178,8 +178,8 @@ fn all_cycles(root: &Path, folder: Option<&String>) -> Result<(usize, Vec<Findin
         crates.retain(|name, _| name == folder.trim_end_matches('/'));
     }
     let found = crates
-        .iter()
-        .flat_map(|(folder, roots)| cycles::report(folder, roots, &mut reader(root)));
+        .values()
+        .flat_map(|roots| cycles::check(roots, &mut reader(root)));
     Ok((crates.len(), found.collect()))
 }
 

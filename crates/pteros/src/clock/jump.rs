@@ -10,29 +10,9 @@ use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::{ReadySlot, Task};
 
-use crate::callback_groups::CallbackGroupCore;
-use crate::executors::ExecutorQueue;
-use crate::node::{NodeCore, NodeEntity};
-
-/// A jump of ROS time, as in rclpy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TimeJump {
-    /// Whether the time source changed.
-    pub clock_change: ClockChange,
-    /// New time minus old time in nanoseconds; negative is backward.
-    pub delta: i64,
-}
-
-/// Change of the time source that came with a jump (`rcl_clock_change_t`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ClockChange {
-    /// `use_sim_time` became true: ROS time is simulated now.
-    Activated,
-    /// `use_sim_time` became false: ROS time is system time now.
-    Deactivated,
-    /// No change of source: `/clock` advanced or went back.
-    RosTimeNoChange,
-}
+use crate::executor_queue::ExecutorQueue;
+use crate::node::{CallbackGroupCore, NodeCore, NodeEntity};
+use crate::time_source::{ClockChange, TimeJump, TimeJumpObserver};
 
 /// Which jumps are reported to a callback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,8 +81,10 @@ impl JumpTask {
         node.add_entity(weak);
         task
     }
+}
 
-    pub(super) fn handle_jump(&self, jump: TimeJump) {
+impl TimeJumpObserver for JumpTask {
+    fn handle_jump(&self, jump: TimeJump) {
         if !self.threshold.is_exceeded_by(jump) {
             return;
         }

@@ -6,8 +6,6 @@
 mod jump;
 mod rate;
 mod server;
-mod sim;
-mod time;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,16 +13,16 @@ use std::time::Duration;
 
 use pteros_runtime::platform::Instant;
 
-pub use jump::{ClockChange, JumpHandle, JumpThreshold, TimeJump};
+pub use crate::time::Time;
+pub use crate::time_source::{ClockChange, TimeJump};
+pub use jump::{JumpHandle, JumpThreshold};
 pub use rate::Rate;
 pub use server::{ClockServer, ClockServerError};
-pub use time::Time;
-
-pub(crate) use sim::{NodeTime, SimTime, TimeJumpObserver};
 
 use jump::JumpTask;
 
 use crate::node::{Node, NodeCore};
+use crate::time_source::TimeJumpObserver;
 
 /// Type of a clock, as in rclpy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -116,7 +114,8 @@ impl Clock {
     ) -> JumpHandle {
         let task = JumpTask::start(&self.node, threshold, Box::new(callback));
         if self.clock_type == ClockType::RosTime {
-            self.node.time.add_jump_callback(&task);
+            let observer: Arc<dyn TimeJumpObserver> = task.clone();
+            self.node.time.add_jump_observer(&observer);
         }
         JumpHandle { _task: task }
     }

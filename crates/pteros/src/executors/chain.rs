@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::wait_set::{Waitable, WaitableEntity};
+use crate::waitable::{Waitable, WaitableEntity};
 
 /// Maximum number of chains per executor. Each chain is one bit of a `u64`.
 pub const CHAINS_MAX: usize = 64;

@@ -26,7 +26,7 @@ use super::{ExecutorError, ExecutorHandle};
 use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
-use crate::wait_set::{Arrivals, WaitableEntity};
+use crate::waitable::{Arrivals, WaitableEntity};
 
 /// Minimum interval between polls of the network while callbacks are ready. An
 /// urgent message waits at most this much longer after short callbacks.

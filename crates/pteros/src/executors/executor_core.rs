@@ -14,10 +14,11 @@ use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::thread::ThreadSettings;
 
+use super::ExecutorError;
 use super::panic_policy::{PanicPayload, PanicPolicy, panic_message};
-use super::{ExecutorError, ExecutorQueue};
 use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
+use crate::executor_queue::ExecutorQueue;
 use crate::node::{Node, NodeCore};
 use crate::parameter::merge_thread_settings;
 

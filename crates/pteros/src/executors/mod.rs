@@ -13,12 +13,9 @@ mod multi_threaded;
 mod panic_policy;
 mod polled;
 mod single_threaded;
+mod spin;
 mod static_executor;
 
-use std::sync::Arc;
-
-use pteros_runtime::Core;
-use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::thread::ThreadError;
 use thiserror::Error;
 
@@ -32,38 +29,10 @@ pub use panic_policy::PanicPolicy;
 pub(crate) use panic_policy::panic_message;
 pub use polled::PolledExecutor;
 pub use single_threaded::SingleThreadedExecutor;
+pub use spin::spin;
 pub use static_executor::{
     DataSemantics, Readiness, RoundOutput, StaticExecutor, StaticExecutorHandle, StepKey, Trigger,
 };
-
-use crate::timer::TimerHeap;
-
-/// Executor queue: ready tasks and timers of the nodes of one executor.
-pub(crate) struct ExecutorQueue {
-    pub(crate) ready: Arc<ReadyQueue>,
-    pub(crate) timers: TimerHeap,
-    /// True for a wait set, which also gets wake-ups for subscriptions without a
-    /// callback.
-    pub(crate) is_wait_set: bool,
-}
-
-impl ExecutorQueue {
-    fn new(core: &Arc<Core>) -> Arc<Self> {
-        Arc::new(Self {
-            ready: core.ready_queue(),
-            timers: TimerHeap::new(),
-            is_wait_set: false,
-        })
-    }
-
-    pub(crate) fn for_wait_set(core: &Arc<Core>) -> Arc<Self> {
-        Arc::new(Self {
-            ready: core.ready_queue(),
-            timers: TimerHeap::new(),
-            is_wait_set: true,
-        })
-    }
-}
 
 /// Why an executor rejected an operation.
 #[derive(Debug, Error)]

@@ -16,9 +16,10 @@ use pteros_runtime::rtps::time::Instant;
 
 use super::executor_core::ExecutorCore;
 use super::panic_policy::{PanicPayload, PanicPolicy};
-use super::{ExecutorError, ExecutorHandle, ExecutorQueue};
+use super::{ExecutorError, ExecutorHandle};
 use crate::callback_groups::CallbackGroup;
 use crate::context::Context;
+use crate::executor_queue::ExecutorQueue;
 use crate::node::Node;
 
 /// Maximum rounds per [`SingleThreadedExecutor::spin_some`], enough to empty
@@ -390,7 +391,7 @@ impl ExecutorCore {
         let task: Arc<dyn Task> = timer.clone();
         let panic = self.run(&task, || {
             if let Some(next) = timer.tick(now) {
-                timers.add(next, timer.weak_self.clone());
+                timers.add(next, Arc::downgrade(&timer));
             }
         });
         panic.map_or(Ok(true), Err)

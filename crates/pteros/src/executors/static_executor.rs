@@ -19,6 +19,7 @@ use pteros_runtime::rtps::time::Instant;
 
 use super::ExecutorError;
 use crate::context::Context;
+use crate::executor_queue::ExecutorQueue;
 use crate::guard_condition::GuardCondition;
 use crate::publisher::Publisher;
 use crate::sample::Sample;
@@ -171,7 +172,7 @@ struct SpinControl {
 #[derive(Clone)]
 pub struct StaticExecutorHandle {
     control: Arc<SpinControl>,
-    executor_queue: Arc<super::ExecutorQueue>,
+    executor_queue: Arc<ExecutorQueue>,
 }
 
 impl StaticExecutorHandle {

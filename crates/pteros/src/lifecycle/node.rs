@@ -21,11 +21,11 @@ use super::services::{ChangeStateCall, LifecycleServices};
 use super::state_machine::{
     LifecycleState, LifecycleTransition, TransitionOutcome, transition_after,
 };
-use crate::callback_groups::CallbackGroupCore;
 use crate::context::Context;
 use crate::error::{CreateError, NodeError};
-use crate::executors::{ExecutorQueue, panic_message};
-use crate::node::{Node, NodeEntity, NodeOptions};
+use crate::executor_queue::ExecutorQueue;
+use crate::executors::panic_message;
+use crate::node::{CallbackGroupCore, Node, NodeEntity, NodeOptions};
 use crate::publisher::{Publisher, PublisherOptions};
 use crate::timer::{Timer, TimerOptions};
 

@@ -5,167 +5,20 @@
 //! `…_throttle!`. A disabled message costs two atomic loads. Pteros itself reports
 //! to `tracing` ([`crate::log`]), not here.
 
-mod file;
-mod file_options;
-mod format;
-mod json;
-mod levels;
 mod macros;
-mod rosout;
 mod services;
 
 use std::fmt;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-pub use file_options::{LogFileError, LogFileFormat, LogFileOptions};
 pub(crate) use services::LoggerServices;
 
-use file::LogFile;
-use format::ConsoleFormat;
-use levels::Levels;
-use rosout::RosoutPublisher;
-
-use pteros_runtime::platform::Platform;
-
-use crate::clock::Time;
-use crate::log::{LogSettings, Severity};
+use crate::log::Severity;
+use crate::log_outputs::{LogOutputs, LogRecord, RosoutNode};
 use crate::node::{Node, NodeCore};
-
-/// A log message.
-pub(crate) struct LogRecord<'r> {
-    pub(crate) severity: Severity,
-    pub(crate) time: Time,
-    pub(crate) name: &'r str,
-    pub(crate) message: &'r str,
-    pub(crate) file: &'r str,
-    pub(crate) function: &'r str,
-    pub(crate) line: u32,
-}
-
-/// Console format and colours; see `docs/how_to/logging.md`.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ConsoleSettings {
-    pub(crate) format: Option<String>,
-    pub(crate) colours: Option<bool>,
-    pub(crate) to_stdout: bool,
-}
-
-/// The outputs and levels that the loggers of a context share.
-pub(crate) struct LogOutputs {
-    env: Arc<dyn Platform>,
-    levels: Levels,
-    format: ConsoleFormat,
-    console: bool,
-    colours: bool,
-    to_stdout: bool,
-    file: Option<LogFile>,
-    rosout: Option<RosoutPublisher>,
-}
-
-impl LogOutputs {
-    /// `folder` is the default folder of log files.
-    pub(crate) fn new(
-        env: Arc<dyn Platform>,
-        settings: &LogSettings,
-        console: &ConsoleSettings,
-        files: &LogFileOptions,
-        folder: Option<PathBuf>,
-    ) -> Result<Arc<Self>, LogFileError> {
-        let files = files.resolve(settings.config_file.as_deref(), folder)?;
-        let file = match settings.external {
-            Some(false) => None,
-            _ => LogFile::new(files, settings.file_name.as_deref()),
-        };
-        if settings.external == Some(true) && file.is_none() {
-            tracing::warn!(
-                "--enable-external-lib-logs: there is no folder for log files; set ROS_LOG_DIR, or the context's `log_files`"
-            );
-        }
-        let is_terminal = if console.to_stdout {
-            std::io::stdout().is_terminal()
-        } else {
-            std::io::stderr().is_terminal()
-        };
-        Ok(Arc::new(Self {
-            env,
-            levels: Levels::new(settings),
-            format: ConsoleFormat::parse(console.format.as_deref().unwrap_or(format::DEFAULT)),
-            console: settings.console != Some(false),
-            colours: console.colours.unwrap_or(is_terminal),
-            to_stdout: console.to_stdout,
-            file,
-            rosout: (settings.rosout != Some(false)).then(RosoutPublisher::default),
-        }))
-    }
-
-    /// Writes to all outputs; to `/rosout` as long as the node exists.
-    fn write(&self, record: &LogRecord<'_>, node: Option<&NodeCore>) {
-        self.write_console_and_rosout(record, node);
-        let Some(file) = &self.file else {
-            return;
-        };
-        let line = |record: &LogRecord<'_>| {
-            let mut line = match file.format() {
-                LogFileFormat::Text => self.format.line(record),
-                LogFileFormat::Json => json::line(record),
-            };
-            line.push('\n');
-            line
-        };
-        let lost = |count: u64| {
-            let message = format!(
-                "{count} messages before this one are missing: they could not be written to this file"
-            );
-            line(&LogRecord {
-                severity: Severity::Warn,
-                message: &message,
-                ..*record
-            })
-        };
-        if let Some(failure) = file.write(&line(record), &*self.env, lost) {
-            let report = LogRecord {
-                severity: Severity::Error,
-                message: &failure,
-                ..*record
-            };
-            self.write_console_and_rosout(&report, node);
-        }
-    }
-
-    fn write_console_and_rosout(&self, record: &LogRecord<'_>, node: Option<&NodeCore>) {
-        if self.console {
-            self.print(record);
-        }
-        if let (Some(rosout), Some(node)) = (&self.rosout, node) {
-            rosout.publish(node, record);
-        }
-    }
-
-    fn print(&self, record: &LogRecord<'_>) {
-        let mut line = self.format.line(record);
-        if self.colours {
-            // rcutils's colours: green, none, yellow, and red for both.
-            let colour = match record.severity {
-                Severity::Debug => "\x1b[32m",
-                Severity::Info => "\x1b[0m",
-                Severity::Warn => "\x1b[33m",
-                Severity::Error | Severity::Fatal => "\x1b[31m",
-            };
-            line = format!("{colour}{line}\x1b[0m");
-        }
-        line.push('\n');
-        // A closed console cannot be reported anywhere.
-        let _ = if self.to_stdout {
-            std::io::stdout().lock().write_all(line.as_bytes())
-        } else {
-            std::io::stderr().lock().write_all(line.as_bytes())
-        };
-    }
-}
+use crate::time::Time;
 
 /// A logger of a node or of a part of it. Cheap to clone, thread-safe.
 ///
@@ -269,7 +122,12 @@ impl Logger {
             function: at.function,
             line: at.line,
         };
-        outputs.write(&record, node.as_deref());
+        let node = node.as_ref().map(|node| RosoutNode {
+            core: node.core(),
+            key: node.key,
+            is_listed: &node.has_rosout_publisher,
+        });
+        outputs.write(&record, node.as_ref());
     }
 
     /// Whether a throttled call site may log now; records that it does.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use pteros_interfaces::rcl_interfaces::{msg, srv};
 
-use super::LogOutputs;
 use crate::error::CreateError;
 use crate::log::Severity;
+use crate::log_outputs::LogOutputs;
 use crate::node::{Node, NodeOptions};
 use crate::service::Service;
 

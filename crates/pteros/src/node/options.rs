@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::args::Arguments;
-use crate::parameter::NodeParameterOptions;
+use crate::parameter::{NodeParameterOptions, Parameter};
 
 /// Options of a node.
 ///
@@ -11,13 +11,13 @@ use crate::parameter::NodeParameterOptions;
 /// process's `--ros-args`.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    pub(super) name: String,
-    pub(super) namespace: String,
-    pub(super) arguments: Arguments,
-    pub(super) use_global_arguments: bool,
-    pub(super) use_intra_process_comms: bool,
-    pub(super) tasks_max: usize,
-    pub(super) unique_within: Option<Duration>,
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) arguments: Arguments,
+    pub(crate) use_global_arguments: bool,
+    pub(crate) use_intra_process_comms: bool,
+    pub(crate) tasks_max: usize,
+    pub(crate) unique_within: Option<Duration>,
     pub(crate) parameters: NodeParameterOptions,
     pub(crate) logger_services: bool,
     pub(crate) type_description_service: bool,
@@ -93,6 +93,48 @@ impl NodeOptions {
     /// a warning.
     pub fn unique_name(mut self, span: Duration) -> Self {
         self.unique_within = Some(span);
+        self
+    }
+
+    /// Sets parameter overrides. They take precedence over the command line and its
+    /// files. May be called several times; the last value for a parameter counts.
+    #[must_use]
+    pub fn parameter_overrides(mut self, values: impl IntoIterator<Item = Parameter>) -> Self {
+        self.parameters.overrides.extend(values);
+        self
+    }
+
+    /// Sets whether undeclared parameters can be set, which declares them with
+    /// dynamic type, and read, as not set. Off by default.
+    #[must_use]
+    pub fn allow_undeclared_parameters(mut self, yes: bool) -> Self {
+        self.parameters.rules.allow_undeclared = yes;
+        self
+    }
+
+    /// Sets whether every parameter with an override is declared at once, with
+    /// dynamic type. Off by default.
+    #[must_use]
+    pub fn automatically_declare_parameters_from_overrides(mut self, yes: bool) -> Self {
+        self.parameters.rules.declare_from_overrides = yes;
+        self
+    }
+
+    /// Sets whether the node offers the parameter services `~/get_parameters`,
+    /// `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`,
+    /// `~/describe_parameters` and `~/list_parameters`. On by default, as in ROS 2.
+    /// Without them the node has twelve endpoints less.
+    #[must_use]
+    pub fn start_parameter_services(mut self, yes: bool) -> Self {
+        self.parameters.services = yes;
+        self
+    }
+
+    /// Sets whether the node publishes parameter events on `/parameter_events`. On
+    /// by default.
+    #[must_use]
+    pub fn start_parameter_event_publisher(mut self, yes: bool) -> Self {
+        self.parameters.events = yes;
         self
     }
 

@@ -27,38 +27,38 @@ impl fmt::Debug for ParameterCallbackHandle {
 /// The callbacks of one node, in the order of registration. The latest is called
 /// first, as in rclcpp.
 #[derive(Default)]
-pub(super) struct ParameterCallbacks {
+pub(crate) struct ParameterCallbacks {
     pre_set: Mutex<Vec<Weak<Box<PreSet>>>>,
     on_set: Mutex<Vec<Weak<Box<OnSet>>>>,
     post_set: Mutex<Vec<Weak<Box<PostSet>>>>,
 }
 
 impl ParameterCallbacks {
-    pub(super) fn add_pre_set(&self, callback: Box<PreSet>) -> ParameterCallbackHandle {
+    pub(crate) fn add_pre_set(&self, callback: Box<PreSet>) -> ParameterCallbackHandle {
         add(&self.pre_set, callback)
     }
 
-    pub(super) fn add_on_set(&self, callback: Box<OnSet>) -> ParameterCallbackHandle {
+    pub(crate) fn add_on_set(&self, callback: Box<OnSet>) -> ParameterCallbackHandle {
         add(&self.on_set, callback)
     }
 
-    pub(super) fn add_post_set(&self, callback: Box<PostSet>) -> ParameterCallbackHandle {
+    pub(crate) fn add_post_set(&self, callback: Box<PostSet>) -> ParameterCallbackHandle {
         add(&self.post_set, callback)
     }
 
-    pub(super) fn call_pre_set(&self, parameters: &mut Vec<Parameter>) {
+    pub(crate) fn call_pre_set(&self, parameters: &mut Vec<Parameter>) {
         for callback in live_callbacks(&self.pre_set) {
             callback(parameters);
         }
     }
 
     /// The first rejection is the result.
-    pub(super) fn call_on_set(&self, parameters: &[Parameter]) -> Result<(), String> {
+    pub(crate) fn call_on_set(&self, parameters: &[Parameter]) -> Result<(), String> {
         let mut callbacks = live_callbacks(&self.on_set).into_iter();
         callbacks.try_for_each(|callback| callback(parameters))
     }
 
-    pub(super) fn call_post_set(&self, parameters: &[Parameter]) {
+    pub(crate) fn call_post_set(&self, parameters: &[Parameter]) {
         for callback in live_callbacks(&self.post_set) {
             callback(parameters);
         }

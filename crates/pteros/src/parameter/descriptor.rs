@@ -18,23 +18,23 @@ use super::value::{ParameterType, ParameterValue};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParameterDescriptor {
-    pub(super) description: String,
-    pub(super) additional_constraints: String,
-    pub(super) read_only: bool,
-    pub(super) dynamic_typing: bool,
-    pub(super) float_range: Option<FloatRange>,
-    pub(super) integer_range: Option<IntegerRange>,
+    pub(crate) description: String,
+    pub(crate) additional_constraints: String,
+    pub(crate) read_only: bool,
+    pub(crate) dynamic_typing: bool,
+    pub(crate) float_range: Option<FloatRange>,
+    pub(crate) integer_range: Option<IntegerRange>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct FloatRange {
+pub(crate) struct FloatRange {
     from: f64,
     to: f64,
     step: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IntegerRange {
+pub(crate) struct IntegerRange {
     from: i64,
     to: i64,
     step: u64,
@@ -93,7 +93,7 @@ impl ParameterDescriptor {
     }
 
     /// Checks the range. The error text is that of rclcpp.
-    pub(super) fn check_range(&self, name: &str, value: &ParameterValue) -> Result<(), String> {
+    pub(crate) fn check_range(&self, name: &str, value: &ParameterValue) -> Result<(), String> {
         let fits = match (value, self.integer_range, self.float_range) {
             (ParameterValue::Integer(value), Some(range), _) => (range.has(*value), "integer"),
             (ParameterValue::Double(value), _, Some(range)) => {
@@ -109,7 +109,7 @@ impl ParameterDescriptor {
         }
     }
 
-    pub(super) fn message(&self, name: &str, type_of: ParameterType) -> msg::ParameterDescriptor {
+    pub(crate) fn message(&self, name: &str, type_of: ParameterType) -> msg::ParameterDescriptor {
         let floats = self.float_range.map(|range| msg::FloatingPointRange {
             from_value: range.from,
             to_value: range.to,

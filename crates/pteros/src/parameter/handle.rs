@@ -29,7 +29,7 @@ pub struct ParameterHandle<T: ParameterKind> {
 }
 
 impl<T: ParameterKind> ParameterHandle<T> {
-    pub(super) fn new(name: &str, value: T) -> Self {
+    pub(crate) fn new(name: &str, value: T) -> Self {
         Self {
             name: name.into(),
             cell: Arc::new(T::Cell::with(value)),
@@ -47,7 +47,7 @@ impl<T: ParameterKind> ParameterHandle<T> {
         &self.name
     }
 
-    pub(super) fn observer(&self) -> Arc<dyn ParameterObserver> {
+    pub(crate) fn observer(&self) -> Arc<dyn ParameterObserver> {
         Arc::new(self.clone())
     }
 }

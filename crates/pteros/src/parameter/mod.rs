@@ -8,34 +8,28 @@
 //! receive parameter events on `/parameter_events`. Types, reasons and events are
 //! those of rclcpp; `docs/tutorials/parameters.md` lists the extensions.
 
-mod callbacks;
-mod client;
-mod descriptor;
-mod error;
-mod handle;
-mod node_parameters;
+pub(crate) mod callbacks;
+pub(crate) mod descriptor;
+pub(crate) mod error;
+pub(crate) mod handle;
 mod node_pattern;
 mod options;
-mod parameter_file;
-mod parameter_store;
-mod qos_overrides;
-mod services;
-mod standard_parameters;
+pub(crate) mod parameter_file;
+pub(crate) mod parameter_store;
 mod thread_parameters;
-mod value;
+pub(crate) mod value;
 mod yaml;
 
+pub use crate::node_parameters::{ParameterClient, ParameterClientError, SetParameterResult};
+pub use crate::qos_overrides::{QosOverridingOptions, QosPolicyKind};
 pub use callbacks::ParameterCallbackHandle;
-pub use client::{ParameterClient, ParameterClientError, SetParameterResult};
 pub use descriptor::ParameterDescriptor;
 pub use error::{ParameterError, ParameterFileError, SetParameterError};
 pub use handle::ParameterHandle;
 pub use parameter_file::ParameterFile;
 pub use parameter_store::Parameter;
-pub use qos_overrides::{QosOverridingOptions, QosPolicyKind};
 pub use value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
 
 pub(crate) use options::NodeParameterOptions;
 pub(crate) use parameter_store::ParameterStore;
-pub(crate) use services::ParameterServices;
 pub(crate) use thread_parameters::merge_thread_settings;

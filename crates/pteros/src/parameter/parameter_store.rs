@@ -70,12 +70,12 @@ pub(crate) struct StoreRules {
 }
 
 /// Observer of the value of one parameter.
-pub(super) trait ParameterObserver: Send + Sync {
+pub(crate) trait ParameterObserver: Send + Sync {
     fn handle_value(&self, value: &ParameterValue);
 }
 
 /// Publishes parameter events.
-pub(super) trait ParameterEventSink: Send + Sync {
+pub(crate) trait ParameterEventSink: Send + Sync {
     fn publish_event(&self, event: msg::ParameterEvent);
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct ParameterStore {
     /// Held during a change. True while callbacks run: a nested change by the same
     /// thread is rejected.
     changing: ReentrantMutex<Cell<bool>>,
-    pub(super) callbacks: ParameterCallbacks,
+    pub(crate) callbacks: ParameterCallbacks,
     event_sink: OnceLock<Weak<dyn ParameterEventSink>>,
 }
 
@@ -101,13 +101,13 @@ struct ParameterEntry {
 }
 
 /// A parameter declaration.
-pub(super) struct ParameterDeclaration {
-    pub(super) name: String,
+pub(crate) struct ParameterDeclaration {
+    pub(crate) name: String,
     /// `NotSet` for dynamic typing.
-    pub(super) type_of: ParameterType,
-    pub(super) default: ParameterValue,
-    pub(super) descriptor: ParameterDescriptor,
-    pub(super) ignore_override: bool,
+    pub(crate) type_of: ParameterType,
+    pub(crate) default: ParameterValue,
+    pub(crate) descriptor: ParameterDescriptor,
+    pub(crate) ignore_override: bool,
 }
 
 impl ParameterStore {
@@ -123,7 +123,7 @@ impl ParameterStore {
         })
     }
 
-    pub(super) fn set_event_sink(&self, event_sink: Weak<dyn ParameterEventSink>) {
+    pub(crate) fn set_event_sink(&self, event_sink: Weak<dyn ParameterEventSink>) {
         // Set once, when the node is created.
         let _ = self.event_sink.set(event_sink);
     }
@@ -154,7 +154,7 @@ impl ParameterStore {
     // --- declaring ---
 
     /// Declares a parameter. `observer` is created from the initial value.
-    pub(super) fn declare(
+    pub(crate) fn declare(
         &self,
         declaration: ParameterDeclaration,
         observer: impl FnOnce(&ParameterValue) -> Option<Arc<dyn ParameterObserver>>,
@@ -218,7 +218,7 @@ impl ParameterStore {
     }
 
     /// Undeclares a parameter of dynamic type. Handles keep the last value.
-    pub(super) fn undeclare(&self, name: &str) -> Result<(), ParameterError> {
+    pub(crate) fn undeclare(&self, name: &str) -> Result<(), ParameterError> {
         let set_error = |source| ParameterError::Set {
             node: self.node.clone(),
             source,
@@ -384,7 +384,7 @@ impl ParameterStore {
     }
 
     /// Fully qualified name of the node.
-    pub(super) fn node(&self) -> &str {
+    pub(crate) fn node(&self) -> &str {
         &self.node
     }
 
@@ -411,7 +411,7 @@ impl ParameterStore {
         Ok(entry.value.clone())
     }
 
-    pub(super) fn type_of(&self, name: &str) -> Result<ParameterType, ParameterError> {
+    pub(crate) fn type_of(&self, name: &str) -> Result<ParameterType, ParameterError> {
         let entries = self.entries.lock();
         match entries.get(name) {
             Some(entry) => Ok(entry.value.parameter_type()),
@@ -420,7 +420,7 @@ impl ParameterStore {
         }
     }
 
-    pub(super) fn describe(&self, name: &str) -> Result<msg::ParameterDescriptor, ParameterError> {
+    pub(crate) fn describe(&self, name: &str) -> Result<msg::ParameterDescriptor, ParameterError> {
         let entries = self.entries.lock();
         match entries.get(name) {
             Some(entry) => Ok(entry.descriptor.message(name, entry.type_of)),
@@ -434,7 +434,7 @@ impl ParameterStore {
 
     /// Sorted names under any of the prefixes, or all names without prefixes. A
     /// `depth` above 0 limits the parts between dots below the prefix.
-    pub(super) fn list(&self, prefixes: &[String], depth: u64) -> msg::ListParametersResult {
+    pub(crate) fn list(&self, prefixes: &[String], depth: u64) -> msg::ListParametersResult {
         let is_near = |rest: &str| {
             let dots = rest.bytes().filter(|byte| *byte == b'.').count();
             depth == 0 || u64::try_from(dots).is_ok_and(|dots| dots < depth)

@@ -15,7 +15,7 @@ use pteros_runtime::error::PublishError;
 use pteros_runtime::service::CallId;
 use thiserror::Error;
 
-use super::ClientCore;
+use super::client::ClientCore;
 use crate::sample::Sample;
 
 /// Why a service call has no response.

@@ -30,19 +30,22 @@ use pteros_runtime::sample::SampleMeta;
 use pteros_runtime::service::{CallId, ReceivedReply, SendRequestError, ServiceClient};
 use pteros_runtime::writer::OutboundMessage;
 
-use super::introspection::{EventKind, Introspection};
+use super::introspection::{
+    ContentEncoders, EventKind, Introspection, ServiceIntrospectionState, as_encode, event_options,
+};
 use super::{CallError, ClientOptions, ResponseFuture};
-use crate::callback_groups::{CallbackGroupCore, group_for};
+use crate::callback_groups::group_for;
 use crate::error::CreateError;
 use crate::event_handler::EventTask;
-use crate::executors::ExecutorQueue;
-use crate::node::{Node, NodeCore, NodeEntity};
+use crate::executor_queue::ExecutorQueue;
+use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
+use crate::outbound_message::BorrowedMessage;
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
-use crate::publisher::BorrowedMessage;
+use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{BodyDecoder, Decoded, typed_decoder};
-use crate::wait_set;
+use crate::waitable::{Waitable, WaitableEntity};
 
 /// Calls a service. Cheap to clone, thread-safe.
 ///
@@ -149,6 +152,33 @@ impl<S: ServiceTypeSupport> Client<S> {
             },
         })?;
         Ok(BorrowedMessage::new(request, self.core.payload()))
+    }
+
+    /// Sets service introspection of this client: events on
+    /// `<service>/_service_event`.
+    ///
+    /// [`ServiceIntrospectionState::Off`] ends it. `qos` is the profile of the
+    /// events; rclcpp's demos use the default. May be called again at any time.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; everything stays as it was then.
+    /// [`CreateError::NoEventType`] where the library that dynamic types come from does
+    /// not have those of events.
+    pub fn configure_introspection(
+        &self,
+        qos: impl Into<QosProfile>,
+        state: ServiceIntrospectionState,
+    ) -> Result<(), CreateError> {
+        let core = &self.core;
+        core.introspection.configure(
+            &core.node,
+            || event_options::<S>(&self.support, &core.service, qos.into()),
+            state,
+            ContentEncoders {
+                request: None,
+                response: as_encode::<S::Response>,
+            },
+        )
     }
 
     /// Whether a server is matched in both directions: requests and responses.
@@ -642,13 +672,13 @@ impl<R: Send + Sync + 'static> Task for ClientCore<R> {
     }
 }
 
-impl<S: ServiceTypeSupport> wait_set::WaitableHandle for Client<S> {
-    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
+impl<S: ServiceTypeSupport> Waitable for Client<S> {
+    fn waitable_entity(&self) -> Arc<dyn WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl<R: Send + Sync + 'static> wait_set::WaitableEntity for ClientCore<R> {
+impl<R: Send + Sync + 'static> WaitableEntity for ClientCore<R> {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }

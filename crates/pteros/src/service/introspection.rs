@@ -16,11 +16,11 @@ use pteros_msg::message::Encode;
 use pteros_msg::type_support::{MessageTypeSupport, ServiceTypeSupport};
 use pteros_runtime::rtps::id::Guid;
 
-use super::{Client, Service};
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
 use crate::node::NodeCore;
-use crate::publisher::{PublisherCore, PublisherOptions, SerializedPayload};
+use crate::outbound_message::SerializedPayload;
+use crate::publisher::{PublisherCore, PublisherOptions};
 use crate::qos::QosProfile;
 
 /// Level of service introspection of a client or a service.
@@ -68,12 +68,12 @@ struct EventTopic<Q: 'static, R: 'static> {
 
 /// Encoders of requests and responses. A client does not keep its requests as
 /// values.
-struct ContentEncoders<Q: 'static, R: 'static> {
-    request: Option<fn(&Q) -> &dyn Encode>,
-    response: fn(&R) -> &dyn Encode,
+pub(super) struct ContentEncoders<Q: 'static, R: 'static> {
+    pub(super) request: Option<fn(&Q) -> &dyn Encode>,
+    pub(super) response: fn(&R) -> &dyn Encode,
 }
 
-fn as_encode<T: Encode + 'static>(value: &T) -> &dyn Encode {
+pub(super) fn as_encode<T: Encode + 'static>(value: &T) -> &dyn Encode {
     value
 }
 
@@ -148,7 +148,7 @@ impl<Q: 'static, R: 'static> Introspection<Q, R> {
         }
     }
 
-    fn configure<E: MessageTypeSupport>(
+    pub(super) fn configure<E: MessageTypeSupport>(
         &self,
         node: &Arc<NodeCore>,
         options: impl FnOnce() -> Result<PublisherOptions<E>, CreateError>,
@@ -233,7 +233,8 @@ impl Encode for OptionalPart<'_> {
     }
 }
 
-fn event_options<S: ServiceTypeSupport>(
+/// Options of the publisher of events.
+pub(super) fn event_options<S: ServiceTypeSupport>(
     support: &S::Support,
     service: &str,
     qos: QosProfile,
@@ -244,57 +245,4 @@ fn event_options<S: ServiceTypeSupport>(
     })?;
     let topic = format!("{service}/_service_event").qos(qos);
     Ok(PublisherOptions::of_type(ty, topic))
-}
-
-impl<S: ServiceTypeSupport> Client<S> {
-    /// Sets service introspection of this client: events on
-    /// `<service>/_service_event`.
-    ///
-    /// [`ServiceIntrospectionState::Off`] ends it. `qos` is the profile of the
-    /// events; rclcpp's demos use the default. May be called again at any time.
-    ///
-    /// # Errors
-    /// See [`CreateError`]; everything stays as it was then.
-    /// [`CreateError::NoEventType`] where the library that dynamic types come from does
-    /// not have those of events.
-    pub fn configure_introspection(
-        &self,
-        qos: impl Into<QosProfile>,
-        state: ServiceIntrospectionState,
-    ) -> Result<(), CreateError> {
-        let core = &self.core;
-        core.introspection.configure(
-            &core.node,
-            || event_options::<S>(&self.support, &core.service, qos.into()),
-            state,
-            ContentEncoders {
-                request: None,
-                response: as_encode::<S::Response>,
-            },
-        )
-    }
-}
-
-impl<S: ServiceTypeSupport> Service<S> {
-    /// As [`Client::configure_introspection`], for the requests received and the
-    /// responses sent.
-    ///
-    /// # Errors
-    /// See [`CreateError`]; everything stays as it was then.
-    pub fn configure_introspection(
-        &self,
-        qos: impl Into<QosProfile>,
-        state: ServiceIntrospectionState,
-    ) -> Result<(), CreateError> {
-        let core = &self.core;
-        core.introspection.configure(
-            &core.node,
-            || event_options::<S>(&self.support, &core.service, qos.into()),
-            state,
-            ContentEncoders {
-                request: Some(as_encode::<S::Request>),
-                response: as_encode::<S::Response>,
-            },
-        )
-    }
 }

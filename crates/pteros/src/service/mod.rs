@@ -15,8 +15,6 @@ pub use introspection::ServiceIntrospectionState;
 pub use pteros_runtime::service::ServiceServerCounts;
 pub use server::{DeferredCallback, PendingRequest, Service};
 
-use client::ClientCore;
-
 use std::sync::Arc;
 
 use pteros_msg::cdr::Representation;
@@ -27,14 +25,16 @@ use pteros_runtime::writer::OutboundMessage;
 
 use crate::callback_groups::CallbackGroup;
 use crate::error::CreateError;
+use crate::known_types::TypeDescriptionSource;
+use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
 use crate::named_qos::{NamedQos, options_from_names};
-use crate::node::{MessageTypeInfo, Node, endpoint_spec};
+use crate::node::Node;
+use crate::outbound_message::SharedMessage;
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
-use crate::publisher::SharedMessage;
+
 use crate::qos::QosProfile;
 use crate::subscription::BodyDecoder;
-use crate::type_description::TypeDescriptionSource;
 
 /// Default history depth of requests and responses. ROS 2's preset of 10 loses
 /// calls when more clients call at once. Depth is local to each side, so a deeper

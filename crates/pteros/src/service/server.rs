@@ -19,18 +19,21 @@ use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::service::{ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts};
 
-use super::introspection::{EventKind, Introspection};
+use super::introspection::{
+    ContentEncoders, EventKind, Introspection, ServiceIntrospectionState, as_encode, event_options,
+};
 use super::{ResponseEncoder, ServerCodec, ServiceOptions, typed_encoder};
-use crate::callback_groups::{CallbackGroupCore, group_for};
+use crate::callback_groups::group_for;
 use crate::error::CreateError;
 use crate::event_handler::EventTask;
-use crate::executors::ExecutorQueue;
-use crate::node::{Node, NodeCore, NodeEntity};
+use crate::executor_queue::ExecutorQueue;
+use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
 use crate::payload_memory::PayloadMemory;
+use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{BodyDecoder, Decoded, typed_decoder};
 use crate::task::{AsyncSlots, CallbackOutput};
-use crate::wait_set;
+use crate::waitable::{Waitable, WaitableEntity};
 
 /// Serves a service. Thread-safe; clones share it.
 ///
@@ -68,6 +71,28 @@ impl<S: ServiceTypeSupport> Service<S> {
     /// The service's fully qualified name, after remapping.
     pub fn service_name(&self) -> &str {
         &self.core.service
+    }
+
+    /// As [`Client::configure_introspection`](super::Client::configure_introspection), for the requests received and the
+    /// responses sent.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; everything stays as it was then.
+    pub fn configure_introspection(
+        &self,
+        qos: impl Into<QosProfile>,
+        state: ServiceIntrospectionState,
+    ) -> Result<(), CreateError> {
+        let core = &self.core;
+        core.introspection.configure(
+            &core.node,
+            || event_options::<S>(&self.support, &core.service, qos.into()),
+            state,
+            ContentEncoders {
+                request: Some(as_encode::<S::Request>),
+                response: as_encode::<S::Response>,
+            },
+        )
     }
 
     /// Takes the oldest waiting request. Never blocks and reads no socket.
@@ -527,13 +552,13 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
     }
 }
 
-impl<S: ServiceTypeSupport> wait_set::WaitableHandle for Service<S> {
-    fn waitable_entity(&self) -> Arc<dyn wait_set::WaitableEntity> {
+impl<S: ServiceTypeSupport> Waitable for Service<S> {
+    fn waitable_entity(&self) -> Arc<dyn WaitableEntity> {
         self.core.clone()
     }
 }
 
-impl<Q: Send + 'static, R: Send + 'static> wait_set::WaitableEntity for ServerCore<Q, R> {
+impl<Q: Send + 'static, R: Send + 'static> WaitableEntity for ServerCore<Q, R> {
     fn node_core(&self) -> &Arc<NodeCore> {
         &self.node
     }

@@ -10,6 +10,7 @@ use pteros_runtime::instance::TopicKey;
 use pteros_runtime::names::dds_topic;
 use pteros_runtime::reader::ReaderEndpoint;
 
+use super::next_message::MessageWaiters;
 use super::{
     AnyCallback, AsyncCallback, InstanceEndCallback, SampleCallback, Subscription,
     SubscriptionCallback, SubscriptionCallbacks, SubscriptionCore, SubscriptionMessage,
@@ -19,13 +20,14 @@ use crate::callback_groups::{CallbackGroup, group_for};
 use crate::error::CreateError;
 use crate::event_handler::{EventCallback, EventTask};
 use crate::instance::EndedInstance;
+use crate::message_type_info::endpoint_spec;
 use crate::named_qos::{NamedQos, options_from_names};
-use crate::node::{Node, NodeCore, endpoint_spec};
-use crate::parameter::QosOverridingOptions;
+use crate::node::{Node, NodeCore};
 use crate::qos::QosProfile;
+use crate::qos_overrides::QosOverridingOptions;
 use crate::set_qos::CurrentQos;
-use crate::subscription_group::{SubscriptionGroup, SubscriptionGroupCore};
-use crate::task::{AsyncSlots, MessageWaiters};
+use crate::subscription_group::SubscriptionGroupCore;
+use crate::task::AsyncSlots;
 
 /// Options of [`Node::create_subscription`](crate::Node::create_subscription).
 ///
@@ -248,45 +250,6 @@ impl Node {
         options: impl Into<SubscriptionOptions<T>>,
     ) -> Result<Subscription<T>, CreateError> {
         self.core().create_subscription(options.into())
-    }
-}
-
-impl SubscriptionGroup {
-    /// Creates a subscription of the group whose callback runs in the node's executor,
-    /// within an access.
-    ///
-    /// # Errors
-    /// See [`CreateError`]; [`CreateError::AsyncInGroup`] for an async callback.
-    pub fn create_subscription<T: SubscriptionMessage>(
-        &self,
-        options: impl Into<SubscriptionOptions<T>>,
-        callback: impl SubscriptionCallback<T>,
-    ) -> Result<Subscription<T>, CreateError> {
-        let mut options = options.into();
-        options.callback = Some(erase(callback));
-        self.create(options)
-    }
-
-    /// Creates a subscription of the group without callback.
-    ///
-    /// Read it on its own or with [`SubscriptionGroup::take`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_polled_subscription<T: SubscriptionMessage>(
-        &self,
-        options: impl Into<SubscriptionOptions<T>>,
-    ) -> Result<Subscription<T>, CreateError> {
-        self.create(options.into())
-    }
-
-    pub(crate) fn create<T: SubscriptionMessage>(
-        &self,
-        mut options: SubscriptionOptions<T>,
-    ) -> Result<Subscription<T>, CreateError> {
-        self.apply_to(&mut options.qos);
-        options.group = Some(self.core.clone());
-        self.core.node.core().create_subscription(options)
     }
 }
 

@@ -20,7 +20,7 @@ use pteros_runtime::instance::TopicKey;
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::{SampleBody, SharedValue};
 
-use crate::node::MessageTypeInfo;
+use crate::message_type_info::MessageTypeInfo;
 
 /// Decodes a received sample body into a message.
 pub(crate) type BodyDecoder<T> =

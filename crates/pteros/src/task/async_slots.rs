@@ -8,9 +8,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::{FutureOwner, FutureTask, UserFuture};
-use crate::callback_groups::{CallbackGroup, CallbackGroupCore, group_for};
-use crate::node::NodeCore;
+use crate::callback_groups::{CallbackGroup, group_for};
+use crate::node::{CallbackGroupCore, FutureOwner, FutureTask, NodeCore, UserFuture};
 
 /// Default number of slots of a callback in a reentrant group. It is large enough
 /// to hide waiting times, and small enough to expose a future that never completes.
@@ -78,14 +77,19 @@ impl AsyncSlots {
         };
         let free = self.state.lock().free.pop();
         let task = free.unwrap_or_else(|| {
-            let owner = FutureOwner::AsyncSlots(self.weak_self.clone());
-            FutureTask::new(&node, &self.group, self.description.clone(), owner)
+            let owner = self.weak_self.clone();
+            let task = FutureTask::new(&self.group, self.description.clone(), owner);
+            let entity: Weak<FutureTask> = Arc::downgrade(&task);
+            node.add_entity(entity);
+            task
         });
         self.state.lock().busy.push(task.clone());
         task.start(future);
     }
+}
 
-    pub(super) fn handle_finished(&self, task: &FutureTask, panicked: bool) {
+impl FutureOwner for AsyncSlots {
+    fn handle_finished(&self, task: &FutureTask, panicked: bool) {
         let mut state = self.state.lock();
         state.is_closed |= panicked;
         let at = state.busy.iter().position(|l| std::ptr::eq(&**l, task));

@@ -3,16 +3,14 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use super::{FutureOwner, FutureTask};
 use crate::callback_groups::{CallbackGroup, group_for};
-use crate::node::{Node, NodeCore};
+use crate::node::{FutureOwner, FutureTask, Node, NodeCore};
 
 /// Why a future was not spawned.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -112,55 +110,9 @@ impl<T> Drop for FinishOnDrop<T> {
     }
 }
 
-/// Spawned tasks of a node.
-pub(crate) struct SpawnedTasks {
-    count: AtomicUsize,
-    max: usize,
-    /// Tasks without a handle.
-    detached: Mutex<Vec<Arc<FutureTask>>>,
-}
-
-impl SpawnedTasks {
-    pub(crate) fn new(max: usize) -> Self {
-        Self {
-            count: AtomicUsize::new(0),
-            max,
-            detached: Mutex::default(),
-        }
-    }
-
-    fn try_reserve(&self) -> bool {
-        let one_more = |count: usize| (count < self.max).then_some(count + 1);
-        let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
-        self.count.fetch_update(set, fetch, one_more).is_ok()
-    }
-
-    fn detach(&self, task: &Arc<FutureTask>) {
-        self.detached.lock().push(task.clone());
-        if task.is_finished() {
-            self.release_detached(task);
-        }
-    }
-
-    fn release_detached(&self, task: &FutureTask) {
-        let mut detached = self.detached.lock();
-        let at = detached.iter().position(|t| std::ptr::eq(&**t, task));
-        let removed = at.map(|at| detached.swap_remove(at));
-        drop(detached);
-        drop(removed);
-    }
-
-    pub(super) fn handle_finished(&self, task: &FutureTask) {
-        self.count.fetch_sub(1, Ordering::AcqRel);
-        self.release_detached(task);
-    }
-}
-
-impl Drop for SpawnedTasks {
-    fn drop(&mut self) {
-        for task in self.detached.get_mut().drain(..) {
-            task.cancel();
-        }
+impl FutureOwner for NodeCore {
+    fn handle_finished(&self, task: &FutureTask, _: bool) {
+        self.spawned.handle_finished(task);
     }
 }
 
@@ -236,8 +188,10 @@ impl Node {
         }));
         let finish = FinishOnDrop(state.clone());
         let description = format!("spawned future of node \"{}\"", node.fully_qualified_name());
-        let owner = FutureOwner::Node(Arc::downgrade(node));
-        let task = FutureTask::new(node, &group_for(node, group), description, owner);
+        let owner: Weak<NodeCore> = Arc::downgrade(node);
+        let task = FutureTask::new(&group_for(node, group), description, owner);
+        let entity: Weak<FutureTask> = Arc::downgrade(&task);
+        node.add_entity(entity);
         task.start(Box::pin(async move {
             let value = future.await;
             finish.0.lock().value = Some(value);

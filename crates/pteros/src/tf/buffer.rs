@@ -23,7 +23,7 @@ use super::isometry::Isometry;
 use super::report::TreeReporter;
 use super::transformable::Transformable;
 use super::tree::{Authority, FrameTree, LookupMiss, without_leading_slash};
-use crate::clock::Time;
+use crate::time::Time;
 
 /// Limits of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::clock::Time;
+use crate::time::Time;
 use pteros_runtime::error::PublishError;
 
 /// An edge of the frame tree: a frame, its parent and the times known.

@@ -28,10 +28,12 @@ use super::buffer::{
 use super::error::LookupError;
 use super::transformable::Transformable;
 use super::tree::Authority;
-use crate::clock::{ClockChange, Time, TimeJump, TimeJumpObserver};
 use crate::error::CreateError;
-use crate::node::{MessageTypeInfo, Node, NodeCore, endpoint_spec};
+use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
+use crate::node::{Node, NodeCore};
 use crate::qos::QosProfile;
+use crate::time::Time;
+use crate::time_source::{ClockChange, TimeJump, TimeJumpObserver};
 
 /// Subscribes to `/tf` and `/tf_static` and fills a [`TransformBuffer`].
 ///
@@ -63,7 +65,7 @@ pub struct TransformListener {
 }
 
 /// The shared subscriptions of a context's listeners, by topics.
-pub(crate) type TransformReceivers = Mutex<Vec<Weak<TransformReceiver>>>;
+type TransformReceivers = Mutex<Vec<Weak<TransformReceiver>>>;
 
 /// Both subscriptions and the buffer they fill.
 pub(crate) struct TransformReceiver {
@@ -81,7 +83,12 @@ impl TransformListener {
     /// See [`CreateError`].
     pub fn new(node: &Node) -> Result<Self, CreateError> {
         let topics = topics(node)?;
-        let mut all = node.context().inner.transform_receivers.lock();
+        let shared = &node.context().inner.transform_receivers;
+        let shared = shared.get_or_init(|| Box::new(TransformReceivers::default()));
+        let Some(shared) = shared.downcast_ref::<TransformReceivers>() else {
+            unreachable!("only this function sets it");
+        };
+        let mut all = shared.lock();
         all.retain(|receiver| receiver.strong_count() > 0);
         let shared = all.iter().filter_map(Weak::upgrade);
         let known = shared

@@ -23,9 +23,7 @@ pub use listener::TransformListener;
 pub use report::FrameInfo;
 pub use transformable::Transformable;
 
-pub(crate) use listener::TransformReceivers;
-
-use crate::clock::Time;
+use crate::time::Time;
 
 /// Requests the latest time at which all frames between two are known (tf2's
 /// TimePointZero).

@@ -9,8 +9,8 @@ use super::buffer::{TransformBuffer, empty_frame_id_error};
 use super::error::{FrameEdge, LookupError};
 use super::history::{FrameId, TransformHistory};
 use super::tree::{Authority, DEPTH_MAX, Frame, FrameTree, LookupMiss, without_leading_slash};
-use crate::clock::Time;
 use crate::suggest::close_names;
+use crate::time::Time;
 
 /// State of one frame in a buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ use super::TransformBufferOptions;
 use super::error::{FRAME_ID_BYTES_MAX, InvalidTransform};
 use super::history::{FrameId, HistoryMiss, TransformEntry, TransformHistory};
 use super::isometry::{Isometry, length_squared};
-use crate::clock::Time;
+use crate::time::Time;
 
 /// The broadcaster of a transform.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,101 +8,48 @@
 mod client;
 mod source;
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::Arc;
 
 pub use client::{RemoteTypeDescription, TypeDescriptionError};
 
-use parking_lot::Mutex;
 use pteros_interfaces::type_description_interfaces::{msg, srv};
 use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription};
 use pteros_msg::hash::TypeHash;
-use pteros_msg::library::InterfaceLibrary;
-use pteros_runtime::content_filter::MessageType;
 
 use crate::error::CreateError;
+use crate::known_types::KnownTypes;
 use crate::node::{Node, NodeOptions};
 use crate::service::Service;
 
-/// The most types of a context; further ones are not described. It bounds a process
-/// that keeps creating types.
-const TYPES_MAX: usize = 10_000;
-
-/// How a type is described.
-#[derive(Clone)]
-pub(crate) enum TypeDescriptionSource {
-    Message(MessageType, DefinitionsFn),
-    /// A service type itself.
-    Service(fn() -> TypeDescription, DefinitionsFn),
-}
-
-/// The definitions that a type was generated from, if its package is not a standard
-/// one.
-pub(crate) type DefinitionsFn = fn() -> Option<&'static InterfaceLibrary>;
-
-/// The types that endpoints of a context have or had.
-#[derive(Default)]
-pub(crate) struct KnownTypes(Mutex<BTreeMap<TypeHash, TypeDescriptionSource>>);
-
-impl KnownTypes {
-    pub(crate) fn register(
-        &self,
-        hash: Option<TypeHash>,
-        described: impl FnOnce() -> TypeDescriptionSource,
-    ) {
-        let mut types = self.0.lock();
-        if let Some(hash) = hash
-            && types.len() < TYPES_MAX
-        {
-            types.entry(hash).or_insert_with(described);
-        }
-    }
-
-    fn describe(&self, hash: &TypeHash) -> Option<(TypeDescription, DefinitionsFn)> {
-        let described = self.0.lock().get(hash).cloned()?;
-        match described {
-            TypeDescriptionSource::Message(MessageType::Unknown, _) => None,
-            TypeDescriptionSource::Message(MessageType::Described { describe, .. }, texts) => {
-                Some((describe().clone(), texts))
-            }
-            TypeDescriptionSource::Message(MessageType::Dynamic(ty), texts) => {
-                Some((ty.description(), texts))
-            }
-            TypeDescriptionSource::Service(describe, texts) => Some((describe(), texts)),
-        }
-    }
-
-    fn handle_request(
-        &self,
-        asked: &srv::GetTypeDescription_Request,
-    ) -> srv::GetTypeDescription_Response {
-        let refused = |failure_reason: String| srv::GetTypeDescription_Response {
-            failure_reason,
-            ..Default::default()
-        };
-        let Ok(hash) = TypeHash::from_str(&asked.type_hash) else {
-            return refused(format!(
-                "Failed to parse type hash {:?}: it is RIHS01_ and 64 hexadecimal digits",
-                asked.type_hash
-            ));
-        };
-        let Some((description, texts)) = self.describe(&hash) else {
-            return refused(format!(
-                "Type not currently in use by this node: {} {hash}",
-                asked.type_name
-            ));
-        };
-        srv::GetTypeDescription_Response {
-            successful: true,
-            type_sources: if asked.include_type_sources {
-                source::sources_of(&description, texts())
-            } else {
-                Vec::new()
-            },
-            type_description: to_message(description),
-            ..Default::default()
-        }
+fn handle_request(
+    types: &KnownTypes,
+    asked: &srv::GetTypeDescription_Request,
+) -> srv::GetTypeDescription_Response {
+    let refused = |failure_reason: String| srv::GetTypeDescription_Response {
+        failure_reason,
+        ..Default::default()
+    };
+    let Ok(hash) = TypeHash::from_str(&asked.type_hash) else {
+        return refused(format!(
+            "Failed to parse type hash {:?}: it is RIHS01_ and 64 hexadecimal digits",
+            asked.type_hash
+        ));
+    };
+    let Some((description, texts)) = types.describe(&hash) else {
+        return refused(format!(
+            "Type not currently in use by this node: {} {hash}",
+            asked.type_name
+        ));
+    };
+    srv::GetTypeDescription_Response {
+        successful: true,
+        type_sources: if asked.include_type_sources {
+            source::sources_of(&description, texts())
+        } else {
+            Vec::new()
+        },
+        type_description: to_message(description),
+        ..Default::default()
     }
 }
 
@@ -137,11 +84,11 @@ pub(crate) struct TypeDescriptionService {
 }
 
 impl TypeDescriptionService {
-    pub(crate) fn start(node: &Node) -> Result<Arc<Self>, CreateError> {
+    pub(crate) fn start(node: &Node) -> Result<Self, CreateError> {
         let types = node.context().inner.known_types.clone();
-        let answer = move |asked: crate::Sample<_>| types.handle_request(&asked);
+        let answer = move |asked: crate::Sample<_>| handle_request(&types, &asked);
         let service = node.create_service("~/get_type_description", answer)?;
-        Ok(Arc::new(Self { _service: service }))
+        Ok(Self { _service: service })
     }
 }
 

@@ -3,9 +3,7 @@
 //!
 //! A component of up to [`COMPONENT_FILES_MAX`] files may be one thing in several
 //! files. A larger one can only be understood as a whole, and so can two folders
-//! that import each other. The check is a ratchet: [`ALLOWED`] records the crates
-//! that are not clean yet, and fails as well when a record is larger than the
-//! crate's components are.
+//! that import each other.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -16,84 +14,21 @@ use crate::finding::Finding;
 /// Largest number of files that import each other in a circle.
 const COMPONENT_FILES_MAX: usize = 3;
 
-/// Largest components of a crate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sizes {
-    /// Files of the largest component; 0 if none is over the limit.
-    files: usize,
-    /// Files and folders of the largest component that contains two folders.
-    folders: usize,
-}
-
-/// Crates with larger components, which must shrink: folder of the crate, files,
-/// folders.
-const ALLOWED: &[(&str, Sizes)] = &[sizes("crates/pteros", 39, 24)];
-
-const fn sizes(folder: &str, files: usize, folders: usize) -> (&str, Sizes) {
-    (folder, Sizes { files, folders })
-}
-
-/// Checks the crate in `folder`, relative to the repository. A package may have two
-/// root files: a library and a program.
-pub fn check(
-    folder: &str,
-    roots: &[String],
-    read: &mut dyn FnMut(&Path) -> Option<String>,
-) -> Vec<Finding> {
-    let allowed = ALLOWED
-        .iter()
-        .find(|(recorded, _)| *recorded == folder)
-        .map_or(Sizes::default(), |(_, sizes)| *sizes);
-    check_graphs(&graphs(roots, read), folder, allowed)
-}
-
-/// Every cycle over the limits, allowed or not. For `cargo xtask tidy --cycles`.
-pub fn report(
-    folder: &str,
-    roots: &[String],
-    read: &mut dyn FnMut(&Path) -> Option<String>,
-) -> Vec<Finding> {
-    check_graphs(&graphs(roots, read), folder, Sizes::default())
-}
-
-fn graphs(roots: &[String], read: &mut dyn FnMut(&Path) -> Option<String>) -> Vec<ImportGraph> {
+/// Checks the crate of these root files. A package may have two: a library and a
+/// program.
+pub fn check(roots: &[String], read: &mut dyn FnMut(&Path) -> Option<String>) -> Vec<Finding> {
     let graphs = roots.iter().map(|root| import_graph(Path::new(root), read));
-    graphs.collect()
+    graphs.flat_map(|graph| check_graph(&graph)).collect()
 }
 
-fn check_graphs(graphs: &[ImportGraph], folder: &str, allowed: Sizes) -> Vec<Finding> {
+fn check_graph(graph: &ImportGraph) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut sizes = Sizes::default();
-    for graph in graphs {
-        for component in file_components(graph) {
-            sizes.files = sizes.files.max(component.len());
-            if component.len() > allowed.files {
-                findings.extend(file_findings(graph, &component));
-            }
-        }
-        for level in folder_levels(graph) {
-            for component in level.components() {
-                sizes.folders = sizes.folders.max(component.len());
-                if component.len() > allowed.folders {
-                    findings.extend(level.findings(graph, &component));
-                }
-            }
-        }
+    for component in file_components(graph) {
+        findings.extend(file_findings(graph, &component));
     }
-    let recorded = [
-        ("files", allowed.files, sizes.files),
-        ("folders", allowed.folders, sizes.folders),
-    ];
-    for (what, recorded, real) in recorded {
-        if recorded > real {
-            findings.push(Finding {
-                path: folder.into(),
-                line: 1,
-                message: format!(
-                    "tools/xtask/src/tidy/cycles.rs allows a cycle of {recorded} {what}, and the largest \
-                     has {real}: write the smaller number, or remove the record"
-                ),
-            });
+    for level in folder_levels(graph) {
+        for component in level.components() {
+            findings.extend(level.findings(graph, &component));
         }
     }
     findings
@@ -407,15 +342,15 @@ mod tests {
         graph_of(&sources)
     }
 
-    fn messages(graph: &ImportGraph, allowed: Sizes) -> Vec<String> {
-        let found = check_graphs(std::slice::from_ref(graph), "crate", allowed);
+    fn messages(graph: &ImportGraph) -> Vec<String> {
+        let found = check_graph(graph);
         found.iter().map(Finding::to_string).collect()
     }
 
     #[test]
     fn a_cycle_of_four_files_is_found_and_one_of_three_is_allowed() {
-        assert_eq!(messages(&circle(3), Sizes::default()), [""; 0]);
-        let found = messages(&circle(4), Sizes::default());
+        assert_eq!(messages(&circle(3)), [""; 0]);
+        let found = messages(&circle(4));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
             found[0]
@@ -431,21 +366,12 @@ mod tests {
         let b = ("b/mod.rs", "pub mod y;");
         let x = ("a/x.rs", "use crate::b::y::Y;");
         let one_way = [root, a, b, x, ("b/y.rs", "pub struct Y;")];
-        assert_eq!(messages(&graph_of(&one_way), Sizes::default()), [""; 0]);
+        assert_eq!(messages(&graph_of(&one_way)), [""; 0]);
         let a = ("a/mod.rs", "mod x;\npub struct A;");
         let back = ("b/y.rs", "use crate::a::A;\npub struct Y;");
-        let found = messages(&graph_of(&[root, a, b, x, back]), Sizes::default());
+        let found = messages(&graph_of(&[root, a, b, x, back]));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("cycle between folders"), "{found:?}");
-    }
-
-    #[test]
-    fn a_record_allows_its_size_and_must_shrink_with_the_component() {
-        let allowed = |files| Sizes { files, folders: 0 };
-        assert_eq!(messages(&circle(6), allowed(6)), [""; 0]);
-        assert_eq!(messages(&circle(6), allowed(5)).len(), 1);
-        let found = messages(&circle(6), allowed(7));
-        assert!(found[0].contains("write the smaller number"), "{found:?}");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use pteros_runtime::instance::TopicKey;
 use pteros_runtime::names::dds_topic;
 
 use crate::error::CreateError;
+use crate::known_types::{DefinitionsFn, KnownTypes, TypeDescriptionSource};
 use crate::qos::QosProfile;
-use crate::type_description::{DefinitionsFn, KnownTypes, TypeDescriptionSource};
 
 /// The properties of a message type that an endpoint needs.
 pub struct MessageTypeInfo<'a> {

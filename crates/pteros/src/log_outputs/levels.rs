@@ -15,7 +15,7 @@ const LOGGERS_MAX: usize = 1_000;
 ///
 /// A logger without one has the level of its nearest parent (`robot` for
 /// `robot.arm`), else the default, info.
-pub(super) struct Levels {
+pub(crate) struct Levels {
     /// Counts changes; loggers update their cached level when it differs.
     changes: AtomicU64,
     table: Mutex<LevelTable>,
@@ -27,7 +27,7 @@ struct LevelTable {
 }
 
 impl Levels {
-    pub(super) fn new(settings: &LogSettings) -> Self {
+    pub(crate) fn new(settings: &LogSettings) -> Self {
         let explicit = settings.loggers.iter().cloned().collect();
         Self {
             changes: AtomicU64::new(1),
@@ -38,12 +38,12 @@ impl Levels {
         }
     }
 
-    pub(super) fn change_count(&self) -> u64 {
+    pub(crate) fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
     /// The level that applies to a logger.
-    pub(super) fn effective_level(&self, name: &str) -> Severity {
+    pub(crate) fn effective_level(&self, name: &str) -> Severity {
         let table = self.table.lock();
         let mut name = name;
         loop {
@@ -58,13 +58,13 @@ impl Levels {
     }
 
     /// The logger's explicit level, if it has one.
-    pub(super) fn explicit_level(&self, name: &str) -> Option<Severity> {
+    pub(crate) fn explicit_level(&self, name: &str) -> Option<Severity> {
         self.table.lock().explicit.get(name).copied()
     }
 
     /// Sets or removes a logger's explicit level. False if too many loggers have
     /// one.
-    pub(super) fn set(&self, name: &str, level: Option<Severity>) -> bool {
+    pub(crate) fn set(&self, name: &str, level: Option<Severity>) -> bool {
         let mut table = self.table.lock();
         match level {
             Some(level) => {

@@ -1,16 +1,23 @@
 //! Node methods for parameters, as in rclcpp's `NodeParameters`.
 
+mod client;
+mod services;
+mod standard_parameters;
+
 use std::sync::Arc;
 
 use pteros_interfaces::rcl_interfaces::msg;
 
-use super::callbacks::ParameterCallbackHandle;
-use super::descriptor::ParameterDescriptor;
-use super::error::{ParameterError, SetParameterError};
-use super::handle::ParameterHandle;
-use super::parameter_store::{Parameter, ParameterDeclaration, ParameterStore};
-use super::value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
 use crate::node::Node;
+use crate::parameter::callbacks::ParameterCallbackHandle;
+use crate::parameter::descriptor::ParameterDescriptor;
+use crate::parameter::error::{ParameterError, SetParameterError};
+use crate::parameter::handle::ParameterHandle;
+use crate::parameter::parameter_store::{Parameter, ParameterDeclaration, ParameterStore};
+use crate::parameter::value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
+
+pub use client::{ParameterClient, ParameterClientError, SetParameterResult};
+pub(crate) use services::ParameterServices;
 
 impl Node {
     fn parameters(&self) -> &Arc<ParameterStore> {

@@ -8,12 +8,12 @@ use pteros_interfaces::rcl_interfaces::{msg, srv};
 use pteros_msg::message::Service as ServiceType;
 use thiserror::Error;
 
-use super::parameter_file::ParameterFile;
-use super::parameter_store::Parameter;
-use super::value::{ParameterType, ParameterValue};
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
 use crate::node::Node;
+use crate::parameter::parameter_file::ParameterFile;
+use crate::parameter::parameter_store::Parameter;
+use crate::parameter::value::{ParameterType, ParameterValue};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::service::{CallError, Client};

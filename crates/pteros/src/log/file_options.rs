@@ -112,16 +112,16 @@ const FILES: std::ops::RangeInclusive<u32> = 1..=100;
 
 /// Log file options with all fields resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LogFileSettings {
-    pub(super) folder: Option<PathBuf>,
-    pub(super) format: LogFileFormat,
-    pub(super) file_bytes_max: u64,
-    pub(super) files_max: u32,
+pub(crate) struct LogFileSettings {
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) format: LogFileFormat,
+    pub(crate) file_bytes_max: u64,
+    pub(crate) files_max: u32,
 }
 
 impl LogFileOptions {
     /// These options, then those of the file, then the defaults.
-    pub(super) fn resolve(
+    pub(crate) fn resolve(
         &self,
         file: Option<&Path>,
         folder: Option<PathBuf>,

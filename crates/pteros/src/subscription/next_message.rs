@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use crate::executors::ExecutorQueue;
+use super::Subscription;
+use crate::executor_queue::ExecutorQueue;
 use crate::sample::Sample;
-use crate::subscription::Subscription;
 
 /// Future of the next message; see [`Subscription::next`].
 #[must_use = "futures do nothing unless awaited"]

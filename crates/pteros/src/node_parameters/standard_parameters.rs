@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, Weak};
 
-use super::descriptor::ParameterDescriptor;
-use super::error::ParameterError;
-use super::parameter_store::{ParameterDeclaration, ParameterObserver};
-use super::value::{ParameterType, ParameterValue};
-use crate::clock::NodeTime;
 use crate::node::NodeCore;
+use crate::parameter::descriptor::ParameterDescriptor;
+use crate::parameter::error::ParameterError;
+use crate::parameter::parameter_store::{ParameterDeclaration, ParameterObserver};
+use crate::parameter::value::{ParameterType, ParameterValue};
+use crate::time_source::NodeTime;
 
 struct SimTimeObserver(Weak<NodeTime>);
 

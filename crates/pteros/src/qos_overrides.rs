@@ -8,11 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::descriptor::ParameterDescriptor;
-use super::error::{ParameterError, SetParameterError};
-use super::parameter_store::{ParameterDeclaration, ParameterStore};
-use super::value::ParameterValue;
 use crate::error::CreateError;
+use crate::parameter::descriptor::ParameterDescriptor;
+use crate::parameter::error::{ParameterError, SetParameterError};
+use crate::parameter::parameter_store::{ParameterDeclaration, ParameterStore};
+use crate::parameter::value::ParameterValue;
 use crate::qos::{HistoryPolicy, QosProfile};
 
 /// QoS policy that a parameter can override.

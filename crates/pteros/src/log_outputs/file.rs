@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use parking_lot::Mutex;
 use pteros_runtime::platform::Platform;
 
-use super::file_options::LogFileSettings;
+use crate::log::{LogFileFormat, LogFileSettings};
 
 /// Pause after a failure, in nanoseconds.
 const RETRY_PAUSE_NANOS: u64 = 1_000_000_000;
@@ -59,7 +59,7 @@ impl LogFile {
         })
     }
 
-    pub(super) fn format(&self) -> super::LogFileFormat {
+    pub(super) fn format(&self) -> LogFileFormat {
         self.settings.format
     }
 

@@ -5,25 +5,35 @@
 //! transient local, keep last 1000, lifespan 10 s.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use pteros_interfaces::rcl_interfaces::msg::Log;
 use pteros_msg::cdr::Representation;
+use pteros_runtime::Core;
+use pteros_runtime::graph::NodeKey;
 use pteros_runtime::platform::Instant;
 use pteros_runtime::writer::WriterEndpoint;
 
-use super::LogRecord;
+use super::record::LogRecord;
 use crate::log::Severity;
-use crate::node::{MessageTypeInfo, NodeCore, endpoint_spec};
+use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
+use crate::outbound_message::SharedMessage;
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
-use crate::publisher::SharedMessage;
 use crate::qos::QosProfile;
 
 /// Rate limit per process; messages beyond it are counted and reported.
 const MESSAGES_PER_SECOND: u32 = 1_000;
 const SECOND: u64 = 1_000_000_000;
+
+/// The node whose logger publishes a message.
+pub(crate) struct RosoutNode<'n> {
+    pub(crate) core: &'n Arc<Core>,
+    pub(crate) key: NodeKey,
+    /// The graph lists the node as an owner of the publisher.
+    pub(crate) is_listed: &'n AtomicBool,
+}
 
 #[derive(Default)]
 pub(super) struct RosoutPublisher {
@@ -42,12 +52,12 @@ struct State {
 }
 
 impl RosoutPublisher {
-    pub(super) fn publish(&self, node: &NodeCore, record: &LogRecord<'_>) {
+    pub(super) fn publish(&self, node: &RosoutNode<'_>, record: &LogRecord<'_>) {
         let mut state = self.state.lock();
         let Some(writer) = state.writer(node) else {
             return;
         };
-        let now = node.core().platform.now();
+        let now = node.core.platform.now();
         if now.as_nanos().saturating_sub(state.window_start.as_nanos()) >= SECOND {
             (state.window_start, state.window_count) = (now, 0);
         }
@@ -74,7 +84,7 @@ impl RosoutPublisher {
 }
 
 impl State {
-    fn writer(&mut self, node: &NodeCore) -> Option<Arc<WriterEndpoint>> {
+    fn writer(&mut self, node: &RosoutNode<'_>) -> Option<Arc<WriterEndpoint>> {
         if self.writer.is_none() && !self.failed {
             let qos = QosProfile::rosout();
             let created = endpoint_spec("/rosout", MessageTypeInfo::of::<Log>(&()), &qos, |q| {
@@ -82,7 +92,7 @@ impl State {
             })
             .map_err(|error| error.to_string())
             .and_then(|spec| {
-                let created = node.core().create_writer(spec);
+                let created = node.core.create_writer(spec);
                 created.map_err(|error| error.to_string())
             });
             match created {
@@ -94,14 +104,14 @@ impl State {
             }
         }
         let writer = self.writer.clone()?;
-        if !node.has_rosout_publisher.swap(true, Ordering::Relaxed) {
-            node.attach_endpoint(&writer.data);
+        if !node.is_listed.swap(true, Ordering::Relaxed) {
+            node.core.attach_endpoint(node.key, &writer.data);
         }
         Some(writer)
     }
 }
 
-fn send(node: &NodeCore, writer: &WriterEndpoint, record: &LogRecord<'_>) {
+fn send(node: &RosoutNode<'_>, writer: &WriterEndpoint, record: &LogRecord<'_>) {
     let memory = PayloadMemory::default();
     let mut message = SharedMessage {
         message: Arc::new(Log {
@@ -115,7 +125,7 @@ fn send(node: &NodeCore, writer: &WriterEndpoint, record: &LogRecord<'_>) {
         }),
         payload: Payload::new(&memory, Representation::Xcdr1),
     };
-    let core = node.core();
+    let core = node.core;
     if let Err(error) = core.publish(writer, &mut message, core.platform.wall_clock()) {
         tracing::debug!("/rosout: {error}");
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use pteros_interfaces::builtin_interfaces::msg;
 
-use super::LogRecord;
+use super::record::LogRecord;
 
 /// The fields of `rcl_interfaces/msg/Log`, and the severity's name.
 pub(super) fn line(record: &LogRecord<'_>) -> String {
@@ -50,8 +50,8 @@ fn escape(out: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Time;
     use crate::log::Severity;
+    use crate::time::Time;
 
     #[test]
     fn a_line_has_the_fields_of_the_message() {

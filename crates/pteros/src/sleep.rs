@@ -10,8 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_runtime::rtps::time::Instant;
 
-use super::CurrentGroup;
-use crate::node::{Node, NodeCore};
+use crate::node::{CurrentGroup, Node, NodeCore};
 use crate::timer::{Timer, TimerCore, TimerSettings};
 
 /// Future that completes after a time span; see [`Node::sleep`].
@@ -84,7 +83,8 @@ impl Future for Sleep {
                     waker.wake();
                 }
             };
-            let group = CurrentGroup::for_node(&node);
+            let group = CurrentGroup::of_node(node.key);
+            let group = group.unwrap_or_else(|| node.default_callback_group.clone());
             // Set the waker before the timer can fire.
             state.lock().waker = Some(waker.clone());
             SleepTimer {

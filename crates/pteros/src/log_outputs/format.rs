@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::LogRecord;
+use super::record::LogRecord;
 
 /// rcutils's default format.
 pub(super) const DEFAULT: &str = "[{severity}] [{time}] [{name}]: {message}";
@@ -124,8 +124,8 @@ fn date(nanos: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Time;
     use crate::log::Severity;
+    use crate::time::Time;
 
     #[test]
     fn a_line_has_what_its_format_names() {

@@ -17,11 +17,30 @@ use pteros_runtime::graph::NodeKey;
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::sample::{QueuedSample, SampleBody};
 
-use super::jump::{ClockChange, JumpTask, TimeJump};
-use super::time::Time;
-use crate::node::{MessageTypeInfo, endpoint_spec};
+use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
 use crate::qos::QosProfile;
-use crate::timer::{TimerCore, TimerEntry};
+use crate::time::Time;
+use crate::timer_heap::{ScheduledTimer, TimerEntry};
+
+/// A jump of ROS time, as in rclpy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeJump {
+    /// Whether the time source changed.
+    pub clock_change: ClockChange,
+    /// New time minus old time in nanoseconds; negative is backward.
+    pub delta: i64,
+}
+
+/// Change of the time source that came with a jump (`rcl_clock_change_t`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockChange {
+    /// `use_sim_time` became true: ROS time is simulated now.
+    Activated,
+    /// `use_sim_time` became false: ROS time is system time now.
+    Deactivated,
+    /// No change of source: `/clock` advanced or went back.
+    RosTimeNoChange,
+}
 
 /// Simulated time of a context. It subscribes when the first node uses it.
 #[derive(Default)]
@@ -34,7 +53,7 @@ pub(crate) struct SimTime {
 }
 
 impl SimTime {
-    pub(super) fn now(&self) -> Time {
+    fn now(&self) -> Time {
         Time::from_nanos(self.nanos.load(Ordering::Acquire))
     }
 
@@ -134,7 +153,7 @@ impl SimTime {
     }
 
     /// Queues the timer when simulated time reaches `due`, at once if it has.
-    pub(crate) fn schedule(&self, due: u64, timer: Weak<TimerCore>) {
+    pub(crate) fn schedule(&self, due: u64, timer: Weak<dyn ScheduledTimer>) {
         let mut timers = self.timers.lock();
         if timers.len() == timers.capacity() {
             // Remove entries of timers that were reset or dropped.
@@ -157,8 +176,7 @@ pub(crate) struct NodeTime {
     simulated: AtomicBool,
     /// The node is listed as a subscriber of `/clock` in the graph.
     is_listed_as_reader: AtomicBool,
-    timers: Mutex<Vec<Weak<TimerCore>>>,
-    jump_callbacks: Mutex<Vec<Weak<JumpTask>>>,
+    timers: Mutex<Vec<Weak<dyn ScheduledTimer>>>,
     jump_observers: Mutex<Vec<Weak<dyn TimeJumpObserver>>>,
 }
 
@@ -177,7 +195,6 @@ impl NodeTime {
             simulated: AtomicBool::new(false),
             is_listed_as_reader: AtomicBool::new(false),
             timers: Mutex::default(),
-            jump_callbacks: Mutex::default(),
             jump_observers: Mutex::default(),
         })
     }
@@ -223,16 +240,10 @@ impl NodeTime {
         self.core.wake_waiters();
     }
 
-    pub(crate) fn add_timer(&self, timer: &Arc<TimerCore>) {
+    pub(crate) fn add_timer(&self, timer: Weak<dyn ScheduledTimer>) {
         let mut timers = self.timers.lock();
         timers.retain(|timer| timer.strong_count() > 0);
-        timers.push(Arc::downgrade(timer));
-    }
-
-    pub(super) fn add_jump_callback(&self, task: &Arc<JumpTask>) {
-        let mut jump_callbacks = self.jump_callbacks.lock();
-        jump_callbacks.retain(|task| task.strong_count() > 0);
-        jump_callbacks.push(Arc::downgrade(task));
+        timers.push(timer);
     }
 
     /// Adds an observer; adding it again has no effect.
@@ -261,15 +272,6 @@ impl NodeTime {
     }
 
     fn notify_jump(&self, jump: TimeJump) {
-        let jump_callbacks: Vec<_> = self
-            .jump_callbacks
-            .lock()
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
-        for task in jump_callbacks {
-            task.handle_jump(jump);
-        }
         let jump_observers: Vec<_> = self
             .jump_observers
             .lock()

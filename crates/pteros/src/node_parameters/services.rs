@@ -8,12 +8,12 @@ use std::sync::{Arc, Weak};
 use pteros_interfaces::rcl_interfaces::{msg, srv};
 use pteros_msg::message::Service as ServiceType;
 
-use super::error::SetParameterError;
-use super::parameter_store::{Parameter, ParameterEventSink, ParameterStore};
-use super::value::ParameterType;
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
 use crate::node::Node;
+use crate::parameter::error::SetParameterError;
+use crate::parameter::parameter_store::{Parameter, ParameterEventSink, ParameterStore};
+use crate::parameter::value::ParameterType;
 use crate::publisher::Publisher;
 use crate::qos::QosProfile;
 use crate::sample::Sample;

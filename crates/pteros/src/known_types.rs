@@ -1,0 +1,61 @@
+//! Known types: the types that endpoints of a context have or had, by RIHS01 type
+//! hash, each as the function that describes it.
+//!
+//! The type description service ([`crate::type_description`]) reads them.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use pteros_msg::describe::TypeDescription;
+use pteros_msg::hash::TypeHash;
+use pteros_msg::library::InterfaceLibrary;
+use pteros_runtime::content_filter::MessageType;
+
+/// The most types of a context; further ones are not described. It bounds a process
+/// that keeps creating types.
+const TYPES_MAX: usize = 10_000;
+
+/// How a type is described.
+#[derive(Clone)]
+pub(crate) enum TypeDescriptionSource {
+    Message(MessageType, DefinitionsFn),
+    /// A service type itself.
+    Service(fn() -> TypeDescription, DefinitionsFn),
+}
+
+/// The definitions that a type was generated from, if its package is not a standard
+/// one.
+pub(crate) type DefinitionsFn = fn() -> Option<&'static InterfaceLibrary>;
+
+/// The types that endpoints of a context have or had.
+#[derive(Default)]
+pub(crate) struct KnownTypes(Mutex<BTreeMap<TypeHash, TypeDescriptionSource>>);
+
+impl KnownTypes {
+    pub(crate) fn register(
+        &self,
+        hash: Option<TypeHash>,
+        described: impl FnOnce() -> TypeDescriptionSource,
+    ) {
+        let mut types = self.0.lock();
+        if let Some(hash) = hash
+            && types.len() < TYPES_MAX
+        {
+            types.entry(hash).or_insert_with(described);
+        }
+    }
+
+    pub(crate) fn describe(&self, hash: &TypeHash) -> Option<(TypeDescription, DefinitionsFn)> {
+        let described = self.0.lock().get(hash).cloned()?;
+        match described {
+            TypeDescriptionSource::Message(MessageType::Unknown, _) => None,
+            TypeDescriptionSource::Message(MessageType::Described { describe, .. }, texts) => {
+                Some((describe().clone(), texts))
+            }
+            TypeDescriptionSource::Message(MessageType::Dynamic(ty), texts) => {
+                Some((ty.description(), texts))
+            }
+            TypeDescriptionSource::Service(describe, texts) => Some((describe(), texts)),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Outbound messages: the forms in which a message is handed to the runtime, borrowed,
+//! shared or already serialized.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_msg::cdr::DecodeError;
+use pteros_msg::key::{KeyHash, KeyReader};
+use pteros_msg::type_support::MessageTypeSupport;
+use pteros_runtime::sample::SharedValue;
+use pteros_runtime::shm_transport::Chunk;
+use pteros_runtime::writer::OutboundMessage;
+
+use crate::payload::Payload;
+
+/// A message that is cloned only if a subscription of this process reads it.
+pub(crate) struct BorrowedMessage<'m, T> {
+    message: &'m T,
+    shared: Option<Arc<T>>,
+    payload: Payload<'m>,
+}
+
+impl<'m, T> BorrowedMessage<'m, T> {
+    pub(crate) fn new(message: &'m T, payload: Payload<'m>) -> Self {
+        Self {
+            message,
+            shared: None,
+            payload,
+        }
+    }
+}
+
+impl<T: MessageTypeSupport> OutboundMessage for BorrowedMessage<'_, T> {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<T>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        let value = self
+            .shared
+            .get_or_insert_with(|| Arc::new(self.message.clone()));
+        Some(value.clone())
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.payload.bytes(self.message)
+    }
+
+    fn offer_buffer(&mut self, memory: Chunk) {
+        self.payload.offer_buffer(memory);
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.payload.len(self.message)
+    }
+
+    fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
+        Ok(self.message.instance_key_hash())
+    }
+
+    fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
+        Ok(self
+            .message
+            .instance_key(self.payload.representation())
+            .into())
+    }
+}
+
+/// A message that subscriptions of this process share.
+pub(crate) struct SharedMessage<'m, T> {
+    pub(crate) message: Arc<T>,
+    pub(crate) payload: Payload<'m>,
+}
+
+impl<T: MessageTypeSupport> OutboundMessage for SharedMessage<'_, T> {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<T>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        Some(self.message.clone())
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.payload.bytes(&*self.message)
+    }
+
+    fn offer_buffer(&mut self, memory: Chunk) {
+        self.payload.offer_buffer(memory);
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.payload.len(&*self.message)
+    }
+
+    fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
+        Ok(self.message.instance_key_hash())
+    }
+
+    fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
+        Ok(self
+            .message
+            .instance_key(self.payload.representation())
+            .into())
+    }
+}
+
+/// A message that is already serialized.
+pub(crate) struct SerializedPayload(pub(crate) Bytes);
+
+impl OutboundMessage for SerializedPayload {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn offer_buffer(&mut self, mut memory: Chunk) {
+        if memory.len() == self.0.len() {
+            memory.copy_from_slice(&self.0);
+            self.0 = memory.freeze();
+        }
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.0.len()
+    }
+}
