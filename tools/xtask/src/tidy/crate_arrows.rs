@@ -67,11 +67,6 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-peers",
         ],
     ),
-    // The crates that a container loads.
-    (
-        "pteros-lab-nodes",
-        &["pteros", "pteros-dylib", "pteros-lab"],
-    ),
     // net for the network checks of the doctor.
     (
         "pteros-cli",

@@ -5,8 +5,8 @@
 //! Placements of nodes: *processes*, one each; *composed*, all in one, with
 //! messages serialized as between processes; *composed + intra-process*, with
 //! intra-process communication; *loaned*, processes with loaned messages;
-//! *container*, loaded from a shared library (`tools/labnodes`), if it lies next
-//! to the command.
+//! *container*, loaded from a shared library (`tools/lab/nodes`), if it lies in
+//! `examples` next to the command.
 
 pub mod containers;
 pub mod goodput;
@@ -15,7 +15,6 @@ pub mod memory;
 pub mod sizes;
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use crate::testbed::MeasurementFailure;
@@ -149,15 +148,15 @@ const CONTAINER: &str = "container";
 fn containers(executor: &'static str) -> Result<Containers, MeasurementFailure> {
     let own = std::env::current_exe().map_err(anyhow::Error::from)?;
     let program = own.with_file_name("pteros-container");
-    let library = own.with_file_name(Containers::FILE);
-    if !(program.is_file() && library.is_file()) {
+    let folder = own.with_file_name("examples");
+    if !(program.is_file() && folder.join(Containers::FILE).is_file()) {
         let text = "pteros-container or its library of nodes is missing next to this program; build all \
-                    at once: cargo build --release -p pteros-lab -p pteros-demo-components -p pteros-lab-nodes";
+                    at once: cargo build --release -p pteros-lab -p pteros-demo-components --bins --examples";
         return Err(MeasurementFailure::Unsupported(text.into()));
     }
     Ok(Containers {
         program,
-        folder: own.parent().map(Path::to_owned).unwrap_or_default(),
+        folder,
         executor,
     })
 }
