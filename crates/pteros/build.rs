@@ -2,10 +2,7 @@
 //! of the same compiler and the same Pteros (`src/component`).
 //!
 //! Writes nothing and fetches nothing; the sources are only read.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a build script asks cargo by environment variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads cargo's variables")]
 
 use std::env;
 use std::error::Error;

@@ -3,10 +3,7 @@
 //! They find the libraries that they share with components in their own folder or
 //! in cargo's `deps`. They find the standard library in the compiler's folder.
 //! `cargo run` does not need this.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "cargo passes its settings to a build script in environment variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads cargo's variables")]
 
 use std::process::Command;
 

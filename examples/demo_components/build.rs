@@ -3,10 +3,7 @@
 //! The program finds the shared library of Pteros in its own folder, in cargo's
 //! folders or in `lib` beside that. It finds the standard library in the compiler's
 //! folder.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "cargo passes its settings to a build script in environment variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads cargo's variables")]
 
 use std::env;
 use std::error::Error;

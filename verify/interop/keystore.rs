@@ -4,10 +4,7 @@
 //! Included by path. The including crate depends on `pteros-security`.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "programs of other vendors run in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "other vendors' programs")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

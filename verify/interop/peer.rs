@@ -5,10 +5,7 @@
 //! lines.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "programs of other vendors run in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "other vendors' programs")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

@@ -5,10 +5,7 @@
 //! 2 invalid command line. A closed pipe (`| head`) is not an error.
 
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a command line tool runs in real time and reads its environment"
-)]
+#![allow(clippy::disallowed_methods, reason = "real time and environment")]
 
 mod action;
 mod arguments;

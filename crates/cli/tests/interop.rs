@@ -3,10 +3,7 @@
 //! `cargo xtask test` builds the peers (verify/interop/README.md) and runs this in a
 //! private network. Without either, a case is skipped and prints a line that xtask
 //! counts.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the environment says where other people's programs are"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads where the peers are")]
 
 #[path = "../../../verify/interop/peer.rs"]
 mod peer;

@@ -1,10 +1,7 @@
 //! `pteros launch` as a user runs it. No test waits for a fixed time: each waits
 //! for a line or for an exit.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "how long stopping takes is a promise"
-)]
+#![allow(clippy::disallowed_methods, reason = "stopping has a time limit")]
 
 mod support;
 

@@ -1,10 +1,7 @@
 //! The node of `pteros launch`: components, managed nodes and the ROS clock. Nodes
 //! of this process replace those that a launch file would start.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "nodes at work while the command runs are a thread"
-)]
+#![allow(clippy::disallowed_methods, reason = "nodes run beside the command")]
 
 mod support;
 

@@ -1,9 +1,6 @@
 //! `pteros lifecycle`: managed nodes in this process, the command in others.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "nodes at work while the command runs are a thread"
-)]
+#![allow(clippy::disallowed_methods, reason = "nodes run beside the command")]
 
 mod support;
 

@@ -1,8 +1,5 @@
 //! `pteros param` with nodes of this test.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the nodes live in a thread beside the command"
-)]
+#![allow(clippy::disallowed_methods, reason = "the nodes are a thread")]
 
 mod support;
 

@@ -1,9 +1,6 @@
 //! `topic pub` with a flow controller, between processes.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "how long another process takes is a matter of this machine's clock"
-)]
+#![allow(clippy::disallowed_methods, reason = "another process takes real time")]
 
 mod support;
 

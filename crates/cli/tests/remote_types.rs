@@ -1,8 +1,5 @@
 //! Types without a local definition, requested from the nodes that use them.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the node lives in a thread beside the command"
-)]
+#![allow(clippy::disallowed_methods, reason = "the node is a thread")]
 
 mod support;
 

@@ -1,9 +1,6 @@
 //! `pteros service`: a server in this process, the command in others.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a server at work while the command runs is a thread"
-)]
+#![allow(clippy::disallowed_methods, reason = "the server is a thread")]
 
 mod support;
 

@@ -1,9 +1,6 @@
 //! `pteros tf`: a robot in this process, the command in others.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a robot at work while the command runs is a thread"
-)]
+#![allow(clippy::disallowed_methods, reason = "nodes run beside the command")]
 
 mod support;
 

@@ -1,10 +1,7 @@
 //! Component index: component libraries in folders, and the ament resource index of
 //! installations. It loads no library, and reads only the component records of
 //! library files.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the environment says where the index is"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads where the index is")]
 
 use std::collections::BTreeMap;
 use std::env;

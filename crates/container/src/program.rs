@@ -1,8 +1,5 @@
 //! Container program, started by `pteros component container`.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a program reads its command line and prints for its user"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads its command line")]
 
 use std::error::Error;
 use std::io::IsTerminal;

@@ -4,10 +4,7 @@
 //! the standard packages. [`PackageBuild`] is for other cases: packages that depend
 //! on each other, definitions from an installed ROS 2. The generated text is
 //! written to `OUT_DIR`, ready for `include!`.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a build script is told by cargo in variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads cargo's variables")]
 
 use crate::folder::{FolderError, package_name_of};
 use crate::generate::{GenerateOptions, Generator};

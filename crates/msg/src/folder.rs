@@ -4,10 +4,7 @@
 //! Two layouts are supported: packages side by side (`<root>/<package>/msg/*.msg`,
 //! as in a source tree or in `share/` of an installation), and a single package
 //! (`<folder>/msg/*.msg`, beside a `package.xml`).
-#![allow(
-    clippy::disallowed_methods,
-    reason = "where interface folders are is said in AMENT_PREFIX_PATH"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads AMENT_PREFIX_PATH")]
 
 use crate::library::InterfaceLibrary;
 use crate::schema::{InterfaceKind, is_package_name};

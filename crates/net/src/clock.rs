@@ -1,9 +1,6 @@
 //! The host's monotonic clock, shared by all its processes.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the platform's entry point for the clock"
-)]
+#![allow(clippy::disallowed_methods, reason = "the platform's clock")]
 
 use nix::time::{ClockId, clock_gettime};
 

@@ -1,9 +1,6 @@
 //! Signals act on a whole process, so each test case runs in a child: this test
 //! binary again, with an environment variable that selects the part.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the test runs itself again and says so in a variable"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;

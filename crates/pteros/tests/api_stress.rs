@@ -1,9 +1,6 @@
 //! API stress: many threads call the API at random, in an order that a seed
 //! decides, and none of them hangs. A watch thread reports those that do.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "what is tested is real threads in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "tests real threads")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, mpsc};

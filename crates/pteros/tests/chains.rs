@@ -1,8 +1,5 @@
 //! Callback chains: priority order, order of instances, latency reports.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "callbacks take their time, and a spin is cancelled from outside"
-)]
+#![allow(clippy::disallowed_methods, reason = "callbacks take real time")]
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;

@@ -1,8 +1,5 @@
 //! Simulated time: `/clock`, `use_sim_time`, timers, rates and jumps.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a loop runs beside the thread that spins"
-)]
+#![allow(clippy::disallowed_methods, reason = "a loop runs beside the spin")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,10 +1,7 @@
 //! Durable restart: transient and persistent publishers in processes that are
 //! killed and restarted. The publishing process is this test binary, configured by
 //! environment variables.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the test runs itself again and says so in variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,5 @@
 //! Dynamic actions, with dynamic and typed counterparts.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "servers at work beside their clients are threads"
-)]
+#![allow(clippy::disallowed_methods, reason = "servers spin beside clients")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -1,8 +1,5 @@
 //! Executors: callback groups, timers, panics, cancellation.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "callbacks side by side are threads, and some of them block"
-)]
+#![allow(clippy::disallowed_methods, reason = "parallel callbacks are threads")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,9 +1,6 @@
 //! Async tasks in executors: async callbacks, spawned tasks, sleeps and calls,
 //! without an async runtime.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "executors are spun beside the test"
-)]
+#![allow(clippy::disallowed_methods, reason = "executors spin beside the test")]
 
 use std::future::{Future, pending, poll_fn};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,5 @@
 //! Guard conditions: triggered from any thread, run in the node's executor.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "triggers come from threads, beside a spin"
-)]
+#![allow(clippy::disallowed_methods, reason = "triggers come from threads")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -4,10 +4,7 @@
 //! The other processes are this test binary again, with their part in environment
 //! variables. Their context switches are read from outside, without disturbing
 //! them.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "real processes are watched for real seconds"
-)]
+#![allow(clippy::disallowed_methods, reason = "watches real processes")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -1,8 +1,5 @@
 //! Lifecycle nodes: states, transitions, events and services.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "an answer that comes from another thread needs one"
-)]
+#![allow(clippy::disallowed_methods, reason = "another thread answers")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -1,8 +1,5 @@
 //! Lifecycle supervisor with nodes in other contexts, as in other processes.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "each process at work beside the supervisor is a thread"
-)]
+#![allow(clippy::disallowed_methods, reason = "threads stand for processes")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

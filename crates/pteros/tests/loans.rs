@@ -2,10 +2,7 @@
 //! killed process that holds loans.
 //!
 //! The other process of the last tests is this test binary again.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the test runs itself again and says so in variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -3,10 +3,7 @@
 //!
 //! The other processes are this test binary again, with their role in environment
 //! variables.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "real processes are watched for real seconds"
-)]
+#![allow(clippy::disallowed_methods, reason = "watches real processes")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

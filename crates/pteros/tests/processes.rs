@@ -1,9 +1,6 @@
 //! Processes that start, exit and are killed. The other process of each test is
 //! this test binary again, with its role in environment variables.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the test runs itself again and says so in variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,10 +1,7 @@
 //! Secured contexts in real time, with real sockets and shared memory. The secured
 //! processes are this test binary again, configured by ROS 2's environment
 //! variables.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the test runs itself again and says so in variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,5 @@
 //! Static executor: fixed order, triggers, logical execution time.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a step takes its time, and another thread cancels"
-)]
+#![allow(clippy::disallowed_methods, reason = "another thread cancels")]
 
 use std::sync::{Arc, Mutex};
 use std::thread;

@@ -3,10 +3,7 @@
 //!
 //! The process of each test is this test binary again. Environment variables pass
 //! its command line.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the test runs itself again and says so in variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::process::Command;
 

@@ -1,8 +1,5 @@
 //! Several threads and one context: no lost wake-up, no deadlock.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "what is tested is real threads in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "tests real threads")]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -1,9 +1,6 @@
 //! Tracing: where each message was and when, by which path it travelled, and what
 //! it caused; and its cost, which is nothing where tracing is off.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a thread of the user's passes answers on"
-)]
+#![allow(clippy::disallowed_methods, reason = "a user's thread passes answers")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,5 @@
 //! Unique node names.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "two that start at once are threads"
-)]
+#![allow(clippy::disallowed_methods, reason = "two threads start at once")]
 
 use std::thread;
 use std::time::Duration;

@@ -1,8 +1,5 @@
 //! Wait sets, and the descriptor of a polled executor in an external event loop.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "things are brought about by other threads"
-)]
+#![allow(clippy::disallowed_methods, reason = "other threads cause events")]
 
 use std::os::fd::AsFd;
 use std::sync::Arc;

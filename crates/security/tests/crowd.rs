@@ -2,10 +2,7 @@
 //! to each other, 1225 handshakes in all, within five seconds of fake time, though
 //! the network loses some messages. The computing time is printed, not checked:
 //! machines differ.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "says how long the work takes on this machine"
-)]
+#![allow(clippy::disallowed_methods, reason = "measures a real machine")]
 
 mod support;
 

@@ -1,10 +1,7 @@
 //! Our keystores in other stacks: Cyclone DDS and Fast DDS communicate with them.
 //! This also shows what to expect of our own secured nodes: verify/interop/README.md lists
 //! what these two do not manage with each other.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "other people's programs run in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "other vendors' programs")]
 
 #[path = "../../../verify/interop/keystore.rs"]
 mod keystore;

@@ -5,10 +5,7 @@
 //!
 //! Both ends write and read the first and the last word of each body, as with a
 //! loaned message; nothing is filled or copied. Times are for the whole round trip.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a measurement of a real machine in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "measures a real machine")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

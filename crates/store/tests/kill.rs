@@ -1,10 +1,7 @@
 //! A storing process is killed repeatedly: its store opens every time and holds the
 //! committed samples, in order.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the killed process is this program again, told by a variable what to do"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,10 +1,7 @@
 //! Unloading a component frees its endpoints, threads, descriptors and memory. This
 //! is a separate test binary, since it counts the resources of the whole process.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "it waits for threads of the operating system, and sets how memory is kept"
-)]
+#![allow(clippy::disallowed_methods, reason = "waits for real threads")]
 
 mod support;
 

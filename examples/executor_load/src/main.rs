@@ -6,10 +6,7 @@
 //!
 //! `executor-load KIND QUESTION [--subscriptions N] [--work-us N] [--timers N] [--load-percent N] [--millis N]`
 //! It prints `name value` lines.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a benchmark with threads reads the clock"
-)]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod epoll_baseline;
 mod executor_kind;

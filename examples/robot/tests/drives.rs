@@ -2,10 +2,7 @@
 //!
 //! It runs composed on one thread with stepped time, as several processes, in a
 //! container with one thread per component, and from its launch file.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a client waits in a thread while another spins"
-)]
+#![allow(clippy::disallowed_methods, reason = "a client waits beside a spin")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};

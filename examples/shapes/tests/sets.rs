@@ -3,10 +3,7 @@
 //! readers that request sets match no writer without them.
 //!
 //! Run and skipped as `vendors.rs` is.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "programs of other vendors run in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "other vendors' programs")]
 
 #[path = "../../../verify/interop/peer.rs"]
 mod peer;

@@ -4,10 +4,7 @@
 //!
 //! `cargo xtask test` builds the others' programs (verify/interop/README.md) and runs
 //! this in a private network. Without either a case is skipped, and prints that.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "programs of other vendors run in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "other vendors' programs")]
 
 #[path = "../../../verify/interop/peer.rs"]
 mod peer;

@@ -1,9 +1,6 @@
 //! Action: one goal that succeeds and one that is cancelled. The server works on a
 //! timer, so its executor is not blocked.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the server works on its own thread beside the client"
-)]
+#![allow(clippy::disallowed_methods, reason = "the server is a thread")]
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};

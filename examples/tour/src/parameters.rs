@@ -1,9 +1,6 @@
 //! Parameters: a node with a parameter, and another node that changes it. Try also:
 //! `--ros-args -p speed:=1.0`, and meanwhile `pteros param set /wheels speed 0.2`.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "one thread spins, another one calls"
-)]
+#![allow(clippy::disallowed_methods, reason = "one thread spins, another calls")]
 
 use std::error::Error;
 use std::thread;

@@ -1,9 +1,6 @@
 //! Every example runs as a user runs it and prints the expected lines, on this host
 //! only.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "starts programs and waits for their lines"
-)]
+#![allow(clippy::disallowed_methods, reason = "starts programs")]
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};

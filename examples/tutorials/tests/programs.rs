@@ -3,10 +3,7 @@
 //! The `pteros` command is the one beside the programs:
 //! `cargo build -p pteros-cli && cargo test -p tutorials`. No test waits for a
 //! fixed time: each waits for the line that the tutorial shows.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "starts programs and waits for their lines"
-)]
+#![allow(clippy::disallowed_methods, reason = "starts programs")]
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};

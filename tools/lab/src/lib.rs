@@ -25,10 +25,7 @@
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "measures a real machine in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "measures a real machine")]
 
 pub mod capture;
 pub mod compare;

@@ -4,10 +4,7 @@
 //! It is a program of its own, so that building the command compiles no
 //! experiments, reports or packet captures.
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a program reads its command line"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads its command line")]
 
 mod command;
 

@@ -1,8 +1,5 @@
 //! `pteros-lab`: tiny runs through every layer, interrupted, continued and refused.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "waits for a command that works in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "waits for a real command")]
 
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 mod support;

@@ -4,10 +4,7 @@
 //! It has its own main, because it is also the relay and the process inside the
 //! private network. Without network namespaces it prints that and checks nothing.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a real cable has a rate in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "a real cable has a real rate")]
 
 use std::fs::File;
 use std::net::UdpSocket;

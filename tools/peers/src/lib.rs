@@ -6,10 +6,7 @@
 //! belongs here: what only the lab needs of a machine is `pteros_lab::testbed`.
 
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "starts programs on a real machine"
-)]
+#![allow(clippy::disallowed_methods, reason = "runs on a real machine")]
 
 pub mod network;
 pub mod peer_build;

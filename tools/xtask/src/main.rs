@@ -1,8 +1,5 @@
 //! Project tasks: `cargo xtask <task>`. One module per task.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a tool that runs on a real machine in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "runs on a real machine")]
 
 mod bench;
 mod book;

@@ -5,10 +5,7 @@
 //! (`--nodes`) and scenarios (`--scenarios`). It also tests the mutants
 //! (`--mutants`), and prints its speed.
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a tool that measures its own speed"
-)]
+#![allow(clippy::disallowed_methods, reason = "measures its own speed")]
 
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};

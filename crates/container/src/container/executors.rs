@@ -1,8 +1,5 @@
 //! Executors of a container: which thread runs the callbacks of which component.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "components may have their own threads"
-)]
+#![allow(clippy::disallowed_methods, reason = "components may have own threads")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;

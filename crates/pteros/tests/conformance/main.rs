@@ -5,10 +5,7 @@
 //! through shared memory, and in simulated time over a perfect network and several
 //! lossy ones. `lossy_network.rs` lists the test cases that are exempt from the
 //! last.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "two ends that block are two threads"
-)]
+#![allow(clippy::disallowed_methods, reason = "ends that block are threads")]
 
 mod back_pressure;
 mod coherent;

@@ -1,10 +1,7 @@
 //! Actions across implementations: three services and two topics, in the request-id
 //! style of the rmw layer over each stack.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "our client's node is spun by a thread beside the test"
-)]
+#![allow(clippy::disallowed_methods, reason = "the client's node is a thread")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -1,10 +1,7 @@
 //! Interoperability harness: a DDS implementation, a domain of its own, our node
 //! and the peer process.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "other people's programs run in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "other vendors' programs")]
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,10 +1,7 @@
 //! Participant loss: a participant that leaves is removed at once, one that dies
 //! when its lease ends.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a process that is started learns its part from its environment"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

@@ -5,10 +5,7 @@
 //! Security is configured per process, so our side is this program again, with its
 //! role in the environment. It prints lines as the peers do.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a process that is started learns its part from its environment"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::io::Write;
 use std::path::Path;

@@ -1,10 +1,7 @@
 //! Cost of a secured message over UDP, protected as SROS 2's defaults: messages
 //! signed, submessages and payloads encrypted. No additional allocation or system
 //! call.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the test runs itself again and says so in variables"
-)]
+#![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
 use std::process::Command;
 use std::time::SystemTime;

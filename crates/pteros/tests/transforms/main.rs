@@ -1,9 +1,6 @@
 //! tf: look-ups against a reference model, errors, broadcasters and listeners.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a thread waits while another spins"
-)]
+#![allow(clippy::disallowed_methods, reason = "a thread waits beside a spin")]
 
 mod buffer;
 mod nodes;

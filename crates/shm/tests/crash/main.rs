@@ -9,10 +9,7 @@
 //! after it was killed, no message they read is wrong, their loans to the victim
 //! end within a second, and at the end no descriptor and no mapping is left. (There
 //! is no thread to leave.)
-#![allow(
-    clippy::disallowed_methods,
-    reason = "what is tested is real processes in real time"
-)]
+#![allow(clippy::disallowed_methods, reason = "tests real processes")]
 
 mod kept_open;
 mod process;

@@ -1,8 +1,5 @@
 //! Misbehaving components, in a library that tests load.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "bad manners are what they are for"
-)]
+#![allow(clippy::disallowed_methods, reason = "misbehaves on purpose")]
 
 use std::sync::Arc;
 use std::time::Duration;

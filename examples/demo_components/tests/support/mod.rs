@@ -1,9 +1,6 @@
 //! Test support: a container in this process, and the libraries that it loads.
 #![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a container at work while the test asks it is a thread"
-)]
+#![allow(clippy::disallowed_methods, reason = "the container is a thread")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

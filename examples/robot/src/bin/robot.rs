@@ -1,10 +1,7 @@
 //! One node of the robot as a process, or all of them statically composed:
 //! `robot base|laser|map_server|planner|controller|supervisor|sim_clock|all [--ros-args …]`.
 //! The supervisor brings planner and controller up.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the supervisor blocks, so it has its own thread"
-)]
+#![allow(clippy::disallowed_methods, reason = "the supervisor blocks a thread")]
 
 use std::time::Duration;
 

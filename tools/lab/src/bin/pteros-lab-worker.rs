@@ -2,10 +2,7 @@
 //! program, so that its memory and size are those of a node, without the verbs of
 //! the command.
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a program reads its command line"
-)]
+#![allow(clippy::disallowed_methods, reason = "reads its command line")]
 
 use std::process::ExitCode;
 

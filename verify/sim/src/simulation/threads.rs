@@ -3,10 +3,7 @@
 //! One thread runs at a time. A waiting thread runs the event loop. When the wait
 //! of another thread ends first, it switches to that one. So a run is deterministic
 //! with any number of threads.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "threads of a cooperative scheduler in simulated time"
-)]
+#![allow(clippy::disallowed_methods, reason = "threads in simulated time")]
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
