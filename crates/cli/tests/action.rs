@@ -4,56 +4,33 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+#[path = "../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
 
 use pteros::action::{ActionServerOptions, GoalResponse, ServerGoalHandle};
-use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
 };
 use pteros::prelude::*;
+use spin_thread::SpinThread;
 use support::Domain;
 
 /// An action server that counts until it is dropped. It rejects negative goals and
 /// never finishes goal 99.
-struct Counter {
-    stop: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Counter {
-    fn new(domain: &Domain) -> Self {
-        let context = Context::with_options(ContextOptions {
-            domain_id: Some(domain.id()),
-            discovery_range: Some(DiscoveryRange::Localhost),
-            ..ContextOptions::default()
+fn counter(domain: &Domain) -> SpinThread {
+    let context = Context::with_options(ContextOptions::local(domain.id()));
+    let node = context.unwrap().create_node("counter").unwrap();
+    let options =
+        ActionServerOptions::<Fibonacci>::new("fibonacci").on_goal(|goal| match goal.order {
+            ..0 => GoalResponse::Reject,
+            _ => GoalResponse::AcceptAndExecute,
         });
-        let node = context.unwrap().create_node("counter").unwrap();
-        let options =
-            ActionServerOptions::<Fibonacci>::new("fibonacci").on_goal(|goal| match goal.order {
-                ..0 => GoalResponse::Reject,
-                _ => GoalResponse::AcceptAndExecute,
-            });
-        let mut endless = Vec::new();
-        let server = node.create_action_server(options, move |goal| match goal.goal().order {
-            99 => endless.push(goal),
-            _ => count(&goal),
-        });
-        let server = server.unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let _server = server;
-            let done = || stopped.load(Ordering::Relaxed);
-            while !node.spin_until(done, Duration::from_millis(50)) {}
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
+    let mut endless = Vec::new();
+    let server = node.create_action_server(options, move |goal| match goal.goal().order {
+        99 => endless.push(goal),
+        _ => count(&goal),
+    });
+    SpinThread::of_node(&node, server.unwrap())
 }
 
 fn count(goal: &ServerGoalHandle<Fibonacci>) {
@@ -67,21 +44,12 @@ fn count(goal: &ServerGoalHandle<Fibonacci>) {
     goal.succeed(Fibonacci_Result { sequence }).unwrap();
 }
 
-impl Drop for Counter {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 const GOAL: &str = "action send_goal /fibonacci example_interfaces/action/Fibonacci";
 
 #[test]
 fn actions_are_listed_found_and_described() {
     let domain = Domain::new();
-    let _counter = Counter::new(&domain);
+    let _counter = counter(&domain);
     let list = domain.run_until("action list -t", |a| !a.out.is_empty());
     assert_eq!(
         list.ok(),
@@ -104,7 +72,7 @@ fn actions_are_listed_found_and_described() {
 #[test]
 fn a_goal_is_sent_and_its_result_printed_as_in_ros2() {
     let domain = Domain::new();
-    let _counter = Counter::new(&domain);
+    let _counter = counter(&domain);
     let answer = domain.run_with(GOAL, "{order: 3}").ok();
     let (before, after) = answer.split_once("Goal accepted with ID: ").unwrap();
     assert_eq!(
@@ -137,7 +105,7 @@ fn a_goal_is_sent_and_its_result_printed_as_in_ros2() {
 #[test]
 fn a_goal_without_a_result_reports_the_reason() {
     let domain = Domain::new();
-    let _counter = Counter::new(&domain);
+    let _counter = counter(&domain);
     let rejected = domain.run_with(GOAL, "{order: -1}");
     assert!(
         rejected.out.ends_with("Goal was rejected.\n"),

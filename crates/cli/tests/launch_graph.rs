@@ -5,63 +5,39 @@
 
 mod support;
 
+#[path = "../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
+
 #[path = "launch/folder.rs"]
 mod folder;
 
 use folder::Folder;
-use pteros::config::DiscoveryRange;
 use pteros::interfaces::composition_interfaces::srv::{
     LoadNode, LoadNode_Request, LoadNode_Response,
 };
 use pteros::lifecycle::{LifecycleNode, LifecycleState};
 use pteros::parameter::ParameterValue;
 use pteros::prelude::*;
+use spin_thread::{SPIN_PERIOD, SpinThread};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use support::{Domain, Running, finish, start};
 
-/// A thread that spins nodes until dropped.
-struct SpinningNode {
-    stop: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl SpinningNode {
-    fn new(context: Context, node: impl std::ops::Deref<Target = Node> + Send + 'static) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let executor = SingleThreadedExecutor::new(&context);
-            executor.add_node(&node).unwrap();
-            let done = || stopped.load(Ordering::Relaxed);
-            while !executor.spin_until(done, Duration::from_millis(50)) {}
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for SpinningNode {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 fn context(domain: &Domain) -> Context {
-    let options = ContextOptions {
-        domain_id: Some(domain.id()),
-        discovery_range: Some(DiscoveryRange::Localhost),
-        ..ContextOptions::default()
-    };
-    Context::with_options(options).unwrap()
+    Context::with_options(ContextOptions::local(domain.id())).unwrap()
+}
+
+/// Spins one node until dropped.
+fn spin(
+    context: Context,
+    node: impl std::ops::Deref<Target = Node> + Send + 'static,
+) -> SpinThread {
+    SpinThread::new(move |is_over| {
+        let executor = SingleThreadedExecutor::new(&context);
+        executor.add_node(&node).unwrap();
+        while !executor.spin_until(is_over, SPIN_PERIOD) {}
+    })
 }
 
 fn launch(folder: &Folder, domain: &Domain) -> Command {
@@ -125,7 +101,7 @@ fn components_are_loaded_one_by_one_and_a_refused_load_makes_the_launch_fail() {
         }
     });
     let _service = service.unwrap();
-    let _spun = SpinningNode::new(context, Box::new(node));
+    let _spun = spin(context, Box::new(node));
     let answer = finish(launch(&folder, &domain));
     assert_eq!(answer.code, Some(1), "{}\n{}", answer.out, answer.err);
     assert!(
@@ -177,7 +153,7 @@ fn a_managed_node_is_brought_up_when_its_process_has_started() {
     let options = NodeOptions::new("arm").namespace("/robot");
     let arm = Arc::new(LifecycleNode::new(&context, options, ()).unwrap());
     let spun = arm.clone();
-    let _spun = SpinningNode::new(context, ArmNode(spun));
+    let _spun = spin(context, ArmNode(spun));
     let mut launch = start(launch(&folder, &domain));
     line_with(&mut launch, &["[launch]", "/robot/arm is active"]);
     assert_eq!(arm.state(), LifecycleState::Active);

@@ -4,13 +4,12 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+#[path = "../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
 
-use pteros::config::DiscoveryRange;
 use pteros::lifecycle::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 use pteros::prelude::*;
+use spin_thread::{SPIN_PERIOD, SpinThread};
 use support::Domain;
 
 /// A node whose activation fails.
@@ -23,53 +22,26 @@ impl LifecycleCallbacks for FailingActivation {
 }
 
 /// Two managed nodes and an ordinary one, until dropped.
-struct Robot {
-    stop: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Robot {
-    fn new(domain: &Domain) -> Self {
-        let context = Context::with_options(ContextOptions {
-            domain_id: Some(domain.id()),
-            discovery_range: Some(DiscoveryRange::Localhost),
-            ..ContextOptions::default()
-        });
-        let context = context.unwrap();
-        let named = |name: &str| NodeOptions::new(name);
-        let arm = LifecycleNode::new(&context, named("arm"), ()).unwrap();
-        let leg = LifecycleNode::new(&context, named("_leg"), FailingActivation).unwrap();
-        let plain = context.create_node("plain").unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let executor = SingleThreadedExecutor::new(&context);
-            for node in [&arm, &leg, &plain] as [&Node; 3] {
-                executor.add_node(node).unwrap();
-            }
-            let done = || stopped.load(Ordering::Relaxed);
-            while !executor.spin_until(done, Duration::from_millis(50)) {}
-        });
-        Self {
-            stop,
-            thread: Some(thread),
+fn robot(domain: &Domain) -> SpinThread {
+    let context = Context::with_options(ContextOptions::local(domain.id()));
+    let context = context.unwrap();
+    let named = |name: &str| NodeOptions::new(name);
+    let arm = LifecycleNode::new(&context, named("arm"), ()).unwrap();
+    let leg = LifecycleNode::new(&context, named("_leg"), FailingActivation).unwrap();
+    let plain = context.create_node("plain").unwrap();
+    SpinThread::new(move |is_over| {
+        let executor = SingleThreadedExecutor::new(&context);
+        for node in [&arm, &leg, &plain] as [&Node; 3] {
+            executor.add_node(node).unwrap();
         }
-    }
-}
-
-impl Drop for Robot {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+        while !executor.spin_until(is_over, SPIN_PERIOD) {}
+    })
 }
 
 #[test]
 fn managed_nodes_are_listed_queried_and_changed_as_in_ros2() {
     let domain = Domain::new();
-    let _robot = Robot::new(&domain);
+    let _robot = robot(&domain);
     let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
     assert_eq!(nodes.ok(), "/arm\n");
     assert_eq!(domain.run("lifecycle nodes -a").ok(), "/_leg\n/arm\n");
@@ -100,7 +72,7 @@ fn managed_nodes_are_listed_queried_and_changed_as_in_ros2() {
 #[test]
 fn impossible_transitions_report_the_reason() {
     let domain = Domain::new();
-    let _robot = Robot::new(&domain);
+    let _robot = robot(&domain);
     let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
     nodes.ok();
     let unknown = domain.run("lifecycle get /arn").failed(1);
@@ -127,7 +99,7 @@ fn impossible_transitions_report_the_reason() {
 #[test]
 fn supervision_brings_nodes_up_in_order_and_down_in_reverse_order() {
     let domain = Domain::new();
-    let _robot = Robot::new(&domain);
+    let _robot = robot(&domain);
     let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
     nodes.ok();
     let up = domain.run("lifecycle supervise --once --on-loss ignore /_leg /arm");

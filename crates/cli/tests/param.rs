@@ -3,72 +3,48 @@
 
 mod support;
 
+#[path = "../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
+
 use pteros::parameter::{Parameter, ParameterDescriptor, ParameterValue};
 use pteros::prelude::*;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use spin_thread::{SPIN_PERIOD, SpinThread};
 use support::Domain;
 
 /// `/robot/left` and `/robot/right`, which spin in the background.
-struct Wheels {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Wheels {
-    fn new(domain: &Domain) -> Self {
-        let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
-        let nodes = ["left", "right"].map(|name| {
-            let options = NodeOptions::new(name)
-                .namespace("/robot")
-                .allow_undeclared_parameters(true)
-                .parameter_overrides([Parameter::new("name", name)]);
-            let node = context.create_node_with(options).unwrap();
-            let speed = ParameterDescriptor::new()
-                .description("how fast, m/s")
-                .additional_constraints("not on Sundays")
-                .float_range(0.0, 2.0, 0.1);
-            node.declare_parameter_with("speed", 1.5, speed).unwrap();
-            node.declare_parameter("name", "").unwrap();
-            node.declare_parameter("motor.limits", vec![0.5, 1.0])
-                .unwrap();
-            let any = ParameterValue::from(true);
-            node.declare_parameter("motor.spare", any).unwrap();
-            node
-        });
-        let stop = Arc::new(AtomicBool::new(false));
-        let end = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let executor = SingleThreadedExecutor::new(&context);
-            for node in &nodes {
-                executor.add_node(node).unwrap();
-            }
-            while !end.load(Ordering::Relaxed) {
-                executor.spin_once(Duration::from_millis(20));
-            }
-        });
-        Self {
-            stop,
-            thread: Some(thread),
+fn wheels(domain: &Domain) -> SpinThread {
+    let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+    let nodes = ["left", "right"].map(|name| {
+        let options = NodeOptions::new(name)
+            .namespace("/robot")
+            .allow_undeclared_parameters(true)
+            .parameter_overrides([Parameter::new("name", name)]);
+        let node = context.create_node_with(options).unwrap();
+        let speed = ParameterDescriptor::new()
+            .description("how fast, m/s")
+            .additional_constraints("not on Sundays")
+            .float_range(0.0, 2.0, 0.1);
+        node.declare_parameter_with("speed", 1.5, speed).unwrap();
+        node.declare_parameter("name", "").unwrap();
+        node.declare_parameter("motor.limits", vec![0.5, 1.0])
+            .unwrap();
+        let any = ParameterValue::from(true);
+        node.declare_parameter("motor.spare", any).unwrap();
+        node
+    });
+    SpinThread::new(move |is_over| {
+        let executor = SingleThreadedExecutor::new(&context);
+        for node in &nodes {
+            executor.add_node(node).unwrap();
         }
-    }
-}
-
-impl Drop for Wheels {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+        while !executor.spin_until(is_over, SPIN_PERIOD) {}
+    })
 }
 
 #[test]
 fn parameters_are_listed_read_and_described_as_in_ros2() {
     let domain = Domain::new();
-    let _wheels = Wheels::new(&domain);
+    let _wheels = wheels(&domain);
     let own = |text: String| -> Vec<String> {
         let of_every_node = ["use_sim_time", "start_type_description_service"];
         let is_own = |line: &&str| !of_every_node.iter().any(|name| line.contains(name));
@@ -118,7 +94,7 @@ fn parameters_are_listed_read_and_described_as_in_ros2() {
 #[test]
 fn parameters_are_set_deleted_dumped_and_loaded() {
     let domain = Domain::new();
-    let _wheels = Wheels::new(&domain);
+    let _wheels = wheels(&domain);
     let done = "Set parameter successful\n";
     assert_eq!(domain.run("param set /robot/left speed 2").ok(), done);
     assert_eq!(
@@ -176,7 +152,7 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
 #[test]
 fn mistakes_with_parameters_are_reported() {
     let domain = Domain::new();
-    let _wheels = Wheels::new(&domain);
+    let _wheels = wheels(&domain);
     for (words, says) in [
         (
             "param get /robot/lef speed --timeout 0",

@@ -3,8 +3,9 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+#[path = "../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
+
 use std::time::Duration;
 
 use pteros::PublisherOptions;
@@ -15,85 +16,65 @@ use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
+use spin_thread::SpinThread;
 use support::Domain;
 
 /// A node with custom types, until dropped.
-struct Own(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
-
-impl Own {
-    fn new(domain: &Domain) -> Self {
-        let mut library = pteros::interfaces::library().clone();
-        for (kind, name, text) in [
-            // 8-bit integers are not announced in the XTypes format.
-            (InterfaceKind::Message, "Small", "uint8[3] bytes\n"),
-            (
-                InterfaceKind::Service,
-                "Half",
-                "uint8 number\n---\nuint8 half\n",
-            ),
-            (
-                InterfaceKind::Action,
-                "Count",
-                "uint8 to\n---\nuint8 last\n---\nuint8 at\n",
-            ),
-        ] {
-            library.insert_text("own", kind, name, text, "own");
-        }
-        let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
-        let options = NodeOptions::new("own").start_type_description_service(true);
-        let node = context.create_node_with(options).unwrap();
-        let small = DynamicType::new(&library.describe("own/msg/Small").unwrap()).unwrap();
-        let publisher = node
-            .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&small, "small"))
-            .unwrap();
-        let message = DynamicMessage::from_yaml(&small, "{bytes: [1, 2, 3]}").unwrap();
-        let timer = node
-            .create_timer(Duration::from_millis(50), move || {
-                let _ = publisher.publish(&message);
-            })
-            .unwrap();
-        let half = DynamicService::new(&library, "own/srv/Half").unwrap();
-        let response = half.response().clone();
-        let service = node
-            .create_service::<DynamicService>(ServiceOptions::of_type(&half, "half"), move |_| {
-                DynamicMessage::from_yaml(&response, "{half: 21}").unwrap()
-            })
-            .unwrap();
-        let count = DynamicAction::new(&library, "own/action/Count").unwrap();
-        let types = count.clone();
-        let work = move |goal: ServerGoalHandle<DynamicAction>| {
-            let of = |ty, yaml| DynamicMessage::from_yaml(ty, yaml).unwrap();
-            goal.publish_feedback(of(types.feedback(), "{at: 6}"));
-            goal.succeed(of(types.result(), "{last: 7}")).unwrap();
-        };
-        let server = node
-            .create_action_server::<DynamicAction>(
-                ActionServerOptions::of_type(&count, "count"),
-                work,
-            )
-            .unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let spin = move || {
-            let _kept = (timer, service, server);
-            let slice = Duration::from_millis(50);
-            while !node.spin_until(|| stopped.load(Ordering::Relaxed), slice) {}
-        };
-        Self(stop, Some(std::thread::spawn(spin)))
+fn own_node(domain: &Domain) -> SpinThread {
+    let mut library = pteros::interfaces::library().clone();
+    for (kind, name, text) in [
+        // 8-bit integers are not announced in the XTypes format.
+        (InterfaceKind::Message, "Small", "uint8[3] bytes\n"),
+        (
+            InterfaceKind::Service,
+            "Half",
+            "uint8 number\n---\nuint8 half\n",
+        ),
+        (
+            InterfaceKind::Action,
+            "Count",
+            "uint8 to\n---\nuint8 last\n---\nuint8 at\n",
+        ),
+    ] {
+        library.insert_text("own", kind, name, text, "own");
     }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-        let _ = self.1.take().map(std::thread::JoinHandle::join);
-    }
+    let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+    let options = NodeOptions::new("own").start_type_description_service(true);
+    let node = context.create_node_with(options).unwrap();
+    let small = DynamicType::new(&library.describe("own/msg/Small").unwrap()).unwrap();
+    let publisher = node
+        .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&small, "small"))
+        .unwrap();
+    let message = DynamicMessage::from_yaml(&small, "{bytes: [1, 2, 3]}").unwrap();
+    let timer = node
+        .create_timer(Duration::from_millis(50), move || {
+            let _ = publisher.publish(&message);
+        })
+        .unwrap();
+    let half = DynamicService::new(&library, "own/srv/Half").unwrap();
+    let response = half.response().clone();
+    let service = node
+        .create_service::<DynamicService>(ServiceOptions::of_type(&half, "half"), move |_| {
+            DynamicMessage::from_yaml(&response, "{half: 21}").unwrap()
+        })
+        .unwrap();
+    let count = DynamicAction::new(&library, "own/action/Count").unwrap();
+    let types = count.clone();
+    let work = move |goal: ServerGoalHandle<DynamicAction>| {
+        let of = |ty, yaml| DynamicMessage::from_yaml(ty, yaml).unwrap();
+        goal.publish_feedback(of(types.feedback(), "{at: 6}"));
+        goal.succeed(of(types.result(), "{last: 7}")).unwrap();
+    };
+    let server = node
+        .create_action_server::<DynamicAction>(ActionServerOptions::of_type(&count, "count"), work)
+        .unwrap();
+    SpinThread::of_node(&node, (timer, service, server))
 }
 
 #[test]
 fn messages_services_and_actions_of_types_without_local_definition_work() {
     let domain = Domain::new();
-    let _own = Own::new(&domain);
+    let _own = own_node(&domain);
     let ok = |answer: &support::Answer| answer.code == Some(0);
     let echo = domain.run_until("topic echo /small --once --timeout 20 --json", ok);
     assert_eq!(echo.json()["bytes"], serde_json::json!([1, 2, 3]));
@@ -118,7 +99,7 @@ fn messages_services_and_actions_of_types_without_local_definition_work() {
 #[test]
 fn a_type_is_shown_with_the_definition_of_a_node() {
     let domain = Domain::new();
-    let _own = Own::new(&domain);
+    let _own = own_node(&domain);
     let ok = |answer: &support::Answer| answer.code == Some(0);
     let text = domain
         .run_until("interface show --from /own own/Small", ok)

@@ -4,67 +4,34 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+#[path = "../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
 
-use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
 use pteros::prelude::*;
 use pteros::service::ServiceIntrospectionState;
+use spin_thread::SpinThread;
 use support::Domain;
 
 /// A service server for sums, until dropped.
-struct Adder {
-    stop: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Adder {
-    fn new(domain: &Domain) -> Self {
-        let context = Context::with_options(ContextOptions {
-            domain_id: Some(domain.id()),
-            discovery_range: Some(DiscoveryRange::Localhost),
-            ..ContextOptions::default()
-        });
-        let node = context.unwrap().create_node("adder").unwrap();
-        let service = node
-            .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoInts_Response {
-                sum: request.a + request.b,
-            })
-            .unwrap();
-        service
-            .configure_introspection(QosProfile::default(), ServiceIntrospectionState::Contents)
-            .unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let _service = service;
-            while !node.spin_until(
-                || stopped.load(Ordering::Relaxed),
-                Duration::from_millis(50),
-            ) {}
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Adder {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+fn adder(domain: &Domain) -> SpinThread {
+    let context = Context::with_options(ContextOptions::local(domain.id()));
+    let node = context.unwrap().create_node("adder").unwrap();
+    let service = node
+        .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoInts_Response {
+            sum: request.a + request.b,
+        })
+        .unwrap();
+    service
+        .configure_introspection(QosProfile::default(), ServiceIntrospectionState::Contents)
+        .unwrap();
+    SpinThread::of_node(&node, service)
 }
 
 #[test]
 fn services_are_listed_found_and_described() {
     let domain = Domain::new();
-    let _adder = Adder::new(&domain);
+    let _adder = adder(&domain);
     let list = domain.run_until("service list -t", |a| !a.out.is_empty());
     let list = list.ok();
     let own = "/add_two_ints [example_interfaces/srv/AddTwoInts]\n";
@@ -86,7 +53,7 @@ fn services_are_listed_found_and_described() {
 #[test]
 fn a_service_is_called_as_in_ros2() {
     let domain = Domain::new();
-    let _adder = Adder::new(&domain);
+    let _adder = adder(&domain);
     let call = "service call /add_two_ints example_interfaces/srv/AddTwoInts";
     assert_eq!(
         domain
@@ -135,7 +102,7 @@ fn a_call_without_a_response_reports_the_reason() {
 #[test]
 fn requests_and_responses_are_printed_from_introspection_events() {
     let domain = Domain::new();
-    let _adder = Adder::new(&domain);
+    let _adder = adder(&domain);
     let calls = "service call --rate 20 /add_two_ints example_interfaces/srv/AddTwoInts";
     let _calls = domain.start_with(calls, "{a: 20, b: 3}");
     for ty in ["", " example_interfaces/srv/AddTwoInts"] {

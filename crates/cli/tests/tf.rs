@@ -4,61 +4,32 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+#[path = "../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
+
 use std::time::Duration;
 
-use pteros::config::DiscoveryRange;
 use pteros::interfaces::geometry_msgs::msg::TransformStamped;
 use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster, TransformBroadcaster};
+use spin_thread::SpinThread;
 use support::Domain;
 
 /// A robot that publishes the transforms of `base_link` and `laser`, until dropped.
-struct Robot {
-    stop: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Robot {
-    fn new(domain: &Domain) -> Self {
-        let context = Context::with_options(ContextOptions {
-            domain_id: Some(domain.id()),
-            discovery_range: Some(DiscoveryRange::Localhost),
-            ..ContextOptions::default()
-        });
-        let node = context.unwrap().create_node("robot").unwrap();
-        let fixed = StaticTransformBroadcaster::new(&node).unwrap();
-        fixed
-            .send_transform(transform(&node, "base_link", "laser", 0.5))
-            .unwrap();
-        let moving = TransformBroadcaster::new(&node).unwrap();
-        let clock = node.clone();
-        let timer = node.create_timer(Duration::from_millis(20), move || {
-            let base = transform(&clock, "odom", "base_link", 1.0);
-            moving.send_transform(base).unwrap();
-        });
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let _kept = (fixed, timer.unwrap());
-            let done = || stopped.load(Ordering::Relaxed);
-            while !node.spin_until(done, Duration::from_millis(50)) {}
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Robot {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+fn robot(domain: &Domain) -> SpinThread {
+    let context = Context::with_options(ContextOptions::local(domain.id()));
+    let node = context.unwrap().create_node("robot").unwrap();
+    let fixed = StaticTransformBroadcaster::new(&node).unwrap();
+    fixed
+        .send_transform(transform(&node, "base_link", "laser", 0.5))
+        .unwrap();
+    let moving = TransformBroadcaster::new(&node).unwrap();
+    let clock = node.clone();
+    let timer = node.create_timer(Duration::from_millis(20), move || {
+        let base = transform(&clock, "odom", "base_link", 1.0);
+        moving.send_transform(base).unwrap();
+    });
+    SpinThread::of_node(&node, (fixed, timer.unwrap()))
 }
 
 fn transform(node: &Node, parent: &str, child: &str, x: f64) -> TransformStamped {
@@ -73,7 +44,7 @@ fn transform(node: &Node, parent: &str, child: &str, x: f64) -> TransformStamped
 #[test]
 fn echo_prints_a_transform_as_tf2_does() {
     let domain = Domain::new();
-    let _robot = Robot::new(&domain);
+    let _robot = robot(&domain);
     let out = domain.run("tf echo odom laser --once --timeout 30").ok();
     let (time, rest) = out.split_once('\n').unwrap();
     assert!(time.starts_with("At time ") && time.len() > 27, "{time}");
@@ -104,7 +75,7 @@ fn echo_prints_a_transform_as_tf2_does() {
 #[test]
 fn tree_shows_frames_with_their_publishers() {
     let domain = Domain::new();
-    let _robot = Robot::new(&domain);
+    let _robot = robot(&domain);
     let all = |out: &str| out.contains("laser") && out.contains("/robot");
     let out = domain.run_until("tf tree", |answer| all(&answer.out)).ok();
     let mut lines = out.lines();
@@ -147,7 +118,7 @@ fn tree_shows_frames_with_their_publishers() {
 #[test]
 fn monitor_names_broadcasters_with_their_rates() {
     let domain = Domain::new();
-    let _robot = Robot::new(&domain);
+    let _robot = robot(&domain);
     let received =
         |out: &str| out.contains("Frame: base_link, published by /robot, Average Delay: ");
     let words = "tf monitor --period 1 --timeout 2.5";

@@ -1,7 +1,9 @@
 //! Actions: goals from request to result, within a process and between two.
 #![allow(clippy::disallowed_methods, reason = "servers spin beside clients")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+#[path = "support/spin_thread.rs"]
+mod spin_thread;
+
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use pteros::{
     },
     service::CallError,
 };
+use spin_thread::SpinThread;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SLICE: Duration = Duration::from_millis(20);
@@ -25,38 +28,6 @@ type Options = ActionServerOptions<Fibonacci>;
 
 fn options() -> Options {
     Options::new("fibonacci")
-}
-
-/// Spins nodes on a thread until dropped.
-struct SpinThread {
-    stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl SpinThread {
-    fn new(node: &Node) -> Self {
-        let (node, stop) = (node.clone(), Arc::new(AtomicBool::new(false)));
-        let stopped = stop.clone();
-        let thread =
-            thread::spawn(
-                move || {
-                    while !node.spin_until(|| stopped.load(Ordering::Relaxed), SLICE) {}
-                },
-            );
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for SpinThread {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 /// An action server whose goals the test executes, and a client.
@@ -83,7 +54,10 @@ impl ActionFixture {
             client: asking.create_action_client("fibonacci").unwrap(),
             goals,
             server,
-            _spun: [SpinThread::new(&serving), SpinThread::new(&asking)],
+            _spun: [
+                SpinThread::of_node(&serving, ()),
+                SpinThread::of_node(&asking, ()),
+            ],
             asking,
         }
     }
@@ -201,7 +175,7 @@ fn a_goal_executed_in_the_executor_sees_the_cancel_request() {
     let client = asking
         .create_action_client::<Fibonacci>("fibonacci")
         .unwrap();
-    let _spun = SpinThread::new(&serving);
+    let _spun = SpinThread::of_node(&serving, ());
     let sent = client.send_goal(order(1), TIMEOUT).unwrap();
     sent.cancel(TIMEOUT).unwrap();
     assert_eq!(sent.result(TIMEOUT).unwrap().status, GoalStatus::Canceled);

@@ -1,7 +1,9 @@
 //! Dynamic actions, with dynamic and typed counterparts.
 #![allow(clippy::disallowed_methods, reason = "servers spin beside clients")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+#[path = "support/spin_thread.rs"]
+mod spin_thread;
+
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -18,28 +20,9 @@ use pteros::{
     },
     service::CallError,
 };
+use spin_thread::SpinThread;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Spins a node until dropped.
-struct SpinThread(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
-
-impl SpinThread {
-    fn new(node: &Node) -> Self {
-        let (node, stop) = (node.clone(), Arc::new(AtomicBool::new(false)));
-        let stopped = stop.clone();
-        let slice = Duration::from_millis(20);
-        let spin = move || while !node.spin_until(|| stopped.load(Ordering::Relaxed), slice) {};
-        Self(stop, Some(std::thread::spawn(spin)))
-    }
-}
-
-impl Drop for SpinThread {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-        let _ = self.1.take().map(std::thread::JoinHandle::join);
-    }
-}
 
 fn fibonacci() -> DynamicAction {
     let library = pteros::interfaces::library();
@@ -63,7 +46,10 @@ fn nodes(domain: u32) -> (Node, Node, [SpinThread; 2]) {
         open().create_node("serving").unwrap(),
         open().create_node("asking").unwrap(),
     );
-    let spun = [SpinThread::new(&serving), SpinThread::new(&asking)];
+    let spun = [
+        SpinThread::of_node(&serving, ()),
+        SpinThread::of_node(&asking, ()),
+    ];
     (serving, asking, spun)
 }
 

@@ -1,9 +1,11 @@
 //! Lifecycle supervisor with nodes in other contexts, as in other processes.
 #![allow(clippy::disallowed_methods, reason = "threads stand for processes")]
 
+#[path = "support/spin_thread.rs"]
+mod spin_thread;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::Empty;
@@ -13,49 +15,35 @@ use pteros::lifecycle::{
 };
 use pteros::prelude::*;
 use pteros::qos::LivelinessPolicy;
+use spin_thread::{SPIN_PERIOD, SpinThread};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SLICE: Duration = Duration::from_millis(20);
 
 /// A managed node in its own context, until dropped.
 struct Process {
-    stop: Arc<AtomicBool>,
     state: Arc<Mutex<S>>,
-    thread: Option<thread::JoinHandle<()>>,
+    _spun: SpinThread,
 }
 
 impl Process {
     fn start(domain: u32, name: &str, callbacks: impl LifecycleCallbacks) -> Self {
         let context = Context::with_options(ContextOptions::local(domain)).unwrap();
         let node = LifecycleNode::new(&context, NodeOptions::new(name), callbacks).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
         let state = Arc::new(Mutex::new(S::Unconfigured));
-        let (stopped, seen) = (stop.clone(), state.clone());
-        let thread = thread::spawn(move || {
+        let seen = state.clone();
+        let spun = SpinThread::new(move |is_over| {
             let look = || {
                 *seen.lock().unwrap() = node.state();
-                stopped.load(Ordering::Relaxed)
+                is_over()
             };
-            while !node.spin_until(look, SLICE) {}
+            while !node.spin_until(look, SPIN_PERIOD) {}
         });
-        Self {
-            stop,
-            state,
-            thread: Some(thread),
-        }
+        Self { state, _spun: spun }
     }
 
     fn state(&self) -> S {
         *self.state.lock().unwrap()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
