@@ -13,7 +13,7 @@ use pteros::{
     Graph,
     graph::{AnnouncedTypeError, NodeInfo},
     service::CallError,
-    type_description::{RemoteTypeDescription, TypeDescriptionError},
+    type_description::RemoteTypeDescription,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub fn of_topic(session: &Session, graph: &Graph, topic: &str) -> Result<Dynamic
         match own_node.fetch_type_description(&node, &endpoint.topic_type, hash, NODE_TIMEOUT) {
             Ok(remote) => return Ok(DynamicType::new(&remote.description)?),
             // Most nodes lack this service.
-            Err(TypeDescriptionError::Call(CallError::NoServer { .. })) => {}
+            Err(CallError::NoServer { .. }) => {}
             Err(error) => query_error = Some(error),
         }
     }
@@ -99,7 +99,7 @@ pub fn from_node(
         .node
         .fetch_type_description(&node, full, *hash, TYPE_TIMEOUT);
     remote.map_err(|error| match error {
-        TypeDescriptionError::Call(CallError::NoServer { .. }) => anyhow!(
+        CallError::NoServer { .. } => anyhow!(
             "node '{node}' has no type description service: start it with --ros-args -p start_type_description_service:=true"
         ),
         error => error.into(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pteros::args::ArgumentsError;
-use pteros::{error::NodeError, executors::ExecutorError};
+use pteros::{error::CreateError, executors::ExecutorError};
 use thiserror::Error;
 
 /// Error of a component library.
@@ -153,5 +153,5 @@ pub enum LoadError {
     Executor(#[from] ExecutorError),
     /// The container's own node could not be created.
     #[error(transparent)]
-    Node(#[from] NodeError),
+    Node(#[from] CreateError),
 }

@@ -13,9 +13,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use pteros_runtime::names::{self, NameError};
+use pteros_runtime::names;
 use pteros_runtime::thread::{ThreadSettingError, ThreadSettings};
 
+pub use crate::arguments_error::ArgumentsError;
 use crate::log::{LogSettings, Severity};
 
 pub use remap::{RemapKind, RemapRule, node_identity, resolve_name};
@@ -70,57 +71,6 @@ pub struct ParameterSetting {
     pub name: String,
     /// Its value as YAML, not yet parsed.
     pub value: String,
-}
-
-/// Why `--ros-args` could not be parsed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ArgumentsError {
-    /// An unknown ROS argument.
-    #[error("--ros-args: {argument:?} is not a ROS argument; {hint}")]
-    Unknown {
-        /// The argument.
-        argument: String,
-        /// The remedy.
-        hint: String,
-    },
-    /// A flag at the end without its value.
-    #[error("--ros-args: {flag} needs a value after it: {expected}")]
-    MissingValue {
-        /// The flag.
-        flag: String,
-        /// The form of the value.
-        expected: &'static str,
-    },
-    /// A value that its flag does not accept.
-    #[error("--ros-args: {flag} {value:?}: {reason}; {hint}")]
-    InvalidValue {
-        /// The flag.
-        flag: String,
-        /// The value as given.
-        value: String,
-        /// The problem.
-        reason: String,
-        /// The remedy.
-        hint: String,
-    },
-    /// An invalid priority or CPU list.
-    #[error("--ros-args: {flag}: {source}")]
-    InvalidThreadSetting {
-        /// The flag.
-        flag: String,
-        /// The value, and what is wrong with it.
-        source: ThreadSettingError,
-    },
-    /// An invalid name within a value.
-    #[error("--ros-args: {flag} {value:?}: {source}")]
-    InvalidName {
-        /// The flag.
-        flag: String,
-        /// The value as given.
-        value: String,
-        /// The name and what is wrong with it.
-        source: NameError,
-    },
 }
 
 impl Arguments {

@@ -10,7 +10,7 @@ use pteros_runtime::names::node_path;
 
 use crate::args::node_identity;
 use crate::context::Context;
-use crate::error::NodeError;
+use crate::error::CreateError;
 use crate::logger::LoggerServices;
 use crate::node::{Node, NodeCore, NodeOptions, NodeParts};
 use crate::node_parameters::ParameterServices;
@@ -29,19 +29,19 @@ impl Context {
     /// Creates a node in the root namespace, remapped by the command line.
     ///
     /// # Errors
-    /// See [`NodeError`].
-    pub fn create_node(&self, name: &str) -> Result<Node, NodeError> {
+    /// See [`CreateError`].
+    pub fn create_node(&self, name: &str) -> Result<Node, CreateError> {
         self.create_node_with(NodeOptions::new(name))
     }
 
     /// Creates a node with options.
     ///
     /// # Errors
-    /// See [`NodeError`].
-    pub fn create_node_with(&self, options: NodeOptions) -> Result<Node, NodeError> {
+    /// See [`CreateError`].
+    pub fn create_node_with(&self, options: NodeOptions) -> Result<Node, CreateError> {
         let context = self;
         if context.is_shut_down() {
-            return Err(NodeError::ShutDown(options.name));
+            return Err(CreateError::ShutDown(options.name));
         }
         let mut argument_sources = vec![&options.arguments];
         if options.use_global_arguments {
@@ -77,17 +77,22 @@ impl Context {
         }));
         refuse(node.name(), node.namespace(), NameConflict::Elder)?;
         let core = node.core();
+        let part = |source| CreateError::Part {
+            node: node.fully_qualified_name(),
+            source: Box::new(source),
+        };
         core.declare_sim_time(context.inner.use_sim_time)?;
         let mut services = NodeServices {
-            _parameters: ParameterServices::start(&node, parameters.services, parameters.events)?,
+            _parameters: ParameterServices::start(&node, parameters.services, parameters.events)
+                .map_err(part)?,
             _loggers: None,
             _type_descriptions: None,
         };
         if options.logger_services {
-            services._loggers = Some(LoggerServices::start(&node)?);
+            services._loggers = Some(LoggerServices::start(&node).map_err(part)?);
         }
         if core.declare_type_descriptions(options.type_description_service)? {
-            services._type_descriptions = Some(TypeDescriptionService::start(&node)?);
+            services._type_descriptions = Some(TypeDescriptionService::start(&node).map_err(part)?);
         }
         core.parameters.declare_overrides()?;
         Ok(node.with_services(Arc::new(services)))

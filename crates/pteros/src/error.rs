@@ -1,4 +1,4 @@
-//! Errors of creating a context, a node or an endpoint.
+//! Errors of contexts, of nodes and their entities, and of executors.
 
 use std::time::Duration;
 
@@ -11,30 +11,24 @@ use pteros_runtime::shm_transport::ShmError;
 use pteros_runtime::thread::ThreadError;
 use thiserror::Error;
 
-pub use crate::set_qos::SetQosError;
 pub use pteros_runtime::error::{
     ContentFilterError, EndpointError, GroupError, OpenError, PublishError, QosChangeError,
 };
 
-use crate::args::ArgumentsError;
-use crate::log::LogFileError;
-use crate::parameter::{ParameterError, ParameterFileError};
+use crate::parameter::ParameterError;
+
+pub use crate::arguments_error::ArgumentsError;
 
 /// Why a context could not be opened.
 #[derive(Debug, Error)]
 pub enum ContextError {
-    /// An argument after `--ros-args` is invalid.
+    /// An argument after `--ros-args`, a parameter file, or a log file option is
+    /// invalid.
     #[error(transparent)]
     Arguments(#[from] ArgumentsError),
-    /// A parameter after `--ros-args`, or in a parameter file, is invalid.
-    #[error(transparent)]
-    Parameters(#[from] ParameterFileError),
     /// An environment variable is invalid.
     #[error(transparent)]
     Environment(#[from] ConfigError),
-    /// The log file options are invalid.
-    #[error(transparent)]
-    LogFiles(#[from] LogFileError),
     /// The enclave's name is invalid.
     #[error(transparent)]
     Enclave(#[from] NameError),
@@ -85,47 +79,7 @@ pub enum ContextError {
     Open(#[from] OpenError),
 }
 
-/// Why a node could not be created.
-#[derive(Debug, Error)]
-pub enum NodeError {
-    /// Its name or namespace is invalid, after remapping.
-    #[error(transparent)]
-    Name(#[from] NameError),
-    /// A parameter in the node's own arguments is invalid.
-    #[error(transparent)]
-    ParameterArguments(#[from] ParameterFileError),
-    /// A parameter that every node has refused its initial value.
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
-    /// Its parameter services could not be created.
-    #[error("the node's parameter services: {0}")]
-    ParameterServices(#[from] CreateError),
-    /// Another node has the name that this node requires for itself
-    /// ([`NodeOptions::unique_name`](crate::NodeOptions::unique_name)).
-    #[error(
-        "node \"{node}\": the name is taken by {holder}; start one of them with --ros-args -r __node:=another_name, or -r __ns:=/another_place"
-    )]
-    NameTaken {
-        /// The name.
-        node: String,
-        /// The node that has it, and where it runs.
-        holder: String,
-    },
-    /// The context has been shut down.
-    #[error("node \"{0}\": the context is shut down; create a new one")]
-    ShutDown(String),
-    /// A service or timer that is created with the node failed.
-    #[error("node \"{node}\": {source}")]
-    Part {
-        /// The node.
-        node: String,
-        /// Why.
-        #[source]
-        source: Box<CreateError>,
-    },
-}
-
-/// Why a publisher, subscription, service, client or timer could not be created.
+/// Why a node, or an entity of a node, could not be created or changed.
 #[derive(Debug, Error)]
 pub enum CreateError {
     /// The library of a service's types does not define introspection events.
@@ -190,7 +144,111 @@ pub enum CreateError {
         /// The topic.
         topic: String,
     },
+    /// The QoS of an existing endpoint was not changed.
+    #[error("topic \"{topic}\": {source}")]
+    QosChange {
+        /// The topic.
+        topic: String,
+        /// Which policies, and what to do.
+        #[source]
+        source: QosChangeError,
+    },
+    /// A parameter in the node's own arguments is invalid.
+    #[error(transparent)]
+    Arguments(#[from] ArgumentsError),
+    /// A parameter that every node has refused its initial value.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// Another node has the name that this node requires for itself
+    /// ([`NodeOptions::unique_name`](crate::NodeOptions::unique_name)).
+    #[error(
+        "node \"{node}\": the name is taken by {holder}; start one of them with --ros-args -r __node:=another_name, or -r __ns:=/another_place"
+    )]
+    NameTaken {
+        /// The name.
+        node: String,
+        /// The node that has it, and where it runs.
+        holder: String,
+    },
+    /// The context has been shut down.
+    #[error("node \"{0}\": the context is shut down; create a new one")]
+    ShutDown(String),
+    /// A service or timer that is created with the node failed.
+    #[error("node \"{node}\": {source}")]
+    Part {
+        /// The node.
+        node: String,
+        /// Why.
+        #[source]
+        source: Box<CreateError>,
+    },
+    /// Supervised nodes are listed twice, or their dependencies cannot be met.
+    #[error("{0}")]
+    Supervision(String),
+    /// A clock server needs a speed that is finite and not negative.
+    #[error("speed = {0}; use a finite speed of 0 or more, or pause the clock")]
+    ClockSpeed(f64),
     /// A timer needs a positive period.
     #[error("a timer's period must be longer than zero")]
     ZeroPeriod,
+}
+
+/// Why an executor or a wait set rejected an operation.
+#[derive(Debug, Error)]
+pub enum ExecutorError {
+    /// The entity belongs to another context.
+    #[error("{entity} belongs to another context than the {target}; create both from the same one")]
+    OtherContext {
+        /// The node or the entity.
+        entity: String,
+        /// Executor or wait set.
+        target: &'static str,
+    },
+    /// The node or the callback group is already in this executor.
+    #[error("{entity} is already in this executor; add it once")]
+    AlreadyAdded {
+        /// The node or the callback group.
+        entity: String,
+    },
+    /// The entity is in a wait set or a static executor already.
+    #[error("{entity} is already in a wait set; remove it from there, or add it once")]
+    InWaitSet {
+        /// The entity.
+        entity: String,
+    },
+    /// A chain is empty, has a callback twice, or is one too many.
+    #[error("chain \"{chain}\" {problem}")]
+    InvalidChain {
+        /// Name of the chain.
+        chain: String,
+        /// The problem and the remedy.
+        problem: String,
+    },
+    /// The node has as many unfinished tasks as allowed.
+    #[error(
+        "node \"{node}\": {max} spawned tasks are unfinished, the maximum; await some of them, or raise `NodeOptions::tasks_max`"
+    )]
+    TooManyTasks {
+        /// Fully qualified name of the node.
+        node: String,
+        /// The limit.
+        max: usize,
+    },
+    /// Another thread is spinning the executor.
+    #[error("the executor is already spinning; give it more threads, or create another executor")]
+    AlreadySpinning,
+    /// The period of a static executor is zero.
+    #[error("period = 0; use a positive period, or `spin` to run whenever something is ready")]
+    ZeroPeriod,
+    /// A thread could not be started.
+    #[error(
+        "executor thread cannot start: {reason}; use fewer threads, or raise the limit (`ulimit -u`)"
+    )]
+    ThreadSpawn {
+        /// Error text of the operating system.
+        reason: String,
+    },
+    /// The kernel rejected the thread settings.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
 }

@@ -35,6 +35,7 @@
 
 pub mod action;
 pub mod args;
+mod arguments_error;
 pub mod callback_groups;
 pub mod clock;
 pub mod component;

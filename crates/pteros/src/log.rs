@@ -9,10 +9,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::arguments_error::ArgumentsError;
+
 mod file_options;
 
 pub(crate) use file_options::LogFileSettings;
-pub use file_options::{LogFileError, LogFileFormat, LogFileOptions};
+pub use file_options::{LogFileFormat, LogFileOptions};
 
 /// Severity of a log message, with the numbers of `rcl_interfaces/msg/Log`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -30,41 +32,42 @@ pub enum Severity {
     Fatal = 50,
 }
 
-/// An unknown log level.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "log level {0:?} is unknown; use debug, info, warn, error or fatal, as a number 10, 20, 30, 40 or 50"
-)]
-pub struct SeverityError(pub String);
+fn unknown(level: impl fmt::Debug) -> ArgumentsError {
+    ArgumentsError::Invalid {
+        location: format!("log level {level:?}"),
+        problem: "unknown".into(),
+        hint: "use debug, info, warn, error or fatal, as a number 10, 20, 30, 40 or 50",
+    }
+}
 
 impl FromStr for Severity {
-    type Err = SeverityError;
+    type Err = ArgumentsError;
 
     /// Parses a level's name in any case; `unset` is not accepted here.
-    fn from_str(word: &str) -> Result<Self, SeverityError> {
+    fn from_str(word: &str) -> Result<Self, ArgumentsError> {
         Ok(match word.to_ascii_lowercase().as_str() {
             "debug" => Self::Debug,
             "info" => Self::Info,
             "warn" | "warning" => Self::Warn,
             "error" => Self::Error,
             "fatal" => Self::Fatal,
-            _ => return Err(SeverityError(word.into())),
+            _ => return Err(unknown(word)),
         })
     }
 }
 
 impl TryFrom<u8> for Severity {
-    type Error = SeverityError;
+    type Error = ArgumentsError;
 
     /// Parses the number of a level, as in `rcl_interfaces/msg/Log`.
-    fn try_from(number: u8) -> Result<Self, SeverityError> {
+    fn try_from(number: u8) -> Result<Self, ArgumentsError> {
         Ok(match number {
             10 => Self::Debug,
             20 => Self::Info,
             30 => Self::Warn,
             40 => Self::Error,
             50 => Self::Fatal,
-            _ => return Err(SeverityError(number.to_string())),
+            _ => return Err(unknown(number)),
         })
     }
 }

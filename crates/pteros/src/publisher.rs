@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use pteros_msg::cdr::Representation;
 use pteros_msg::type_support::MessageTypeSupport;
-use pteros_runtime::error::PublishError;
+use pteros_runtime::error::{PublishError, QosChangeError};
 use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::publisher_group as runtime;
 use pteros_runtime::rtps::id::Guid;
@@ -35,7 +35,7 @@ use crate::payload_memory::PayloadMemory;
 use crate::qos::{DurabilityPolicy, QosProfile};
 use crate::qos_overrides::QosOverridingOptions;
 use crate::sample::wall_stamp;
-use crate::set_qos::{CurrentQos, SetQosError};
+use crate::set_qos::CurrentQos;
 
 pub use crate::loan::LoanedMessage;
 pub use crate::publisher_group::{CoherentSet, PublisherGroup};
@@ -411,10 +411,14 @@ impl<T: MessageTypeSupport> Publisher<T> {
     /// ```
     ///
     /// # Errors
-    /// [`SetQosError`] names every policy that cannot change, or the contradiction
+    /// [`CreateError::QosChange`] names every policy that cannot change, or the contradiction
     /// within the profile. Nothing has changed then.
-    pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
-        self.raw.change_qos(|now| now.clone_from(qos))
+    pub fn set_qos(&self, qos: &QosProfile) -> Result<(), CreateError> {
+        let changed = self.raw.change_qos(|now| now.clone_from(qos));
+        changed.map_err(|source| CreateError::QosChange {
+            topic: self.raw.topic.clone(),
+            source,
+        })
     }
 
     /// Counters since it was created.
@@ -506,11 +510,10 @@ impl PublisherCore {
     pub(crate) fn change_qos(
         &self,
         change: impl FnOnce(&mut QosProfile),
-    ) -> Result<(), SetQosError> {
+    ) -> Result<(), QosChangeError> {
         let core = self.node.core();
-        self.qos.change(&self.topic, change, |qos| {
-            core.set_writer_qos(&self.endpoint, qos)
-        })
+        self.qos
+            .change(change, |qos| core.set_writer_qos(&self.endpoint, qos))
     }
 
     pub(crate) fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {

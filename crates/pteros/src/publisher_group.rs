@@ -138,9 +138,7 @@ impl PublisherGroup {
         let mut policies = self.core.policies.lock();
         let members: Vec<_> = self.core.members.lock().clone();
         let mut living = members.iter().filter_map(Weak::upgrade);
-        living
-            .try_for_each(|member| member.change_qos(|qos| changed.apply(qos)))
-            .map_err(|error| error.source)?;
+        living.try_for_each(|member| member.change_qos(|qos| changed.apply(qos)))?;
         policies.merge(changed);
         Ok(())
     }

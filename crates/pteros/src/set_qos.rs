@@ -11,17 +11,6 @@ use pteros_runtime::error::QosChangeError;
 
 use crate::qos::QosProfile;
 
-/// Why a publisher or a subscription keeps its current QoS.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("topic \"{topic}\": {source}")]
-pub struct SetQosError {
-    /// The topic.
-    pub topic: String,
-    /// Which policies, and what to do.
-    #[source]
-    pub source: QosChangeError,
-}
-
 /// The current QoS profile.
 pub(crate) struct CurrentQos(Mutex<Arc<QosProfile>>);
 
@@ -37,21 +26,16 @@ impl CurrentQos {
     /// Replaces the profile by the result of `set_policies`, after `set` has succeeded.
     pub(crate) fn change(
         &self,
-        topic: &str,
         change: impl FnOnce(&mut QosProfile),
         set: impl FnOnce(&QosProfile) -> Result<(), QosChangeError>,
-    ) -> Result<(), SetQosError> {
+    ) -> Result<(), QosChangeError> {
         let mut in_force = self.0.lock();
         let mut qos = (**in_force).clone();
         change(&mut qos);
-        let changed = match in_force.topic_naming_change(&qos) {
+        match in_force.topic_naming_change(&qos) {
             Some(fixed) => Err(QosChangeError::Immutable(vec![fixed])),
             None => set(&qos),
-        };
-        changed.map_err(|source| SetQosError {
-            topic: topic.into(),
-            source,
-        })?;
+        }?;
         *in_force = Arc::new(qos);
         Ok(())
     }

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_msg::cdr::DecodeError;
+use pteros_runtime::error::QosChangeError;
 use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
@@ -33,7 +34,7 @@ use crate::instance::{EndedInstance, ReceivedChange};
 use crate::node::{CallbackGroupCore, NodeCore, NodeEntity};
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
-use crate::set_qos::{CurrentQos, SetQosError};
+use crate::set_qos::CurrentQos;
 use crate::subscription_group::SubscriptionGroupCore;
 use crate::task::{AsyncSlots, CallbackOutput, UserFuture};
 use crate::waitable::{Waitable, WaitableEntity};
@@ -287,9 +288,13 @@ impl<T: 'static> Subscription<T> {
     /// # Errors
     /// As [`Publisher::set_qos`](crate::Publisher::set_qos). A deadline shorter than the time-based filter is
     /// such a contradiction.
-    pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
+    pub fn set_qos(&self, qos: &QosProfile) -> Result<(), CreateError> {
         let settled = qos.resolved_for_publishers([&*self.core.endpoint.data.qos]);
-        self.core.change_qos(|now| *now = settled)
+        let changed = self.core.change_qos(|now| *now = settled);
+        changed.map_err(|source| CreateError::QosChange {
+            topic: self.core.topic.clone(),
+            source,
+        })
     }
 
     /// Counters since it was created.
@@ -349,11 +354,10 @@ impl<T> SubscriptionCore<T> {
     pub(crate) fn change_qos(
         &self,
         change: impl FnOnce(&mut QosProfile),
-    ) -> Result<(), SetQosError> {
+    ) -> Result<(), QosChangeError> {
         let core = self.node.core();
-        self.qos.change(&self.topic, change, |qos| {
-            core.set_reader_qos(&self.endpoint, qos)
-        })
+        self.qos
+            .change(change, |qos| core.set_reader_qos(&self.endpoint, qos))
     }
 }
 

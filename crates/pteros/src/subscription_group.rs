@@ -16,7 +16,7 @@ use pteros_runtime::subscription_group as runtime;
 use crate::node::Node;
 use crate::qos::{Presentation, QosError, QosProfile};
 use crate::sample::SampleInfo;
-use crate::set_qos::{GroupPolicies, SetQosError};
+use crate::set_qos::GroupPolicies;
 
 /// Subscriptions of one node that share a presentation. Cheap to clone,
 /// thread-safe.
@@ -120,7 +120,7 @@ pub(crate) struct SubscriptionGroupCore {
 pub(crate) trait GroupMember: Send + Sync {
     fn has_callback(&self) -> bool;
     /// Applies the QoS policies that belong to the group.
-    fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), SetQosError>;
+    fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), QosChangeError>;
     /// Runs the callback.
     fn run_callback(&self, item: QueuedSample);
 }
@@ -169,9 +169,7 @@ impl SubscriptionGroup {
         let mut policies = self.core.policies.lock();
         let members: Vec<_> = self.core.members.lock().values().cloned().collect();
         let mut living = members.iter().filter_map(Weak::upgrade);
-        living
-            .try_for_each(|member| member.apply_policies(&changed))
-            .map_err(|error| error.source)?;
+        living.try_for_each(|member| member.apply_policies(&changed))?;
         policies.merge(changed);
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pteros_runtime::names::node_path;
 
 use crate::context::Context;
-use crate::error::NodeError;
+use crate::error::CreateError;
 
 /// Which nodes of the same name conflict.
 #[derive(Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ pub(crate) fn ensure_unique_name(
     namespace: &str,
     span: Duration,
     rival: NameConflict,
-) -> Result<(), NodeError> {
+) -> Result<(), CreateError> {
     let path = node_path(namespace, name);
     let mut holder = None;
     context.graph().wait_until(span, || {
@@ -39,7 +39,7 @@ pub(crate) fn ensure_unique_name(
     });
     match holder {
         None => Ok(()),
-        Some(holder) => Err(NodeError::NameTaken { node: path, holder }),
+        Some(holder) => Err(CreateError::NameTaken { node: path, holder }),
     }
 }
 

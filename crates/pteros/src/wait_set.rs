@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::time::Instant;
-use thiserror::Error;
 
 use crate::context::Context;
+use crate::error::ExecutorError;
 use crate::executor_queue::ExecutorQueue;
 
 pub use crate::waitable::{Waitable, WaitableEntity};
@@ -21,25 +21,6 @@ pub use crate::waitable::{Waitable, WaitableEntity};
 /// Identifies an entity in a [`WaitSet`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct WaitKey(u32);
-
-/// Why an entity was not added to a wait set.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum WaitSetError {
-    /// The entity is in a wait set or a static executor already.
-    #[error("{description} is already in a wait set; remove it from there, or add it once")]
-    InUse {
-        /// Description of the entity.
-        description: String,
-    },
-    /// The entity belongs to another context.
-    #[error(
-        "{description} belongs to another context than the wait set; create both from the same one"
-    )]
-    OtherContext {
-        /// Description of the entity.
-        description: String,
-    },
-}
 
 /// Waits for several entities at once, without an executor: rclcpp's `WaitSet`.
 ///
@@ -103,13 +84,15 @@ impl WaitSet {
     /// Adds an entity, removing it from the executor of its node.
     ///
     /// # Errors
-    /// See [`WaitSetError`].
-    pub fn add(&mut self, entity: &impl Waitable) -> Result<WaitKey, WaitSetError> {
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::InWaitSet`].
+    pub fn add(&mut self, entity: &impl Waitable) -> Result<WaitKey, ExecutorError> {
         let entity = entity.waitable_entity();
         let node = entity.node_core();
         if !Arc::ptr_eq(node.core(), self.context.core()) {
-            let description = entity.describe();
-            return Err(WaitSetError::OtherContext { description });
+            return Err(ExecutorError::OtherContext {
+                entity: entity.describe(),
+                target: "wait set",
+            });
         }
         let free = self.entries.iter().position(Option::is_none);
         let index = free.unwrap_or(self.entries.len());
@@ -117,8 +100,8 @@ impl WaitSet {
         // Before the entity can wake the set.
         let address = address_of(&*entity);
         if !node.add_to_wait_set(address, &*entity, &self.executor_queue) {
-            let description = entity.describe();
-            return Err(WaitSetError::InUse { description });
+            let entity = entity.describe();
+            return Err(ExecutorError::InWaitSet { entity });
         }
         self.keys.insert(address, key);
         let entry = Some(WaitSetEntry {

@@ -14,8 +14,8 @@ use pteros::interfaces::example_interfaces::action::{
 use pteros::prelude::*;
 use pteros::{
     action::{
-        ActionClient, ActionError, ActionServer, ActionServerOptions, GoalError, GoalResponse,
-        GoalStatus, ServerGoalHandle,
+        ActionClient, ActionError, ActionServer, ActionServerOptions, GoalResponse, GoalStatus,
+        ServerGoalHandle,
     },
     service::CallError,
 };
@@ -128,7 +128,7 @@ fn a_goal_is_accepted_gives_feedback_and_ends_with_a_result() {
         assert_eq!(sent.result(TIMEOUT).unwrap().result, sequence(&[0, 1, 1]));
         fixture.until(|| sent.status() == GoalStatus::Succeeded);
         let again = goal.abort(sequence(&[])).unwrap_err();
-        assert!(matches!(again, GoalError::IllegalTransition { .. }));
+        assert!(matches!(again, ActionError::IllegalTransition { .. }));
         assert_eq!(fixture.server.open_goals(), 0);
     });
 }
@@ -276,7 +276,7 @@ fn a_new_goal_preempts_the_previous_one_if_enabled() {
                 (GoalStatus::Aborted, sequence(&[]))
             );
             let late = worked.succeed(sequence(&[7]));
-            assert!(matches!(late, Err(GoalError::IllegalTransition { .. })));
+            assert!(matches!(late, Err(ActionError::IllegalTransition { .. })));
             // A goal that was canceling ends as canceled.
             second.cancel(TIMEOUT).unwrap();
             assert!(current.is_canceling());

@@ -15,9 +15,7 @@ use pteros::msg::dynamic::DynamicAction;
 use pteros::msg::dynamic::{DynamicMessage, Value};
 use pteros::prelude::*;
 use pteros::{
-    action::{
-        ActionError, ActionServerOptions, GoalError, GoalResponse, GoalStatus, ServerGoalHandle,
-    },
+    action::{ActionError, ActionServerOptions, GoalResponse, GoalStatus, ServerGoalHandle},
     service::CallError,
 };
 use spin_thread::SpinThread;
@@ -65,7 +63,7 @@ fn typed_and_dynamic_clients_get_feedback_and_results_of_a_dynamic_server() {
             .unwrap();
         let again = goal.succeed(of(types.result(), "{}"));
         assert!(
-            matches!(again, Err(GoalError::IllegalTransition { .. })),
+            matches!(again, Err(ActionError::IllegalTransition { .. })),
             "{again:?}"
         );
     };

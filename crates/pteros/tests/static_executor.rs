@@ -7,15 +7,12 @@ use std::time::{Duration, Instant};
 
 use pteros::TimerOptions;
 use pteros::config::DiscoveryRange;
+use pteros::executors::{DataSemantics, ExecutorError, StaticExecutor, Trigger};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
-use pteros::{
-    executors::{DataSemantics, ExecutorError, StaticExecutor, Trigger},
-    wait_set::WaitSetError,
-};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
@@ -106,7 +103,7 @@ fn steps_run_in_the_order_added_with_one_message_per_round() {
     assert_eq!(fixture.log.take(), [('a', Some(4))]);
     assert_eq!(executor.rounds(), 2);
     let twice = executor.add_subscription(a, |_| ()).unwrap_err();
-    assert!(matches!(twice, WaitSetError::InUse { .. }), "{twice}");
+    assert!(matches!(twice, ExecutorError::InWaitSet { .. }), "{twice}");
 }
 
 #[test]

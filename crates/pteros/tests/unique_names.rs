@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use pteros::error::NodeError;
+use pteros::error::CreateError;
 use pteros::prelude::*;
 
 const SPAN: Duration = Duration::from_millis(300);
@@ -14,7 +14,7 @@ fn context(domain: u32) -> Context {
     Context::with_options(ContextOptions::local(domain)).unwrap()
 }
 
-fn unique(context: &Context, span: Duration) -> Result<Node, NodeError> {
+fn unique(context: &Context, span: Duration) -> Result<Node, CreateError> {
     context.create_node_with(NodeOptions::new("arm").unique_name(span))
 }
 

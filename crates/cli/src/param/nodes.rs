@@ -8,7 +8,8 @@ use crate::value_parsers::non_negative_seconds;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use pteros::names::absolute_namespace;
-use pteros::parameter::{ParameterClient, ParameterClientError};
+use pteros::parameter::ParameterClient;
+use pteros::service::CallError;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -46,7 +47,7 @@ pub struct NodeResponse<T> {
     /// Its full name.
     pub node: String,
     /// The response, or the error.
-    pub response: Result<T, ParameterClientError>,
+    pub response: Result<T, CallError>,
 }
 
 impl NodeFlags {
@@ -118,7 +119,7 @@ impl TargetNodes {
     /// Returns the responses in the order of names.
     pub fn call_all<T: Send>(
         &self,
-        call: impl Fn(&ParameterClient, Duration) -> Result<T, ParameterClientError> + Sync,
+        call: impl Fn(&ParameterClient, Duration) -> Result<T, CallError> + Sync,
     ) -> Vec<NodeResponse<T>> {
         let (own, names) = (&self.session.node, &self.names);
         let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

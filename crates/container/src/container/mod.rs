@@ -19,9 +19,7 @@ use pteros::interfaces::composition_interfaces::srv::{
     UnloadNode_Response,
 };
 use pteros::{
-    Context, Node, NodeOptions, Service,
-    error::{CreateError, NodeError},
-    executors::ExecutorError,
+    Context, Node, NodeOptions, Service, error::CreateError, executors::ExecutorError,
     service::PendingRequest,
 };
 use thiserror::Error;
@@ -64,10 +62,7 @@ impl Default for ContainerOptions {
 /// Error of a container that could not be created or has ended.
 #[derive(Debug, Error)]
 pub enum ContainerError {
-    /// The node could not be created.
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    /// A service could not be created.
+    /// The node or one of its services could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
     /// The executor could not spin.

@@ -5,8 +5,8 @@ use thiserror::Error;
 use super::goal_table::GoalStatus;
 use crate::service::CallError;
 
-/// Why a goal request, cancel request or result request failed.
-#[derive(Debug, PartialEq, Eq, Error)]
+/// Why an action call failed, or a goal did not change its status.
+#[derive(Debug, Error)]
 pub enum ActionError {
     /// The server rejected the goal.
     #[error("action \"{action}\": goal rejected by the server; its log may have the reason")]
@@ -35,14 +35,6 @@ pub enum ActionError {
         /// Name of the action.
         action: String,
     },
-    /// A service call of the action failed.
-    #[error(transparent)]
-    Call(#[from] CallError),
-}
-
-/// Why a goal did not change its status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum GoalError {
     /// The goal state machine has no such transition.
     #[error(
         "a goal cannot change from {status} to {target}{}",
@@ -54,9 +46,12 @@ pub enum GoalError {
         /// Requested status.
         target: GoalStatus,
     },
-    /// The action server was dropped.
+    /// The action server of the goal was dropped.
     #[error("the goal's action server was dropped")]
-    NoServer,
+    ServerDropped,
+    /// A service call of the action failed.
+    #[error(transparent)]
+    Call(#[from] CallError),
 }
 
 fn hint(target: GoalStatus) -> &'static str {

@@ -11,7 +11,7 @@ use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatus as StatusMessage,
 use pteros_interfaces::action_msgs::srv::{CancelGoal_Request, CancelGoal_Response};
 use pteros_msg::message::GoalId;
 
-use super::error::GoalError;
+use super::error::ActionError;
 use super::goal_table::{GoalStatus, GoalSummary, GoalTable, REJECTED};
 use crate::error::CreateError;
 use crate::node::Node;
@@ -146,7 +146,7 @@ impl<R: Clone, W> GoalServer<R, W> {
         table.is_full() || table.contains(id)
     }
 
-    pub(super) fn transition(&self, id: GoalId, target: GoalStatus) -> Result<(), GoalError> {
+    pub(super) fn transition(&self, id: GoalId, target: GoalStatus) -> Result<(), ActionError> {
         self.table.lock().transition(id, target)?;
         self.publish_status();
         Ok(())
@@ -158,7 +158,7 @@ impl<R: Clone, W> GoalServer<R, W> {
         id: GoalId,
         target: GoalStatus,
         result: R,
-    ) -> Result<Vec<W>, GoalError> {
+    ) -> Result<Vec<W>, ActionError> {
         let now = self.node.core().core().platform.now();
         let waiters = self.table.lock().finish(now, id, target, result)?;
         self.publish_status();

@@ -10,7 +10,7 @@ use pteros_msg::message::GoalId;
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::rtps::time::{Duration, Instant};
 
-use super::error::GoalError;
+use super::error::ActionError;
 
 /// Status of a goal, numbered as in `action_msgs/msg/GoalStatus`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -177,10 +177,10 @@ impl<R: Clone, W> GoalTable<R, W> {
     }
 
     /// Changes the status of an active goal.
-    pub(super) fn transition(&mut self, id: GoalId, target: GoalStatus) -> Result<(), GoalError> {
+    pub(super) fn transition(&mut self, id: GoalId, target: GoalStatus) -> Result<(), ActionError> {
         let status = self.status(id);
         if !status.can_become(target) {
-            return Err(GoalError::IllegalTransition { status, target });
+            return Err(ActionError::IllegalTransition { status, target });
         }
         if let Some(goal) = self.entry(id) {
             goal.status = target;
@@ -195,13 +195,13 @@ impl<R: Clone, W> GoalTable<R, W> {
         id: GoalId,
         target: GoalStatus,
         result: R,
-    ) -> Result<Vec<W>, GoalError> {
+    ) -> Result<Vec<W>, ActionError> {
         // A goal that ends without execution passes through executing first.
         if self.status(id) == GoalStatus::Accepted && target != GoalStatus::Canceled {
             self.transition(id, GoalStatus::Executing)?;
         }
         self.transition(id, target)?;
-        let goal = self.entry(id).ok_or(GoalError::NoServer)?;
+        let goal = self.entry(id).ok_or(ActionError::ServerDropped)?;
         goal.end = Some((now, result));
         let waiters = std::mem::take(&mut goal.waiters);
         Ok(
@@ -366,7 +366,7 @@ mod tests {
             table.request_result(at(1), A, 1),
             ResultLookup::Pending
         ));
-        assert_eq!(table.finish(at(2), A, G::Aborted, "bad"), Ok(vec![1]));
+        assert_eq!(table.finish(at(2), A, G::Aborted, "bad").unwrap(), vec![1]);
         let kept = table.request_result(at(9), C, 2);
         assert!(matches!(kept, ResultLookup::Ended(2, G::Succeeded, "done")));
         let expired = table.request_result(at(10), C, 3);

@@ -12,7 +12,7 @@ mod options;
 mod server;
 
 pub use client::{ActionClient, ClientGoalHandle, WrappedResult};
-pub use error::{ActionError, GoalError};
+pub use error::ActionError;
 pub use goal_table::GoalStatus;
 pub use options::{ActionClientOptions, ActionServerOptions, GoalResponse};
 pub use server::{ActionServer, ServerGoalHandle};

@@ -10,7 +10,7 @@ use pteros_msg::type_support::{ActionTypeSupport, MessageTypeSupport, RequestOf,
 use pteros_runtime::rtps::fault;
 
 use super::endpoint_name;
-use super::error::GoalError;
+use super::error::ActionError;
 use super::goal_server::{GoalServer, respond, split_nanos};
 use super::goal_table::{GoalStatus, ResultLookup};
 use super::options::{ActionServerOptions, GoalResponse, OnCancel, OnGoal};
@@ -149,8 +149,8 @@ impl<A: ActionTypeSupport> ServerGoalHandle<A> {
     /// Starts the execution of a deferred goal.
     ///
     /// # Errors
-    /// [`GoalError::IllegalTransition`] unless the status is accepted.
-    pub fn execute(&self) -> Result<(), GoalError> {
+    /// [`ActionError::IllegalTransition`] unless the status is accepted.
+    pub fn execute(&self) -> Result<(), ActionError> {
         self.server()?
             .goals
             .transition(self.id, GoalStatus::Executing)
@@ -174,8 +174,8 @@ impl<A: ActionTypeSupport> ServerGoalHandle<A> {
     /// a warning.
     ///
     /// # Errors
-    /// [`GoalError::IllegalTransition`] if the goal has already ended.
-    pub fn succeed(&self, result: A::Result) -> Result<(), GoalError> {
+    /// [`ActionError::IllegalTransition`] if the goal has already ended.
+    pub fn succeed(&self, result: A::Result) -> Result<(), ActionError> {
         self.server()?
             .finish(self.id, GoalStatus::Succeeded, result)
     }
@@ -183,21 +183,21 @@ impl<A: ActionTypeSupport> ServerGoalHandle<A> {
     /// Ends the goal as aborted.
     ///
     /// # Errors
-    /// [`GoalError::IllegalTransition`] if the goal has already ended.
-    pub fn abort(&self, result: A::Result) -> Result<(), GoalError> {
+    /// [`ActionError::IllegalTransition`] if the goal has already ended.
+    pub fn abort(&self, result: A::Result) -> Result<(), ActionError> {
         self.server()?.finish(self.id, GoalStatus::Aborted, result)
     }
 
     /// Ends the goal as canceled.
     ///
     /// # Errors
-    /// [`GoalError::IllegalTransition`] unless [`Self::is_canceling`].
-    pub fn canceled(&self, result: A::Result) -> Result<(), GoalError> {
+    /// [`ActionError::IllegalTransition`] unless [`Self::is_canceling`].
+    pub fn canceled(&self, result: A::Result) -> Result<(), ActionError> {
         self.server()?.finish(self.id, GoalStatus::Canceled, result)
     }
 
-    fn server(&self) -> Result<Arc<ActionServerCore<A>>, GoalError> {
-        self.server.upgrade().ok_or(GoalError::NoServer)
+    fn server(&self) -> Result<Arc<ActionServerCore<A>>, ActionError> {
+        self.server.upgrade().ok_or(ActionError::ServerDropped)
     }
 }
 
@@ -440,7 +440,7 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
         id: GoalId,
         target: GoalStatus,
         mut result: A::Result,
-    ) -> Result<(), GoalError> {
+    ) -> Result<(), ActionError> {
         let ty = A::result_type(&self.support);
         if !result.is_of(ty) {
             let reason = result.validate(ty).err().unwrap_or_default();

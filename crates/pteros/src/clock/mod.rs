@@ -17,7 +17,7 @@ pub use crate::time::Time;
 pub use crate::time_source::{ClockChange, TimeJump};
 pub use jump::{JumpHandle, JumpThreshold};
 pub use rate::Rate;
-pub use server::{ClockServer, ClockServerError};
+pub use server::ClockServer;
 
 use jump::JumpTask;
 

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use pteros_interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
 use pteros_runtime::error::PublishError;
 use pteros_runtime::platform::Instant;
-use thiserror::Error;
 
 use super::Time;
 use crate::error::CreateError;
@@ -17,15 +16,6 @@ use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::qos::QosProfile;
 use crate::timer::Timer;
-
-/// Why the simulated time was not changed.
-#[derive(Clone, PartialEq, Debug, Error)]
-#[non_exhaustive]
-pub enum ClockServerError {
-    /// The speed is negative or not finite.
-    #[error("speed = {0}; use a finite speed of 0 or more, or pause the clock")]
-    InvalidSpeed(f64),
-}
 
 /// Publishes simulated time on `/clock` while its node is spun. The time starts at
 /// a given value, advances at a given speed, and can be paused, stepped and set.
@@ -113,10 +103,10 @@ impl ClockServer {
     /// Sets the speed: seconds of simulated time per second of real time.
     ///
     /// # Errors
-    /// [`ClockServerError::InvalidSpeed`] for a negative or infinite speed.
-    pub fn set_speed(&self, speed: f64) -> Result<(), ClockServerError> {
+    /// [`CreateError::ClockSpeed`] for a negative or infinite speed.
+    pub fn set_speed(&self, speed: f64) -> Result<(), CreateError> {
         if !speed.is_finite() || speed < 0.0 {
-            return Err(ClockServerError::InvalidSpeed(speed));
+            return Err(CreateError::ClockSpeed(speed));
         }
         self.core.change(|state| state.speed = speed);
         Ok(())

@@ -13,39 +13,11 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use thiserror::Error;
-
+use crate::error::ExecutorError;
 use crate::waitable::{Waitable, WaitableEntity};
 
 /// Maximum number of chains per executor. Each chain is one bit of a `u64`.
 pub const CHAINS_MAX: usize = 64;
-
-/// Why a chain was rejected.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ChainError {
-    /// The chain has no callbacks.
-    #[error("chain \"{chain}\" has no callbacks; name them in order with `then`")]
-    Empty {
-        /// Name of the chain.
-        chain: String,
-    },
-    /// A callback occurs twice in the chain.
-    #[error("chain \"{chain}\": {callback} is listed twice; list each callback once")]
-    DuplicateCallback {
-        /// Name of the chain.
-        chain: String,
-        /// Description of the callback.
-        callback: String,
-    },
-    /// The executor already has [`CHAINS_MAX`] chains.
-    #[error(
-        "chain \"{chain}\": an executor has at most {CHAINS_MAX} chains; spread them over several"
-    )]
-    TooMany {
-        /// Name of the chain.
-        chain: String,
-    },
-}
 
 /// A cause-effect chain of callbacks, for example from a sensor to an actuator. A
 /// [`ChainExecutor`](crate::executors::ChainExecutor) schedules by it. The chain does not keep
@@ -123,22 +95,35 @@ impl Chain {
             .map(|callback| callback.callback.as_str())
     }
 
-    pub(super) fn validate(&self) -> Result<(), ChainError> {
-        let chain = || self.name.clone();
+    pub(super) fn validate(&self) -> Result<(), ExecutorError> {
+        let invalid = |problem: String| ExecutorError::InvalidChain {
+            chain: self.name.clone(),
+            problem,
+        };
         if self.callbacks.is_empty() {
-            return Err(ChainError::Empty { chain: chain() });
+            let problem = "has no callbacks; name them in order with `then`";
+            return Err(invalid(problem.into()));
         }
         for (index, callback) in self.callbacks.iter().enumerate() {
             let before = self.callbacks.iter().take(index);
             if before.into_iter().any(|l| l.address == callback.address) {
-                let callback = callback.callback.clone();
-                return Err(ChainError::DuplicateCallback {
-                    chain: chain(),
-                    callback,
-                });
+                let callback = &callback.callback;
+                return Err(invalid(format!(
+                    "lists {callback} twice; list each callback once"
+                )));
             }
         }
         Ok(())
+    }
+}
+
+/// The executor, or the graph, already has [`CHAINS_MAX`] chains.
+pub(super) fn too_many(chain: String) -> ExecutorError {
+    ExecutorError::InvalidChain {
+        chain,
+        problem: format!(
+            "is one too many: an executor has at most {CHAINS_MAX} chains; spread them over several"
+        ),
     }
 }
 
@@ -223,8 +208,8 @@ impl ChainGraph {
     /// successor. Chains are named by their topics and have priority 0.
     ///
     /// # Errors
-    /// [`ChainError::TooMany`].
-    pub fn chains(&self) -> Result<Vec<Chain>, ChainError> {
+    /// [`ExecutorError::InvalidChain`] beyond [`CHAINS_MAX`].
+    pub fn chains(&self) -> Result<Vec<Chain>, ExecutorError> {
         let mut chains = Vec::new();
         for (index, head) in self.callbacks.iter().enumerate() {
             let is_caused = |by: &Vertex| {
@@ -243,7 +228,7 @@ impl ChainGraph {
         &self,
         path: &mut Vec<usize>,
         chains: &mut Vec<Chain>,
-    ) -> Result<(), ChainError> {
+    ) -> Result<(), ExecutorError> {
         let last = path.last().and_then(|index| self.callbacks.get(*index));
         let Some(last) = last else {
             return Ok(());
@@ -265,7 +250,7 @@ impl ChainGraph {
         if is_last {
             let chain = self.chain(path);
             if chains.len() == CHAINS_MAX {
-                return Err(ChainError::TooMany { chain: chain.name });
+                return Err(too_many(chain.name));
             }
             chains.push(chain);
         }

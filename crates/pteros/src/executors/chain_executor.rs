@@ -17,7 +17,7 @@ use pteros_runtime::reader::ReaderEndpoint;
 use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::time::Instant;
 
-use super::chain::{CHAINS_MAX, Chain, ChainError};
+use super::chain::{CHAINS_MAX, Chain, too_many};
 use super::chain_report::ChainReports;
 use super::executor_core::ExecutorCore;
 use super::panic_policy::{PanicPayload, PanicPolicy};
@@ -106,7 +106,7 @@ impl ChainExecutor {
     /// Adds a node; see [`ExecutorHandle::add_node`].
     ///
     /// # Errors
-    /// [`ExecutorError::OtherContext`], [`ExecutorError::NodeAlreadyAdded`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::AlreadyAdded`].
     pub fn add_node(&self, node: &Node) -> Result<(), ExecutorError> {
         self.core.add_node(node)
     }
@@ -128,8 +128,8 @@ impl ChainExecutor {
     /// groups are added to this executor, before or after this call.
     ///
     /// # Errors
-    /// See [`ChainError`].
-    pub fn add_chain(&self, chain: &Chain) -> Result<(), ChainError> {
+    /// See [`ExecutorError::InvalidChain`].
+    pub fn add_chain(&self, chain: &Chain) -> Result<(), ExecutorError> {
         self.schedule.borrow_mut().add(chain)?;
         self.reports.add(chain);
         Ok(())
@@ -403,11 +403,10 @@ struct CompletedChains {
 }
 
 impl ChainSchedule {
-    fn add(&mut self, chain: &Chain) -> Result<(), ChainError> {
+    fn add(&mut self, chain: &Chain) -> Result<(), ExecutorError> {
         chain.validate()?;
         if self.chains == CHAINS_MAX {
-            let chain = chain.name.clone();
-            return Err(ChainError::TooMany { chain });
+            return Err(too_many(chain.name.clone()));
         }
         let (number, bit) = (self.chains, 1 << self.chains);
         self.chains += 1;

@@ -45,7 +45,7 @@ impl ExecutorHandle {
     /// executor spins.
     ///
     /// # Errors
-    /// [`ExecutorError::OtherContext`], [`ExecutorError::NodeAlreadyAdded`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::AlreadyAdded`].
     pub fn add_node(&self, node: &Node) -> Result<(), ExecutorError> {
         self.core.add_node(node)
     }
@@ -119,8 +119,7 @@ impl ExecutorCore {
         self.check_context(node)?;
         let mut nodes = self.nodes.lock();
         if nodes.iter().any(|member| member.is_same(node)) {
-            let node = node.fully_qualified_name();
-            return Err(ExecutorError::NodeAlreadyAdded { node });
+            return Err(already_added(node));
         }
         nodes.push(node.clone());
         drop(nodes);
@@ -133,9 +132,7 @@ impl ExecutorCore {
         if Arc::ptr_eq(node.core().core(), self.context.core()) {
             Ok(())
         } else {
-            Err(ExecutorError::OtherContext {
-                node: node.fully_qualified_name(),
-            })
+            Err(other_context(node.core()))
         }
     }
 
@@ -156,15 +153,11 @@ impl ExecutorCore {
     pub(super) fn add_group(&self, group: &CallbackGroup) -> Result<(), ExecutorError> {
         let node = group.node();
         if !Arc::ptr_eq(node.core(), self.context.core()) {
-            return Err(ExecutorError::OtherContext {
-                node: node.fully_qualified_name(),
-            });
+            return Err(other_context(node));
         }
         let mut groups = self.groups.lock();
         if groups.iter().any(|g| Arc::ptr_eq(&g.core, &group.core)) {
-            return Err(ExecutorError::GroupAlreadyAdded {
-                node: node.fully_qualified_name(),
-            });
+            return Err(group_already_added(group));
         }
         groups.push(group.clone());
         drop(groups);
@@ -334,5 +327,25 @@ impl Drop for SpinGuard<'_> {
     fn drop(&mut self) {
         self.0.cancelled.store(false, Ordering::Release);
         self.0.spinning.store(false, Ordering::Release);
+    }
+}
+
+fn other_context(node: &NodeCore) -> ExecutorError {
+    ExecutorError::OtherContext {
+        entity: format!("node \"{}\"", node.fully_qualified_name()),
+        target: "executor",
+    }
+}
+
+pub(super) fn already_added(node: &Node) -> ExecutorError {
+    ExecutorError::AlreadyAdded {
+        entity: format!("node \"{}\"", node.fully_qualified_name()),
+    }
+}
+
+pub(super) fn group_already_added(group: &CallbackGroup) -> ExecutorError {
+    let node = group.node().fully_qualified_name();
+    ExecutorError::AlreadyAdded {
+        entity: format!("this callback group of node \"{node}\""),
     }
 }

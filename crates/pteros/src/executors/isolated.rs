@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 use pteros_runtime::thread::ThreadSettings;
 
-use super::executor_core::ExecutorCore;
+use super::executor_core::{ExecutorCore, already_added, group_already_added};
 use super::panic_policy::{PanicPayload, PanicPolicy};
 use super::{ExecutorError, ExecutorHandle};
 use crate::callback_groups::CallbackGroup;
@@ -85,7 +85,7 @@ impl IsolatedExecutor {
     /// Returns the handle of that thread alone.
     ///
     /// # Errors
-    /// [`ExecutorError::OtherContext`], [`ExecutorError::NodeAlreadyAdded`],
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::AlreadyAdded`],
     /// [`ExecutorError::ThreadSpawn`].
     pub fn add_node(
         &self,
@@ -98,8 +98,7 @@ impl IsolatedExecutor {
             .iter()
             .any(|worker| worker.core.has_node(node))
         {
-            let node = node.fully_qualified_name();
-            return Err(ExecutorError::NodeAlreadyAdded { node });
+            return Err(already_added(node));
         }
         let core = ExecutorCore::new(&self.context, self.on_panic);
         core.add_node(node)?;
@@ -123,8 +122,7 @@ impl IsolatedExecutor {
             .iter()
             .any(|worker| worker.core.has_group(group))
         {
-            let node = group.node().fully_qualified_name();
-            return Err(ExecutorError::GroupAlreadyAdded { node });
+            return Err(group_already_added(group));
         }
         let core = ExecutorCore::new(&self.context, self.on_panic);
         core.add_group(group)?;

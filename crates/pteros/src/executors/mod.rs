@@ -16,10 +16,7 @@ mod single_threaded;
 mod spin;
 mod static_executor;
 
-use pteros_runtime::thread::ThreadError;
-use thiserror::Error;
-
-pub use chain::{CHAINS_MAX, Chain, ChainError, ChainGraph};
+pub use chain::{CHAINS_MAX, Chain, ChainGraph};
 pub use chain_executor::ChainExecutor;
 pub use chain_report::{ChainReport, ChainReports};
 pub use executor_core::ExecutorHandle;
@@ -34,44 +31,4 @@ pub use static_executor::{
     DataSemantics, Readiness, RoundOutput, StaticExecutor, StaticExecutorHandle, StepKey, Trigger,
 };
 
-/// Why an executor rejected an operation.
-#[derive(Debug, Error)]
-pub enum ExecutorError {
-    /// The node belongs to another context.
-    #[error(
-        "node \"{node}\" belongs to another context than the executor; create both from the same one"
-    )]
-    OtherContext {
-        /// Fully qualified name of the node.
-        node: String,
-    },
-    /// The node is already in this executor.
-    #[error("node \"{node}\" is already in this executor; add it once")]
-    NodeAlreadyAdded {
-        /// Fully qualified name of the node.
-        node: String,
-    },
-    /// The callback group is already in this executor.
-    #[error("this callback group of node \"{node}\" is already in the executor; add it once")]
-    GroupAlreadyAdded {
-        /// Node of the callback group.
-        node: String,
-    },
-    /// Another thread is spinning the executor.
-    #[error("the executor is already spinning; give it more threads, or create another executor")]
-    AlreadySpinning,
-    /// The period of a static executor is zero.
-    #[error("period = 0; use a positive period, or `spin` to run whenever something is ready")]
-    ZeroPeriod,
-    /// A thread could not be started.
-    #[error(
-        "executor thread cannot start: {reason}; use fewer threads, or raise the limit (`ulimit -u`)"
-    )]
-    ThreadSpawn {
-        /// Error text of the operating system.
-        reason: String,
-    },
-    /// The kernel rejected the thread settings.
-    #[error(transparent)]
-    Thread(#[from] ThreadError),
-}
+pub use crate::error::ExecutorError;

@@ -82,7 +82,7 @@ impl MultiThreadedExecutor {
     /// Adds a node; see [`ExecutorHandle::add_node`].
     ///
     /// # Errors
-    /// [`ExecutorError::OtherContext`], [`ExecutorError::NodeAlreadyAdded`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::AlreadyAdded`].
     pub fn add_node(&self, node: &Node) -> Result<(), ExecutorError> {
         self.core.add_node(node)
     }

@@ -91,7 +91,7 @@ impl SingleThreadedExecutor {
     /// Adds a node; see [`ExecutorHandle::add_node`].
     ///
     /// # Errors
-    /// [`ExecutorError::OtherContext`], [`ExecutorError::NodeAlreadyAdded`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::AlreadyAdded`].
     pub fn add_node(&self, node: &Node) -> Result<(), ExecutorError> {
         self.core.add_node(node)
     }

@@ -26,7 +26,7 @@ use crate::sample::Sample;
 use crate::service::{Client, Service};
 use crate::subscription::Subscription;
 use crate::timer::Timer;
-use crate::wait_set::{WaitKey, WaitSet, WaitSetError};
+use crate::wait_set::{WaitKey, WaitSet};
 
 use pteros_msg::message::Service as ServiceType;
 
@@ -241,12 +241,12 @@ impl StaticExecutor {
     /// Adds a subscription: the step handles one message per round.
     ///
     /// # Errors
-    /// See [`WaitSetError`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::InWaitSet`].
     pub fn add_subscription<T: Send + Sync + 'static>(
         &mut self,
         subscription: &Subscription<T>,
         mut callback: impl FnMut(Sample<T>) + Send + 'static,
-    ) -> Result<StepKey, WaitSetError> {
+    ) -> Result<StepKey, ExecutorError> {
         let action = SubscriptionStep {
             subscription: subscription.clone(),
             taken: None,
@@ -264,12 +264,12 @@ impl StaticExecutor {
     /// is one.
     ///
     /// # Errors
-    /// See [`WaitSetError`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::InWaitSet`].
     pub fn add_subscription_always<T: Send + Sync + 'static>(
         &mut self,
         subscription: &Subscription<T>,
         callback: impl FnMut(Option<Sample<T>>) + Send + 'static,
-    ) -> Result<StepKey, WaitSetError> {
+    ) -> Result<StepKey, ExecutorError> {
         let action = SubscriptionStep {
             subscription: subscription.clone(),
             taken: None,
@@ -282,8 +282,8 @@ impl StaticExecutor {
     /// Adds a timer: the step runs the timer's callback.
     ///
     /// # Errors
-    /// See [`WaitSetError`].
-    pub fn add_timer(&mut self, timer: &Timer) -> Result<StepKey, WaitSetError> {
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::InWaitSet`].
+    pub fn add_timer(&mut self, timer: &Timer) -> Result<StepKey, ExecutorError> {
         let key = self.set.add(timer)?;
         Ok(self.add(key, false, Box::new(EntityCallback)))
     }
@@ -291,8 +291,11 @@ impl StaticExecutor {
     /// Adds a guard condition: the step runs its callback.
     ///
     /// # Errors
-    /// See [`WaitSetError`].
-    pub fn add_guard_condition(&mut self, guard: &GuardCondition) -> Result<StepKey, WaitSetError> {
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::InWaitSet`].
+    pub fn add_guard_condition(
+        &mut self,
+        guard: &GuardCondition,
+    ) -> Result<StepKey, ExecutorError> {
         let key = self.set.add(guard)?;
         Ok(self.add(key, false, Box::new(EntityCallback)))
     }
@@ -300,11 +303,11 @@ impl StaticExecutor {
     /// Adds a service: the step takes one request and runs the service's callback.
     ///
     /// # Errors
-    /// See [`WaitSetError`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::InWaitSet`].
     pub fn add_service<S: ServiceType>(
         &mut self,
         service: &Service<S>,
-    ) -> Result<StepKey, WaitSetError> {
+    ) -> Result<StepKey, ExecutorError> {
         let key = self.set.add(service)?;
         Ok(self.add(key, false, Box::new(EntityCallback)))
     }
@@ -313,11 +316,11 @@ impl StaticExecutor {
     /// [`Client::call_then`].
     ///
     /// # Errors
-    /// See [`WaitSetError`].
+    /// [`ExecutorError::OtherContext`], [`ExecutorError::InWaitSet`].
     pub fn add_client<S: ServiceType>(
         &mut self,
         client: &Client<S>,
-    ) -> Result<StepKey, WaitSetError> {
+    ) -> Result<StepKey, ExecutorError> {
         let key = self.set.add(client)?;
         Ok(self.add(key, false, Box::new(EntityCallback)))
     }

@@ -24,6 +24,6 @@ pub use node::LifecycleNode;
 pub use publisher::LifecyclePublisher;
 pub use state_machine::{LifecycleState, LifecycleTransition};
 pub use supervisor::{
-    LifecycleSupervisor, LossPolicy, NodeCondition, NodeReport, SupervisedNode, SupervisorError,
-    SupervisorEvent, SupervisorReport,
+    LifecycleSupervisor, LossPolicy, NodeCondition, NodeReport, SupervisedNode, SupervisorEvent,
+    SupervisorReport,
 };

@@ -22,7 +22,7 @@ use super::state_machine::{
     LifecycleState, LifecycleTransition, TransitionOutcome, transition_after,
 };
 use crate::context::Context;
-use crate::error::{CreateError, NodeError};
+use crate::error::CreateError;
 use crate::executor_queue::ExecutorQueue;
 use crate::executors::panic_message;
 use crate::node::{CallbackGroupCore, Node, NodeEntity, NodeOptions};
@@ -129,14 +129,14 @@ impl LifecycleNode {
     /// Creates a managed node in state unconfigured, with its services and topic.
     ///
     /// # Errors
-    /// See [`NodeError`].
+    /// See [`CreateError`].
     pub fn new(
         context: &Context,
         options: NodeOptions,
         callbacks: impl LifecycleCallbacks,
-    ) -> Result<Self, NodeError> {
+    ) -> Result<Self, CreateError> {
         let node = context.create_node_with(options)?;
-        Self::with_node(&node, callbacks).map_err(|source| NodeError::Part {
+        Self::with_node(&node, callbacks).map_err(|source| CreateError::Part {
             node: node.fully_qualified_name(),
             source: Box::new(source),
         })

@@ -14,7 +14,8 @@
 use std::path::{Path, PathBuf};
 
 use pteros_msg::yaml::{YamlContent, YamlNode, YamlPosition};
-use thiserror::Error;
+
+use crate::arguments_error::ArgumentsError;
 
 /// How log files are written.
 ///
@@ -66,43 +67,6 @@ pub enum LogFileFormat {
     Json,
 }
 
-/// The log file options are invalid.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LogFileError {
-    /// The file of `--log-config-file` cannot be read.
-    #[error(
-        "--log-config-file {file:?} cannot be read: {reason}; name a file that exists, or leave the flag out"
-    )]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// The operating system's error.
-        reason: String,
-    },
-    /// The file has an invalid entry.
-    #[error("--log-config-file {file:?}, line {line}: {problem}; {hint}")]
-    Invalid {
-        /// The file.
-        file: PathBuf,
-        /// Its line, from 1.
-        line: u32,
-        /// The problem.
-        problem: String,
-        /// The remedy.
-        hint: &'static str,
-    },
-    /// A field of [`LogFileOptions`] is out of its range.
-    #[error("log files: {field} is {value}; use {range}")]
-    OutOfRange {
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        value: u64,
-        /// The permitted range.
-        range: &'static str,
-    },
-}
-
 /// Two files of 64 MiB hold a million lines, and four bound what a process can
 /// write to the flash of a robot.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -125,7 +89,7 @@ impl LogFileOptions {
         &self,
         file: Option<&Path>,
         folder: Option<PathBuf>,
-    ) -> Result<LogFileSettings, LogFileError> {
+    ) -> Result<LogFileSettings, ArgumentsError> {
         let from_file = file.map(Self::read).transpose()?.unwrap_or_default();
         let bytes = self.file_bytes_max.or(from_file.file_bytes_max);
         let files = self.files_max.or(from_file.files_max);
@@ -135,10 +99,10 @@ impl LogFileOptions {
             file_bytes_max: bytes.unwrap_or(FILE_BYTES_MAX),
             files_max: files.unwrap_or(FILES_MAX),
         };
-        let out_of_range = |field, value, range| LogFileError::OutOfRange {
-            field,
-            value,
-            range,
+        let out_of_range = |field: &str, value: u64, range| ArgumentsError::Invalid {
+            location: "log files".into(),
+            problem: format!("{field} is {value}"),
+            hint: range,
         };
         if !FILE_BYTES.contains(&settled.file_bytes_max) {
             let bytes = settled.file_bytes_max;
@@ -152,18 +116,18 @@ impl LogFileOptions {
     }
 
     /// Reads the file of `--log-config-file`. Blocks for the disk.
-    fn read(path: &Path) -> Result<Self, LogFileError> {
-        let text = std::fs::read_to_string(path).map_err(|error| LogFileError::Unreadable {
-            file: path.into(),
-            reason: error.to_string(),
+    fn read(path: &Path) -> Result<Self, ArgumentsError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ArgumentsError::Invalid {
+            location: format!("--log-config-file {path:?}"),
+            problem: format!("cannot be read: {error}"),
+            hint: "name a file that exists, or leave the flag out",
         })?;
         Self::parse(path, &text)
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, LogFileError> {
-        let wrong = |place: YamlPosition, problem: String, hint| LogFileError::Invalid {
-            file: path.into(),
-            line: place.line,
+    fn parse(path: &Path, text: &str) -> Result<Self, ArgumentsError> {
+        let wrong = |place: YamlPosition, problem: String, hint| ArgumentsError::Invalid {
+            location: format!("--log-config-file {path:?}, line {}", place.line),
             problem,
             hint,
         };
@@ -220,8 +184,8 @@ impl LogFileOptions {
 
 const KEYS: &str = "write format, folder, file_bytes_max or files_max, each with a value";
 const BYTES_RANGE: &str =
-    "a number of bytes from 4096 to 1024 G, with k, M or G for powers of 1024";
-const FILES_RANGE: &str = "a number from 1 to 100";
+    "use a number of bytes from 4096 to 1024 G, with k, M or G for powers of 1024";
+const FILES_RANGE: &str = "use a number from 1 to 100";
 
 fn bytes(text: &str) -> Option<u64> {
     let (number, factor) = match text.as_bytes().last()? {
@@ -237,7 +201,7 @@ fn bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<LogFileOptions, LogFileError> {
+    fn parse(text: &str) -> Result<LogFileOptions, ArgumentsError> {
         LogFileOptions::parse(Path::new("log.yaml"), text)
     }
 
@@ -267,12 +231,12 @@ mod tests {
             (
                 "\n\nfile_bytes_max: 1",
                 3,
-                "file_bytes_max is \"1\"; a number of bytes",
+                "file_bytes_max is \"1\"; use a number of bytes",
             ),
             (
                 "files_max: many",
                 1,
-                "files_max is \"many\"; a number from 1 to 100",
+                "files_max is \"many\"; use a number from 1 to 100",
             ),
             ("- a\n", 1, "where keys should be"),
             ("folder: [a]", 1, "folder is"),

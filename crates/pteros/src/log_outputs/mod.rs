@@ -21,7 +21,8 @@ use format::ConsoleFormat;
 use levels::Levels;
 use rosout::RosoutPublisher;
 
-use crate::log::{LogFileError, LogFileFormat, LogFileOptions, LogSettings, Severity};
+use crate::arguments_error::ArgumentsError;
+use crate::log::{LogFileFormat, LogFileOptions, LogSettings, Severity};
 
 pub(crate) use record::LogRecord;
 pub(crate) use rosout::RosoutNode;
@@ -54,7 +55,7 @@ impl LogOutputs {
         console: &ConsoleSettings,
         files: &LogFileOptions,
         folder: Option<PathBuf>,
-    ) -> Result<Arc<Self>, LogFileError> {
+    ) -> Result<Arc<Self>, ArgumentsError> {
         let files = files.resolve(settings.config_file.as_deref(), folder)?;
         let file = match settings.external {
             Some(false) => None,

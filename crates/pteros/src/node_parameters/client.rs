@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use pteros_interfaces::rcl_interfaces::{msg, srv};
 use pteros_msg::message::Service as ServiceType;
-use thiserror::Error;
 
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
@@ -18,41 +17,6 @@ use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::service::{CallError, Client};
 use crate::subscription::Subscription;
-
-/// Why parameters of another node were not read or set.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ParameterClientError {
-    /// A service client could not be created.
-    #[error(transparent)]
-    Create(#[from] CreateError),
-    /// A service call failed.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// The response has no values. One of the names is not declared or has no
-    /// value, which leaves the whole response empty, as in rclcpp.
-    #[error(
-        "node \"{node}\" returned no values for {names}: one of them is not declared or has no value; see `pteros param list {node}`"
-    )]
-    MissingValues {
-        /// Fully qualified name of the node.
-        node: String,
-        /// Requested names.
-        names: String,
-    },
-    /// The number of results differs from the number of requested names.
-    #[error(
-        "node \"{node}\" returned {found} results for {requested} names; its parameter services are broken"
-    )]
-    WrongCount {
-        /// Fully qualified name of the node.
-        node: String,
-        /// Number of results.
-        found: usize,
-        /// Number of requested names.
-        requested: usize,
-    },
-}
 
 /// Whether a parameter was set; the reason of the node if not.
 pub type SetParameterResult = Result<(), String>;
@@ -116,12 +80,8 @@ impl ParameterClient {
     /// Returns the values of parameters, in the order of `names`.
     ///
     /// # Errors
-    /// See [`ParameterClientError`]; also if a name is unknown.
-    pub fn get(
-        &self,
-        names: &[&str],
-        timeout: Duration,
-    ) -> Result<Vec<ParameterValue>, ParameterClientError> {
+    /// See [`CallError`]; also if a name is unknown.
+    pub fn get(&self, names: &[&str], timeout: Duration) -> Result<Vec<ParameterValue>, CallError> {
         let request = srv::GetParameters_Request {
             names: owned(names),
         };
@@ -136,12 +96,12 @@ impl ParameterClient {
     /// Returns the types of parameters, in the order of `names`.
     ///
     /// # Errors
-    /// See [`ParameterClientError`]; also if a name is unknown.
+    /// See [`CallError`]; also if a name is unknown.
     pub fn types(
         &self,
         names: &[&str],
         timeout: Duration,
-    ) -> Result<Vec<ParameterType>, ParameterClientError> {
+    ) -> Result<Vec<ParameterType>, CallError> {
         let request = srv::GetParameterTypes_Request {
             names: owned(names),
         };
@@ -156,12 +116,12 @@ impl ParameterClient {
     /// Returns the descriptors of parameters, in the order of `names`.
     ///
     /// # Errors
-    /// See [`ParameterClientError`]; also if a name is unknown.
+    /// See [`CallError`]; also if a name is unknown.
     pub fn describe(
         &self,
         names: &[&str],
         timeout: Duration,
-    ) -> Result<Vec<msg::ParameterDescriptor>, ParameterClientError> {
+    ) -> Result<Vec<msg::ParameterDescriptor>, CallError> {
         let request = srv::DescribeParameters_Request {
             names: owned(names),
         };
@@ -175,13 +135,13 @@ impl ParameterClient {
     /// below the prefix; 0 means no limit.
     ///
     /// # Errors
-    /// See [`ParameterClientError`].
+    /// See [`CallError`].
     pub fn list(
         &self,
         prefixes: &[&str],
         depth: u64,
         timeout: Duration,
-    ) -> Result<Vec<String>, ParameterClientError> {
+    ) -> Result<Vec<String>, CallError> {
         let request = srv::ListParameters_Request {
             prefixes: owned(prefixes),
             depth,
@@ -193,12 +153,12 @@ impl ParameterClient {
     /// Sets parameters one by one. Returns the result of each.
     ///
     /// # Errors
-    /// See [`ParameterClientError`].
+    /// See [`CallError`].
     pub fn set(
         &self,
         parameters: Vec<Parameter>,
         timeout: Duration,
-    ) -> Result<Vec<SetParameterResult>, ParameterClientError> {
+    ) -> Result<Vec<SetParameterResult>, CallError> {
         let requested = parameters.len();
         let request = srv::SetParameters_Request {
             parameters: messages(parameters),
@@ -206,11 +166,7 @@ impl ParameterClient {
         let response = self.call(&self.set, "set_parameters", &request, timeout)?;
         let found = response.results.len();
         if found != requested {
-            return Err(ParameterClientError::WrongCount {
-                node: self.remote.clone(),
-                found,
-                requested,
-            });
+            return Err(self.wrong_count(found, requested));
         }
         Ok(response.results.iter().map(outcome).collect())
     }
@@ -218,12 +174,12 @@ impl ParameterClient {
     /// Sets all of these parameters or none.
     ///
     /// # Errors
-    /// See [`ParameterClientError`].
+    /// See [`CallError`].
     pub fn set_atomically(
         &self,
         parameters: Vec<Parameter>,
         timeout: Duration,
-    ) -> Result<SetParameterResult, ParameterClientError> {
+    ) -> Result<SetParameterResult, CallError> {
         let request = srv::SetParametersAtomically_Request {
             parameters: messages(parameters),
         };
@@ -235,12 +191,12 @@ impl ParameterClient {
     /// Deletes parameters of dynamic type. Returns the result of each.
     ///
     /// # Errors
-    /// See [`ParameterClientError`].
+    /// See [`CallError`].
     pub fn delete(
         &self,
         names: &[&str],
         timeout: Duration,
-    ) -> Result<Vec<SetParameterResult>, ParameterClientError> {
+    ) -> Result<Vec<SetParameterResult>, CallError> {
         let nothing = |name: &&str| Parameter::new(*name, ParameterValue::NotSet);
         self.set(names.iter().map(nothing).collect(), timeout)
     }
@@ -249,13 +205,13 @@ impl ParameterClient {
     /// by name. Without `wildcards`, only entries that name the node apply.
     ///
     /// # Errors
-    /// See [`ParameterClientError`].
+    /// See [`CallError`].
     pub fn load(
         &self,
         file: &ParameterFile,
         wildcards: bool,
         timeout: Duration,
-    ) -> Result<Vec<(String, SetParameterResult)>, ParameterClientError> {
+    ) -> Result<Vec<(String, SetParameterResult)>, CallError> {
         let parameters = file.parameters_of(&self.remote, wildcards);
         if parameters.is_empty() {
             return Ok(Vec::new());
@@ -292,8 +248,8 @@ impl ParameterClient {
         name: &str,
         request: &S::Request,
         timeout: Duration,
-    ) -> Result<Sample<S::Response>, ParameterClientError> {
-        Ok(self.client(slot, name)?.call(request, timeout)?)
+    ) -> Result<Sample<S::Response>, CallError> {
+        self.client(slot, name)?.call(request, timeout)
     }
 
     fn client<S: ServiceType>(
@@ -310,19 +266,29 @@ impl ParameterClient {
         Ok(slot.get_or_init(|| client).clone())
     }
 
-    fn check_count(&self, names: &[&str], found: usize) -> Result<(), ParameterClientError> {
-        let (node, requested) = (self.remote.clone(), names.len());
+    fn check_count(&self, names: &[&str], found: usize) -> Result<(), CallError> {
+        let requested = names.len();
         match found {
             _ if found == requested => Ok(()),
-            0 => Err(ParameterClientError::MissingValues {
-                node,
-                names: names.join(", "),
+            // An unknown name leaves the whole response empty, as in rclcpp.
+            0 => Err(CallError::Refused {
+                node: self.remote.clone(),
+                reason: format!(
+                    "returned no values for {}: one of them is not declared or has no value; see `pteros param list {}`",
+                    names.join(", "),
+                    self.remote
+                ),
             }),
-            _ => Err(ParameterClientError::WrongCount {
-                node,
-                found,
-                requested,
-            }),
+            _ => Err(self.wrong_count(found, requested)),
+        }
+    }
+
+    fn wrong_count(&self, found: usize, requested: usize) -> CallError {
+        CallError::Refused {
+            node: self.remote.clone(),
+            reason: format!(
+                "returned {found} results for {requested} names; its parameter services are broken"
+            ),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::parameter::handle::ParameterHandle;
 use crate::parameter::parameter_store::{Parameter, ParameterDeclaration, ParameterStore};
 use crate::parameter::value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
 
-pub use client::{ParameterClient, ParameterClientError, SetParameterResult};
+pub use client::{ParameterClient, SetParameterResult};
 pub(crate) use services::ParameterServices;
 
 impl Node {

@@ -1,6 +1,5 @@
 //! Errors of declaring, setting and reading parameters.
 
-use pteros_runtime::names::NameError;
 use thiserror::Error;
 
 use super::value::{ParameterType, ParameterValue};
@@ -127,53 +126,5 @@ pub enum ParameterError {
         node: String,
         /// The error.
         source: SetParameterError,
-    },
-}
-
-/// Why parameters of the command line or a file cannot be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ParameterFileError {
-    /// The file cannot be read.
-    #[error("parameter file {file}: {reason}; check its path")]
-    Unreadable {
-        /// Path of the file.
-        file: String,
-        /// Error text of the operating system.
-        reason: String,
-    },
-    /// The file has invalid content.
-    #[error("{file}:{line}:{column}: {problem}; {hint}")]
-    Invalid {
-        /// Path of the file.
-        file: String,
-        /// Counted from 1.
-        line: usize,
-        /// Counted from 1.
-        column: usize,
-        /// The node, the parameter and the error.
-        problem: String,
-        /// The remedy.
-        hint: &'static str,
-    },
-    /// The value of a `-p` argument is invalid.
-    #[error("-p {name}:={value}: {problem}; {hint}")]
-    Argument {
-        /// Name of the parameter.
-        name: String,
-        /// The value as given.
-        value: String,
-        /// The problem.
-        problem: String,
-        /// The remedy.
-        hint: &'static str,
-    },
-    /// A name is invalid.
-    #[error("{location}: {source}")]
-    Name {
-        /// File and line.
-        location: String,
-        /// The name and the error.
-        source: NameError,
     },
 }

@@ -20,11 +20,11 @@ mod thread_parameters;
 pub(crate) mod value;
 mod yaml;
 
-pub use crate::node_parameters::{ParameterClient, ParameterClientError, SetParameterResult};
+pub use crate::node_parameters::{ParameterClient, SetParameterResult};
 pub use crate::qos_overrides::{QosOverridingOptions, QosPolicyKind};
 pub use callbacks::ParameterCallbackHandle;
 pub use descriptor::ParameterDescriptor;
-pub use error::{ParameterError, ParameterFileError, SetParameterError};
+pub use error::{ParameterError, SetParameterError};
 pub use handle::ParameterHandle;
 pub use parameter_file::ParameterFile;
 pub use parameter_store::Parameter;

@@ -20,12 +20,12 @@ use std::sync::Arc;
 
 use pteros_msg::yaml::{YamlContent, YamlEntry, YamlNode, YamlPosition};
 
-use super::error::ParameterFileError;
 use super::node_pattern::NodePattern;
 use super::parameter_store::{Parameter, ParameterOverride, ParameterOverrides};
 use super::value::ParameterValue;
 use super::yaml::{self, YamlValueError};
 use crate::args::{Arguments, ParameterArgument, ParameterSetting};
+use crate::arguments_error::ArgumentsError;
 
 /// Parameters of a file, in file order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,12 +45,13 @@ impl ParameterFile {
     /// Reads a file. Blocks on disk I/O.
     ///
     /// # Errors
-    /// See [`ParameterFileError`], which names the line.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, ParameterFileError> {
+    /// See [`ArgumentsError`], which names the line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ArgumentsError> {
         let file = path.as_ref().display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| ParameterFileError::Unreadable {
-            file: file.clone(),
-            reason: error.to_string(),
+        let text = fs::read_to_string(path).map_err(|error| ArgumentsError::Invalid {
+            location: format!("parameter file {file}"),
+            problem: error.to_string(),
+            hint: "check its path",
         })?;
         Self::parse(&file, &text)
     }
@@ -58,8 +59,8 @@ impl ParameterFile {
     /// Parses the text of a file. Errors name it as `file`.
     ///
     /// # Errors
-    /// See [`ParameterFileError`], which names the line.
-    pub fn parse(file: &str, text: &str) -> Result<Self, ParameterFileError> {
+    /// See [`ArgumentsError`], which names the line.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ArgumentsError> {
         let mut parser = FileParser {
             file,
             rules: Vec::new(),
@@ -83,7 +84,7 @@ impl ParameterFile {
 
     /// Parameters from `-p` and `--params-file`, in the order of
     /// [`ParameterArgument`](crate::args::ParameterArgument).
-    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Self, ParameterFileError> {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Self, ArgumentsError> {
         let mut rules = Vec::new();
         for argument in &arguments.parameters {
             match argument {
@@ -129,11 +130,10 @@ impl ParameterFile {
 }
 
 impl ParameterRule {
-    fn from_setting(setting: &ParameterSetting) -> Result<Self, ParameterFileError> {
+    fn from_setting(setting: &ParameterSetting) -> Result<Self, ArgumentsError> {
         let (name, value) = (&setting.name, &setting.value);
-        let invalid = |problem: String, hint| ParameterFileError::Argument {
-            name: name.clone(),
-            value: value.clone(),
+        let invalid = |problem: String, hint| ArgumentsError::Invalid {
+            location: format!("-p {name}:={value}"),
             problem,
             hint,
         };
@@ -171,18 +171,16 @@ impl FileParser<'_> {
         place: YamlPosition,
         problem: impl Into<String>,
         hint: &'static str,
-    ) -> ParameterFileError {
-        ParameterFileError::Invalid {
-            file: self.file.into(),
-            line: place.line as usize,
-            column: place.column as usize,
+    ) -> ArgumentsError {
+        ArgumentsError::Invalid {
+            location: format!("{}:{}:{}", self.file, place.line, place.column),
             problem: problem.into(),
             hint,
         }
     }
 
     /// Parses names of namespaces and nodes, down to `ros__parameters`.
-    fn nodes(&mut self, above: &str, entries: &[YamlEntry]) -> Result<(), ParameterFileError> {
+    fn nodes(&mut self, above: &str, entries: &[YamlEntry]) -> Result<(), ArgumentsError> {
         for entry in entries {
             let value = &entry.value;
             if entry.key == PARAMETERS {
@@ -202,12 +200,12 @@ impl FileParser<'_> {
         Ok(())
     }
 
-    fn node_parameters(&mut self, node: &str, entry: &YamlEntry) -> Result<(), ParameterFileError> {
+    fn node_parameters(&mut self, node: &str, entry: &YamlEntry) -> Result<(), ArgumentsError> {
         if node.is_empty() {
             let problem = format!("no node name before {PARAMETERS}");
             return Err(self.error_at(entry.place, problem, "write /**: above it for every node"));
         }
-        let pattern = NodePattern::parse(node).map_err(|source| ParameterFileError::Name {
+        let pattern = NodePattern::parse(node).map_err(|source| ArgumentsError::Name {
             location: format!("{}:{}", self.file, entry.place.line),
             source,
         })?;
@@ -227,7 +225,7 @@ impl FileParser<'_> {
         node: &str,
         above: &str,
         entries: &[YamlEntry],
-    ) -> Result<(), ParameterFileError> {
+    ) -> Result<(), ArgumentsError> {
         for entry in entries {
             let name = match above {
                 "" => entry.key.clone(),

@@ -16,10 +16,11 @@ use pteros_runtime::service::CallId;
 use thiserror::Error;
 
 use super::client::ClientCore;
+use crate::error::CreateError;
 use crate::sample::Sample;
 
 /// Why a service call has no response.
-#[derive(Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub enum CallError {
     /// No server was matched in time.
     #[error(
@@ -84,12 +85,29 @@ pub enum CallError {
         #[source]
         source: PublishError,
     },
+    /// The node of the server refused, or its response makes no sense.
+    #[error("node \"{node}\" {reason}")]
+    Refused {
+        /// Fully qualified name of the node.
+        node: String,
+        /// What it did.
+        reason: String,
+    },
+    /// A client could not be created for the call.
+    #[error(transparent)]
+    Create(Box<CreateError>),
     /// The context has been shut down.
     #[error("service \"{service}\": the context is shut down")]
     ShutDown {
         /// The service's name.
         service: String,
     },
+}
+
+impl From<CreateError> for CallError {
+    fn from(error: CreateError) -> Self {
+        Self::Create(Box::new(error))
+    }
 }
 
 fn after(waited_ms: u64) -> String {

@@ -2,6 +2,7 @@
 //! and handle what the group takes for them.
 
 use parking_lot::Mutex;
+use pteros_runtime::error::QosChangeError;
 use pteros_runtime::sample::QueuedSample;
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 use crate::error::CreateError;
 use crate::instance::ReceivedChange;
 use crate::sample::Sample;
-use crate::set_qos::{GroupPolicies, SetQosError};
+use crate::set_qos::GroupPolicies;
 use crate::subscription_group::{GroupChange, GroupMember, SubscriptionGroup};
 
 impl SubscriptionGroup {
@@ -82,7 +83,7 @@ impl<T: Send + 'static> GroupMember for SubscriptionCore<T> {
         self.callback.is_some()
     }
 
-    fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), SetQosError> {
+    fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), QosChangeError> {
         self.change_qos(|qos| policies.apply(qos))
     }
 

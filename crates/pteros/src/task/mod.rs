@@ -9,7 +9,7 @@ mod async_slots;
 mod spawn;
 
 pub(crate) use async_slots::AsyncSlots;
-pub use spawn::{SpawnError, TaskHandle};
+pub use spawn::TaskHandle;
 
 pub use crate::node::{CallbackOutput, UserFuture};
 pub use crate::sleep::Sleep;

@@ -7,25 +7,10 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
-use thiserror::Error;
 
 use crate::callback_groups::{CallbackGroup, group_for};
+use crate::error::ExecutorError;
 use crate::node::{FutureOwner, FutureTask, Node, NodeCore};
-
-/// Why a future was not spawned.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SpawnError {
-    /// The node has as many unfinished tasks as allowed.
-    #[error(
-        "node \"{node}\": {max} spawned tasks are unfinished, the maximum; await some of them, or raise `NodeOptions::tasks_max`"
-    )]
-    TooManyTasks {
-        /// Fully qualified name of the node.
-        node: String,
-        /// The limit.
-        max: usize,
-    },
-}
 
 /// Handle of a spawned task, itself a future of the task's output. Dropping it
 /// cancels the task; see [`TaskHandle::detach`].
@@ -143,8 +128,8 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// [`SpawnError::TooManyTasks`]; the future is dropped.
-    pub fn spawn<F>(&self, future: F) -> Result<TaskHandle<F::Output>, SpawnError>
+    /// [`ExecutorError::TooManyTasks`]; the future is dropped.
+    pub fn spawn<F>(&self, future: F) -> Result<TaskHandle<F::Output>, ExecutorError>
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -154,12 +139,12 @@ impl Node {
     /// Like [`Node::spawn`], in the given callback group.
     ///
     /// # Errors
-    /// [`SpawnError::TooManyTasks`]; the future is dropped.
+    /// [`ExecutorError::TooManyTasks`]; the future is dropped.
     pub fn spawn_in_group<F>(
         &self,
         group: &CallbackGroup,
         future: F,
-    ) -> Result<TaskHandle<F::Output>, SpawnError>
+    ) -> Result<TaskHandle<F::Output>, ExecutorError>
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -170,13 +155,13 @@ impl Node {
         &self,
         group: Option<&CallbackGroup>,
         future: F,
-    ) -> Result<TaskHandle<F::Output>, SpawnError>
+    ) -> Result<TaskHandle<F::Output>, ExecutorError>
     where
         F: Future<Output: Send> + Send + 'static,
     {
         let node = self.core();
         if !node.spawned.try_reserve() {
-            return Err(SpawnError::TooManyTasks {
+            return Err(ExecutorError::TooManyTasks {
                 node: node.fully_qualified_name(),
                 max: node.spawned.max,
             });

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pteros_interfaces::geometry_msgs::msg::TransformStamped;
 use pteros_interfaces::tf2_msgs::msg::TFMessage;
+use pteros_runtime::error::PublishError;
 
-use super::error::{BroadcastError, InvalidTransform};
+use super::error::InvalidTransform;
 use super::tree::{check, without_leading_slash};
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
@@ -52,17 +53,17 @@ impl TransformBroadcaster {
     /// Publishes a transform.
     ///
     /// # Errors
-    /// See [`BroadcastError`]; what every reader would refuse is not sent.
-    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), BroadcastError> {
+    /// See [`PublishError`]; what every reader would refuse is not sent.
+    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), PublishError> {
         self.send_transforms(vec![transform])
     }
 
     /// Publishes several transforms in one message; all, or none if one is invalid.
     ///
     /// # Errors
-    /// See [`BroadcastError`].
-    pub fn send_transforms(&self, transforms: Vec<TransformStamped>) -> Result<(), BroadcastError> {
-        let transforms = checked(transforms)?;
+    /// See [`PublishError`].
+    pub fn send_transforms(&self, transforms: Vec<TransformStamped>) -> Result<(), PublishError> {
+        let transforms = checked(transforms).map_err(|reason| invalid(&self.publisher, &reason))?;
         self.publisher.publish_owned(TFMessage { transforms })?;
         Ok(())
     }
@@ -101,8 +102,8 @@ impl StaticTransformBroadcaster {
     /// It replaces an earlier one of the same child frame.
     ///
     /// # Errors
-    /// See [`BroadcastError`]; what every reader would refuse is not sent.
-    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), BroadcastError> {
+    /// See [`PublishError`]; what every reader would refuse is not sent.
+    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), PublishError> {
         self.send_transforms(vec![transform])
     }
 
@@ -110,9 +111,9 @@ impl StaticTransformBroadcaster {
     /// all or none.
     ///
     /// # Errors
-    /// See [`BroadcastError`].
-    pub fn send_transforms(&self, transforms: Vec<TransformStamped>) -> Result<(), BroadcastError> {
-        let new = checked(transforms)?;
+    /// See [`PublishError`].
+    pub fn send_transforms(&self, transforms: Vec<TransformStamped>) -> Result<(), PublishError> {
+        let new = checked(transforms).map_err(|reason| invalid(&self.publisher, &reason))?;
         // Held while publishing: the last message must have all transforms.
         let mut sent = self.sent.lock();
         for transform in new {
@@ -147,4 +148,11 @@ impl fmt::Debug for StaticTransformBroadcaster {
 fn checked(transforms: Vec<TransformStamped>) -> Result<Vec<TransformStamped>, InvalidTransform> {
     transforms.iter().try_for_each(check)?;
     Ok(transforms)
+}
+
+fn invalid(publisher: &Publisher<TFMessage>, reason: &InvalidTransform) -> PublishError {
+    PublishError::Invalid {
+        topic: publisher.topic().into(),
+        reason: reason.to_string(),
+    }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::time::Time;
-use pteros_runtime::error::PublishError;
 
 /// An edge of the frame tree: a frame, its parent and the times known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -250,15 +249,3 @@ pub enum InvalidTransform {
 
 /// The longest frame id that is accepted.
 pub(super) const FRAME_ID_BYTES_MAX: usize = 1024;
-
-/// Why transforms could not be published.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum BroadcastError {
-    /// A transform is invalid.
-    #[error(transparent)]
-    Refused(#[from] InvalidTransform),
-    /// Publishing failed.
-    #[error(transparent)]
-    Publish(#[from] PublishError),
-}

@@ -17,7 +17,7 @@ mod tree;
 
 pub use broadcaster::{StaticTransformBroadcaster, TransformBroadcaster};
 pub use buffer::{TransformBuffer, TransformBufferOptions, TransformFuture};
-pub use error::{BroadcastError, FrameEdge, InvalidTransform, LookupError};
+pub use error::{FrameEdge, InvalidTransform, LookupError};
 pub use isometry::Isometry;
 pub use listener::TransformListener;
 pub use report::FrameInfo;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use pteros_interfaces::type_description_interfaces::{msg, srv};
 use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription};
 use pteros_msg::hash::{TypeHash, rihs01};
-use thiserror::Error;
 
 use crate::node::Node;
 use crate::service::CallError;
@@ -20,36 +19,6 @@ pub struct RemoteTypeDescription {
     pub sources: Vec<msg::TypeSource>,
 }
 
-/// Why a type description could not be fetched.
-#[derive(Debug, PartialEq, Eq, Error)]
-pub enum TypeDescriptionError {
-    /// The service call failed.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// The node does not have the description.
-    #[error("node \"{node}\" has no description of {type_name}: {reason}")]
-    Refused {
-        /// The node.
-        node: String,
-        /// The type.
-        type_name: String,
-        /// The reason that the node gave.
-        reason: String,
-    },
-    /// The node sent another description.
-    #[error(
-        "node \"{node}\" sent a description of {type_name} with another hash, {received}; it is not used"
-    )]
-    HashMismatch {
-        /// The node.
-        node: String,
-        /// The type.
-        type_name: String,
-        /// The hash of the received description.
-        received: TypeHash,
-    },
-}
-
 impl Node {
     /// Fetches a type's description by hash from a node of any ROS 2
     /// implementation.
@@ -60,25 +29,16 @@ impl Node {
     /// most `timeout`; drives the network itself.
     ///
     /// # Errors
-    /// See [`TypeDescriptionError`].
+    /// See [`CallError`].
     pub fn fetch_type_description(
         &self,
         node: &str,
         type_name: &str,
         hash: TypeHash,
         timeout: Duration,
-    ) -> Result<RemoteTypeDescription, TypeDescriptionError> {
+    ) -> Result<RemoteTypeDescription, CallError> {
         let service = format!("{}/get_type_description", node.trim_end_matches('/'));
-        let client = match self.create_client::<srv::GetTypeDescription>(&service) {
-            Ok(client) => client,
-            Err(error) => {
-                return Err(TypeDescriptionError::Refused {
-                    node: node.into(),
-                    type_name: type_name.into(),
-                    reason: error.to_string(),
-                });
-            }
-        };
+        let client = self.create_client::<srv::GetTypeDescription>(&service)?;
         let request = srv::GetTypeDescription_Request {
             type_name: type_name.into(),
             type_hash: hash.to_string(),
@@ -86,19 +46,20 @@ impl Node {
         };
         let answer = client.call(&request, timeout)?.into_inner();
         if !answer.successful {
-            return Err(TypeDescriptionError::Refused {
+            let reason = answer.failure_reason;
+            return Err(CallError::Refused {
                 node: node.into(),
-                type_name: type_name.into(),
-                reason: answer.failure_reason,
+                reason: format!("has no description of {type_name}: {reason}"),
             });
         }
         let description = from_message(answer.type_description);
         let received = rihs01(&description);
         if received != hash {
-            return Err(TypeDescriptionError::HashMismatch {
+            return Err(CallError::Refused {
                 node: node.into(),
-                type_name: type_name.into(),
-                received,
+                reason: format!(
+                    "sent a description of {type_name} with another hash, {received}; it is not used"
+                ),
             });
         }
         Ok(RemoteTypeDescription {

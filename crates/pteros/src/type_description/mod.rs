@@ -10,7 +10,7 @@ mod source;
 
 use std::str::FromStr;
 
-pub use client::{RemoteTypeDescription, TypeDescriptionError};
+pub use client::RemoteTypeDescription;
 
 use pteros_interfaces::type_description_interfaces::{msg, srv};
 use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription};

@@ -6,7 +6,7 @@ use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::Presentation;
 use pteros::{
-    error::QosChangeError,
+    error::{CreateError, QosChangeError},
     event_handler::{EndpointEvent as Event, PolicyId},
     graph::EndpointInfo,
 };
@@ -391,8 +391,11 @@ pub fn immutable_policies_are_named_and_nothing_changes(harness: &Harness) {
          (shared, requested exclusive) is immutable after creation; keep it, or create another \
          endpoint"
     );
-    let named = |error: pteros::error::SetQosError| match error.source {
-        QosChangeError::Immutable(fixed) => fixed.iter().map(|f| f.policy).collect(),
+    let named = |error: CreateError| match error {
+        CreateError::QosChange {
+            source: QosChangeError::Immutable(fixed),
+            ..
+        } => fixed.iter().map(|f| f.policy).collect(),
         _ => Vec::new(),
     };
     let unlike = qos.clone().transient_local().order_by_source();
@@ -406,7 +409,9 @@ pub fn immutable_policies_are_named_and_nothing_changes(harness: &Harness) {
         .deadline(Duration::from_millis(10))
         .time_based_filter(Duration::from_millis(20));
     let refused = subscription.set_qos(&contradiction).unwrap_err();
-    assert!(matches!(&refused.source, QosChangeError::Contradiction(e) if e.policy == "DEADLINE"));
+    assert!(
+        matches!(&refused, CreateError::QosChange { source: QosChangeError::Contradiction(e), .. } if e.policy == "DEADLINE")
+    );
     assert_eq!((&*publisher.qos(), &*subscription.qos()), (&qos, &qos));
     assert_eq!(publisher.matched_count() + subscription.matched_count(), 2);
     // "Best available" keeps what it resolved to.

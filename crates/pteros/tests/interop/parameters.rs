@@ -4,8 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use pteros::parameter::{
-    Parameter, ParameterClient, ParameterClientError, ParameterDescriptor, ParameterType,
-    ParameterValue,
+    Parameter, ParameterClient, ParameterDescriptor, ParameterType, ParameterValue,
 };
 use pteros::prelude::*;
 
@@ -173,7 +172,7 @@ pub fn we_read_and_set_their_parameters(harness: &Harness) {
     let none = client.get(&["count", "nope"], TIMEOUT);
     assert!(matches!(
         none,
-        Err(ParameterClientError::MissingValues { .. })
+        Err(pteros::service::CallError::Refused { .. })
     ));
     let types = client.types(&["flag", "texts"], TIMEOUT).unwrap();
     assert_eq!(types, [ParameterType::Bool, ParameterType::StringArray]);

@@ -50,7 +50,7 @@ async fn execute(node: Node, goal: ServerGoalHandle<Fibonacci>) {
     report(goal.succeed(Fibonacci_Result { sequence }));
 }
 
-fn report(end: Result<(), pteros::action::GoalError>) {
+fn report(end: Result<(), pteros::action::ActionError>) {
     match end {
         Ok(()) => println!("goal: finished"),
         Err(error) => eprintln!("{error}"),

@@ -22,10 +22,11 @@ use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
 
 pub use event::{NodeCondition, NodeReport, SupervisorEvent, SupervisorReport};
-pub use supervised_node::{LossPolicy, SupervisedNode, SupervisorError};
+pub use supervised_node::{LossPolicy, SupervisedNode};
 
 use super::state_machine::LifecycleState;
 use crate::context::Context;
+use crate::error::CreateError;
 use crate::event_handler::EndpointEvent;
 use crate::executors::SingleThreadedExecutor;
 use crate::named_qos::NamedQosExt;
@@ -133,11 +134,11 @@ impl LifecycleSupervisor {
     /// creates its own node, `lifecycle_supervisor` unless remapped.
     ///
     /// # Errors
-    /// See [`SupervisorError`].
+    /// See [`CreateError`].
     pub fn new(
         context: &Context,
         nodes: impl IntoIterator<Item = SupervisedNode>,
-    ) -> Result<Self, SupervisorError> {
+    ) -> Result<Self, CreateError> {
         let nodes = supervised_node::sort_by_dependencies(nodes.into_iter().collect())?;
         let node = context.create_node_with(NodeOptions::new("lifecycle_supervisor"))?;
         let inbox = Arc::new(Inbox {
@@ -335,7 +336,7 @@ impl NodeClients {
         index: usize,
         supervised: &SupervisedNode,
         inbox: &Arc<Inbox>,
-    ) -> Result<Self, SupervisorError> {
+    ) -> Result<Self, CreateError> {
         let name = supervised.name.clone();
         let (on_match, on_sample) = (inbox.clone(), inbox.clone());
         let options =

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use thiserror::Error;
-
-use crate::error::{CreateError, NodeError};
+use crate::error::CreateError;
 
 /// A managed node for a [`LifecycleSupervisor`](crate::lifecycle::LifecycleSupervisor).
 #[derive(Clone, Debug)]
@@ -131,63 +129,26 @@ impl Default for LossPolicy {
     }
 }
 
-/// Why a supervisor was not created.
-#[derive(Debug, Error)]
-pub enum SupervisorError {
-    /// A node is listed twice.
-    #[error("node \"{node}\" is listed twice; list it once")]
-    DuplicateNode {
-        /// The node.
-        node: String,
-    },
-    /// A node depends on a node that is not supervised.
-    #[error(
-        "node \"{node}\" depends on \"{dependency}\", which is not supervised; add it, or leave the dependency out"
-    )]
-    UnknownDependency {
-        /// The node.
-        node: String,
-        /// Name of the dependency.
-        dependency: String,
-    },
-    /// The dependencies have a cycle.
-    #[error(
-        "dependency cycle among the nodes {}; remove one dependency",
-        .nodes.join(", ")
-    )]
-    DependencyCycle {
-        /// Nodes of the cycle and their dependents.
-        nodes: Vec<String>,
-    },
-    /// The supervisor's own node could not be created.
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    /// A client or subscription could not be created, usually because of an invalid
-    /// node name.
-    #[error(transparent)]
-    Create(#[from] CreateError),
-}
-
 /// Sorts the nodes topologically. Returns each with the indices of its
 /// dependencies, which come before it.
 pub(super) fn sort_by_dependencies(
     nodes: Vec<SupervisedNode>,
-) -> Result<Vec<(SupervisedNode, Vec<usize>)>, SupervisorError> {
+) -> Result<Vec<(SupervisedNode, Vec<usize>)>, CreateError> {
     for (index, node) in nodes.iter().enumerate() {
         if nodes
             .iter()
             .take(index)
             .any(|other| other.name == node.name)
         {
-            let node = node.name.clone();
-            return Err(SupervisorError::DuplicateNode { node });
+            let problem = format!("node \"{}\" is listed twice; list it once", node.name);
+            return Err(CreateError::Supervision(problem));
         }
         let is_supervised = |name: &String| nodes.iter().any(|other| other.name == *name);
         if let Some(dependency) = node.depends_on.iter().find(|name| !is_supervised(name)) {
-            return Err(SupervisorError::UnknownDependency {
-                node: node.name.clone(),
-                dependency: dependency.clone(),
-            });
+            return Err(CreateError::Supervision(format!(
+                "node \"{}\" depends on \"{dependency}\", which is not supervised; add it, or leave the dependency out",
+                node.name
+            )));
         }
     }
     let mut sorted: Vec<(SupervisedNode, Vec<usize>)> = Vec::new();
@@ -202,8 +163,11 @@ pub(super) fn sort_by_dependencies(
             .enumerate()
             .find_map(|(index, node)| Some((index, dependency_indices(node)?)));
         let Some((index, dependency_indices)) = next else {
-            let nodes = remaining.into_iter().map(|node| node.name).collect();
-            return Err(SupervisorError::DependencyCycle { nodes });
+            let nodes: Vec<String> = remaining.into_iter().map(|node| node.name).collect();
+            return Err(CreateError::Supervision(format!(
+                "dependency cycle among the nodes {}; remove one dependency",
+                nodes.join(", ")
+            )));
         };
         sorted.push((remaining.remove(index), dependency_indices));
     }
