@@ -10,7 +10,7 @@
 //! - [`library`]: a set of definitions and all types derived from them
 //! - [`key`]: instance keys of a topic and their hash
 //! - [`hash`]: RIHS01 type hash
-//! - [`generate`]: Rust code generator
+//! - `generate`: Rust code generator
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
 //! - [`type_support`]: what an endpoint needs of a type, generated or dynamic
 //! - [`typeobject`]: TypeObject, for type compatibility with other DDS vendors'
@@ -18,7 +18,8 @@
 //! - [`filter`]: content filter, DDS's SQL subset
 //! - `yaml`: YAML text as a tree with line and column numbers
 //!
-//! `no_std` with `alloc`. The feature `std` adds what reads text and folders.
+//! `no_std` with `alloc`. The feature `std` adds what reads text and folders, and the
+//! feature `generate` what build scripts need.
 
 #![no_std]
 #![deny(missing_docs)]
@@ -42,7 +43,7 @@ extern crate alloc;
 extern crate std;
 
 mod borrowed;
-#[cfg(feature = "std")]
+#[cfg(feature = "generate")]
 #[allow(clippy::arithmetic_side_effects, reason = "counts of files")]
 pub mod build;
 pub mod cdr;
@@ -56,6 +57,7 @@ pub mod filter;
     reason = "reads installed files, at places that it has just found"
 )]
 pub mod folder;
+#[cfg(feature = "generate")]
 #[allow(
     clippy::arithmetic_side_effects,
     reason = "our own text, at build time"

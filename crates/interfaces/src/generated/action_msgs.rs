@@ -16,6 +16,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for GoalInfo {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.stamp, out);
@@ -23,6 +24,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for GoalInfo {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -42,10 +44,12 @@ pub mod msg {
             "6398fe763154554353930716b225947f93b672f0fb2e49fdd01bb7a7e37933e9",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("action_msgs::msg::dds_::GoalInfo_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -58,12 +62,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for GoalInfo {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -96,6 +102,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for GoalStatus {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_info, out);
             out.i8(self.status);
@@ -103,6 +110,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for GoalStatus {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -122,10 +130,12 @@ pub mod msg {
             "32f4cfd717735d17657e1178f24431c1ce996c878c515230f6c5b3476819dbb9",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("action_msgs::msg::dds_::GoalStatus_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -136,12 +146,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for GoalStatus {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -155,12 +167,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for GoalStatusArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.status_list);
         }
     }
 
     impl ::pteros_msg::Decode for GoalStatusArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -179,10 +193,12 @@ pub mod msg {
             "6c1684b00f177d37438febe6e709fc4e2b0d4248dca4854946f9ed8b30cda83e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("action_msgs::msg::dds_::GoalStatusArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -193,6 +209,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for GoalStatusArray {
         type View<'a> = view::GoalStatusArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -204,6 +221,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::GoalStatusArray {
                 status_list: ::pteros_msg::view::Cow::Borrowed(&self.status_list[..]),
@@ -247,12 +265,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for CancelGoal_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_info, out);
         }
     }
 
     impl ::pteros_msg::Decode for CancelGoal_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -271,10 +291,12 @@ pub mod srv {
             "3d3c84653c1f96918086887e1dcb236faec88b81a5b14fd4cf4840065bcdf8af",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("action_msgs::srv::dds_::CancelGoal_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -303,6 +325,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for CancelGoal_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.return_code);
             out.message_sequence(&self.goals_canceling);
@@ -310,6 +333,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for CancelGoal_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -329,10 +353,12 @@ pub mod srv {
             "35e682cf3f510e83c70a82a4aac888496dedee56773bf9d8e5e0aa81f9e1c960",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("action_msgs::srv::dds_::CancelGoal_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -352,6 +378,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for CancelGoal_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -360,6 +387,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for CancelGoal_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -380,16 +408,19 @@ pub mod srv {
             "178f81615ce6be41ad328211d7a56b08b00e73f41f0b8aec256b2f3ff97a5e7e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("action_msgs::srv::dds_::CancelGoal_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("action_msgs/srv/CancelGoal_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

@@ -24,12 +24,14 @@ pub mod srv {
     pub struct ListNodes_Request {}
 
     impl ::pteros_msg::Encode for ListNodes_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for ListNodes_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -47,10 +49,12 @@ pub mod srv {
             "57c879a1825b3fa15fd58e70d2e73223af6b9c45c7ae104cc107e73464d3a724",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::ListNodes_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -68,6 +72,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ListNodes_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string_sequence(&self.full_node_names);
             out.primitive_sequence(&self.unique_ids);
@@ -75,6 +80,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for ListNodes_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -95,10 +101,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa6\xff\xff\xde\x9f\x1f\xe22\xe4\xcd\xb7\xa6>O\x00D\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x1a5\xe7\xa6,{\xa9\xe2%\xdes\x19\"\x03\x00\xa1\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::ListNodes_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -118,6 +126,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ListNodes_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -126,6 +135,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for ListNodes_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -146,16 +156,19 @@ pub mod srv {
             "843ad4c80092060d68dbf8008ce53354314d98257cddddaf55df03abd7321b38",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::ListNodes_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("composition_interfaces/srv/ListNodes_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -199,6 +212,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for LoadNode_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.package_name);
             out.string(&self.plugin_name);
@@ -212,6 +226,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for LoadNode_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -237,10 +252,12 @@ pub mod srv {
             "7d3496175f54f92d652547e144c9b2a3b22afd604f84ed70adfcd1cfe35801b5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::LoadNode_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -262,6 +279,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for LoadNode_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
             out.string(&self.error_message);
@@ -271,6 +289,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for LoadNode_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -293,10 +312,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xe5\x8c\x8eqU\xb7<\xa2\xf3\xd9\xa4\x19\x03J\x00W\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2g\xf6\x98\x8d\xab\x12\xb9\xf3\xc6\xde\xa4\x96\x96\xbe\x00\xd0\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::LoadNode_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -316,6 +337,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for LoadNode_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -324,6 +346,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for LoadNode_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -344,16 +367,19 @@ pub mod srv {
             "db276d4eb31443e4d30cfb4b0c01bcd22af27fc95be8e1ba2cc56d7772219cd2",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::LoadNode_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("composition_interfaces/srv/LoadNode_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -383,12 +409,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for UnloadNode_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u64(self.unique_id);
         }
     }
 
     impl ::pteros_msg::Decode for UnloadNode_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -408,10 +436,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1r\x95\x9d\xca\x02\xa6=}jK_B\xf2\xdd\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xde!\xc0\x18\xc2\x12(\x15\x85\xac\xaegT\x84\x00p\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::UnloadNode_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -429,6 +459,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for UnloadNode_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
             out.string(&self.error_message);
@@ -436,6 +467,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for UnloadNode_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -456,10 +488,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xddL;I?\x95C9\xd6\x10\xd0\x9c\xd8\xe2\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2;\xe9_\x92\"\x81\xa1\xa7\x14\x99\xec\x1a\xd9\x98\x00\x90\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::UnloadNode_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -479,6 +513,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for UnloadNode_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -487,6 +522,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for UnloadNode_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -507,16 +543,19 @@ pub mod srv {
             "448a525df1406f0c3dc653b03c68cb80d5c67cff48a8006a65f76f13e23e29cf",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("composition_interfaces::srv::dds_::UnloadNode_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("composition_interfaces/srv/UnloadNode_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

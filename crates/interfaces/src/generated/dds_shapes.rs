@@ -24,6 +24,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ShapeType {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             let scope = out.begin_appendable();
             out.string(&self.color);
@@ -34,12 +35,14 @@ pub mod msg {
             out.end_appendable(scope);
         }
 
+        #[inline]
         fn extensibility(&self) -> ::pteros_msg::Extensibility {
             ::pteros_msg::Extensibility::Appendable
         }
     }
 
     impl ::pteros_msg::Decode for ShapeType {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -74,27 +77,32 @@ pub mod msg {
         const KEYED: bool = true;
         const KEY_BYTES_MAX: usize = usize::MAX;
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("ShapeType")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("dds_shapes/msg/ShapeType"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("color", self.color.len(), 128)?;
             Ok(())
         }
 
+        #[inline]
         fn encode_key(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             let scope = out.begin_appendable();
             out.string(&self.color);
             out.end_appendable(scope);
         }
 
+        #[inline]
         fn decode_key(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -109,12 +117,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ShapeType {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }

@@ -15,6 +15,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for DiagnosticArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.message_sequence(&self.status);
@@ -22,6 +23,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for DiagnosticArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -41,10 +43,12 @@ pub mod msg {
             "5a8a36efb05fb25070fa0fb3810290c0e6cd4862b54a8fb975a1ee8dc55a333e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::msg::dds_::DiagnosticArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -55,6 +59,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for DiagnosticArray {
         type View<'a> = view::DiagnosticArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -67,6 +72,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::DiagnosticArray {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -102,6 +108,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for DiagnosticStatus {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.level);
             out.string(&self.name);
@@ -112,6 +119,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for DiagnosticStatus {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -134,10 +142,12 @@ pub mod msg {
             "b0e3e692ea2d54a8af2f4ef1930e81556a2db55216b771f8a7d2724ed47bf0e4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::msg::dds_::DiagnosticStatus_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -148,6 +158,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for DiagnosticStatus {
         type View<'a> = view::DiagnosticStatus<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -163,6 +174,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::DiagnosticStatus {
                 level: self.level,
@@ -184,6 +196,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for KeyValue {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.key);
             out.string(&self.value);
@@ -191,6 +204,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for KeyValue {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -211,10 +225,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9c\x8aD\xbb\xc7\x97P\x8ba\xc8j\x9c\xed\x97\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd5\"\xb6  \xed*g\xc5\xa7_\x1a\x1a\x1b\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::msg::dds_::KeyValue_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -225,6 +241,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for KeyValue {
         type View<'a> = view::KeyValue<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -237,6 +254,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::KeyValue {
                 key: self.key.as_str().into(),
@@ -307,12 +325,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for AddDiagnostics_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.load_namespace);
         }
     }
 
     impl ::pteros_msg::Decode for AddDiagnostics_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -332,10 +352,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1B\x14@\xabf\xb6\xd3\xf2\xd6(\xc6+\xab\xea\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xf1m[\x82\xcar\xdc\xa1\xf9\x87\x07|\x05[\x00q\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::srv::dds_::AddDiagnostics_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -353,6 +375,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for AddDiagnostics_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
             out.string(&self.message);
@@ -360,6 +383,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for AddDiagnostics_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -380,10 +404,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2q\xba#T\xb0}\xc3@\xa4\xdc\x04)#\x0e\x00\x8a\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::srv::dds_::AddDiagnostics_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -403,6 +429,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for AddDiagnostics_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -411,6 +438,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for AddDiagnostics_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -431,16 +459,19 @@ pub mod srv {
             "21ac801810297ae86b5e5dcc665bbd1918bf71b19615c031c4c6e755ada80c7c",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::srv::dds_::AddDiagnostics_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("diagnostic_msgs/srv/AddDiagnostics_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -467,12 +498,14 @@ pub mod srv {
     pub struct SelfTest_Request {}
 
     impl ::pteros_msg::Encode for SelfTest_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for SelfTest_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -490,10 +523,12 @@ pub mod srv {
             "3bb94b497e74e9beed2dddc7212d3ae596696d30413bd1550fe932fc20efb8a4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::srv::dds_::SelfTest_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -513,6 +548,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SelfTest_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.id);
             out.u8(self.passed);
@@ -521,6 +557,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SelfTest_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -541,10 +578,12 @@ pub mod srv {
             "489da82e00dce6671cb0ff423a0f0939b546336fbfe49d6c7e64c9b89f898f57",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::srv::dds_::SelfTest_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -564,6 +603,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SelfTest_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -572,6 +612,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SelfTest_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -592,16 +633,19 @@ pub mod srv {
             "949f4bd418dae483879d649012beff105276e5b75b3c7445693c70dca1687718",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("diagnostic_msgs::srv::dds_::SelfTest_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("diagnostic_msgs/srv/SelfTest_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

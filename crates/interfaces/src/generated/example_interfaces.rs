@@ -13,12 +13,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Bool {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Bool {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -38,10 +40,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8d \xae\x0e\xd5Sb\"b\xc7\x1b\xa7+G\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x1fkS\xbb\x9d\xe0\x10[O\xce\xb51\xd3\xf1\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Bool_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -52,12 +56,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Bool {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -72,12 +78,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Byte {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Byte {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -96,10 +104,12 @@ pub mod msg {
             "f014e0424be54b8ba7c35490aea4198be92df1de4e88f4e19a2fbbce2e020bb9",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Byte_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -112,12 +122,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Byte {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -133,6 +145,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ByteMultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -140,6 +153,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ByteMultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -159,10 +173,12 @@ pub mod msg {
             "257fc3429b3c4dd0aea678c234f543665d1144b396f82c7ee60fed151e1dace3",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::ByteMultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -173,6 +189,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ByteMultiArray {
         type View<'a> = view::ByteMultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -185,6 +202,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ByteMultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -202,12 +220,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Char {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Char {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -226,10 +246,12 @@ pub mod msg {
             "320dcd57e1183fb08463cc3ab50bf7e5ce0ecee39f64d15a9e9eeca3384c91a5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Char_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -242,12 +264,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Char {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -258,12 +282,14 @@ pub mod msg {
     pub struct Empty {}
 
     impl ::pteros_msg::Encode for Empty {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Empty {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -281,10 +307,12 @@ pub mod msg {
             "73c22a7341eeccf8ef504a991e60d4078223f0931a5d5d212800e7c978903c58",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Empty_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -295,12 +323,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Empty {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -315,12 +345,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f32(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Float32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -340,10 +372,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x1am4\x12E\x01\xf3]\x19Jv\xd4\x99\xef\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2IN\xa2%0@\xf3x\xcf\xfa\x81\xc9X\xb9\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Float32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -356,12 +390,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float32 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -377,6 +413,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float32MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -384,6 +421,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Float32MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -404,10 +442,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1|\x8f*U\xfa*]\xc1D\xac\x1f\xd7\xea\xc2\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xb5T\x8dB\xe0\xc1\xff;\xf0\x03\xfc2\xa1\xc2\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Float32MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -418,6 +458,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float32MultiArray {
         type View<'a> = view::Float32MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -430,6 +471,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Float32MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -447,12 +489,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float64 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Float64 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -472,10 +516,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa1\xda\xc27^\x1e\x9ay\xd1(\xe3\xc8\xfa\xa0\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2v\xbf\x1cv\x97\xd5\xee~Iu\xa4\x92\x1e\xe5\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Float64_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -488,12 +534,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float64 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -509,6 +557,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float64MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -516,6 +565,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Float64MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -536,10 +586,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1B\x8aD[\xf0\xb5o\"\xba\xdb(\xceR\x98\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x12(0}\xadv\xee\x7fx\x16e\x85\x10\xda\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Float64MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -550,6 +602,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float64MultiArray {
         type View<'a> = view::Float64MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -562,6 +615,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Float64MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -579,12 +633,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int16 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i16(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int16 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -604,10 +660,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xe5R\xb6\xceJ\xbbV$\xd7\x86{\xf2\x192\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2V\xa6Yj\x99\xea3\rD\xb3\xe2b\x8di\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int16_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -620,12 +678,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int16 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -641,6 +701,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int16MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -648,6 +709,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int16MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -668,10 +730,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x81[D\x96\x15{\xcb\xf472\xae\x9d\x9e\x8e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x00\r\xbc\x9a\xff~I\xa1\xa3\xf5I\x80x\x0e\x00\x93\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int16MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -682,6 +746,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int16MultiArray {
         type View<'a> = view::Int16MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -694,6 +759,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int16MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -711,12 +777,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i32(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -736,10 +804,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1q\xcf\xe3\xf8M\x83\xd3\x060\x18\x9aM\xcfY\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x02L\x92Q{.\xd7\x89\x9e\x14\x94\xc2\xe7\xa4\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -752,12 +822,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int32 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -773,6 +845,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int32MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -780,6 +853,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int32MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -800,10 +874,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x85\x92\xef\xb3]\xd3v\xc1\r\xbb]\xde\x85\x13\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2T\xc8\xb4\xb6U\xe8\xcf\xb3kP\xf8\x96m\xdb\x00\x93\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int32MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -814,6 +890,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int32MultiArray {
         type View<'a> = view::Int32MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -826,6 +903,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int32MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -843,12 +921,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int64 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i64(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int64 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -868,10 +948,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x07EV\xeb\xad\x01\"#\xef\xd0N\x95&\xc2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb8\x15{\x88\xaa\xfe\x91\x86\xe9c\xee:\xa0\"\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int64_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -884,12 +966,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int64 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -905,6 +989,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int64MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -912,6 +997,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int64MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -932,10 +1018,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xb9\x8b\xf9\xd9\"$i\xdaW\x17\x1f\xc0$\xf4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xf3\'\x16\xc7M\x9a\xd4G\xf4\x19\xe3S\x81N\x00\x93\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int64MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -946,6 +1034,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int64MultiArray {
         type View<'a> = view::Int64MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -958,6 +1047,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int64MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -975,12 +1065,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int8 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int8 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -999,10 +1091,12 @@ pub mod msg {
             "2e9ef643d84ff37840fe787d1269aa06268960e294f4a0f5eb1e9d4eb21cbb57",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int8_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1015,12 +1109,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int8 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1036,6 +1132,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int8MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1043,6 +1140,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int8MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1062,10 +1160,12 @@ pub mod msg {
             "6d26932aefc0e5c0c473613376338609bac9925e3527dc4e8fab6b6783b6d680",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::Int8MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1076,6 +1176,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int8MultiArray {
         type View<'a> = view::Int8MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1088,6 +1189,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int8MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1108,6 +1210,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiArrayDimension {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.label);
             out.u32(self.size);
@@ -1116,6 +1219,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiArrayDimension {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1137,10 +1241,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::MultiArrayDimension_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1151,6 +1257,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiArrayDimension {
         type View<'a> = view::MultiArrayDimension<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1164,6 +1271,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiArrayDimension {
                 label: self.label.as_str().into(),
@@ -1183,6 +1291,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiArrayLayout {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.dim);
             out.u32(self.data_offset);
@@ -1190,6 +1299,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiArrayLayout {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1210,10 +1320,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::MultiArrayLayout_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1224,6 +1336,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiArrayLayout {
         type View<'a> = view::MultiArrayLayout<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1236,6 +1349,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiArrayLayout {
                 dim: self.dim.iter().map(::pteros_msg::Viewable::as_view).collect(),
@@ -1252,12 +1366,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for String {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.data);
         }
     }
 
     impl ::pteros_msg::Decode for String {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1277,10 +1393,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1Yem\x08\n\xb9&\xa33\xa6\x9d&\x9c\xb1\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xbd\x87V\xfc\x83\xaa\xeb\xc5\x1aKB\xa5\xeb{\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::String_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1291,6 +1409,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for String {
         type View<'a> = view::String<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1302,6 +1421,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::String {
                 data: self.data.as_str().into(),
@@ -1318,12 +1438,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt16 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u16(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt16 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1343,10 +1465,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0\xe3?\n\xc0PhZ/\xb8\xc9\xfbd\x07\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x93\xf5\xbd\x11\xba\xbc@\xc0G\xce\xf4\xe3\"\xc7\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt16_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1359,12 +1483,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt16 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1380,6 +1506,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt16MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1387,6 +1514,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt16MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1407,10 +1535,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1N{\xe8\x14`T\x90\x99\x905\xe6\x8a\x8ct\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2d\xd5{\xb2{>\x07\x81\x87\x8dI\xe7l\xba\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt16MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1421,6 +1551,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt16MultiArray {
         type View<'a> = view::UInt16MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1433,6 +1564,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt16MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1450,12 +1582,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u32(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1475,10 +1609,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8f\x02o\x00\xa9vd\r\n\'\xfc\x1bjy\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x90;X\x12%\xad\xdbR\"S\xe9\x0b<b\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1491,12 +1627,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt32 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1512,6 +1650,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt32MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1519,6 +1658,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt32MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1539,10 +1679,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xe8\xd3\x94\x16\x89\x8c\xa6\x9b`+${\xdb4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x87\xdc\xf8d\xfb\xa0a\xaa&Y@\xe5\x15\x13\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt32MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1553,6 +1695,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt32MultiArray {
         type View<'a> = view::UInt32MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1565,6 +1708,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt32MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1582,12 +1726,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt64 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u64(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt64 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1607,10 +1753,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1h\x84\xd2j8Y\xdf\xbc\x95\xa6qz\xf0\x0e\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf21\x16\xde\xa4=pwS9\x882\xee\xb2v\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt64_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1623,12 +1771,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt64 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1644,6 +1794,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt64MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1651,6 +1802,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt64MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1671,10 +1823,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xdf\xbb\xe0c\x07\x96;=`;\x81bX\x1e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2:A\xdd\x99\xdayH\xe1\xd5\x0e\x10\'b!\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt64MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1685,6 +1839,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt64MultiArray {
         type View<'a> = view::UInt64MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1697,6 +1852,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt64MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1714,12 +1870,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt8 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt8 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1738,10 +1896,12 @@ pub mod msg {
             "9255b6d0dd98f5b573afbff223131279b788ac45cf051fb462c12dd9a30f4061",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt8_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1754,12 +1914,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt8 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1775,6 +1937,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt8MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1782,6 +1945,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt8MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1801,10 +1965,12 @@ pub mod msg {
             "7a49ef5ed9b7182488303b4027d54719ba7266e776bd446dac30e79b56fb0a71",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::UInt8MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1815,6 +1981,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt8MultiArray {
         type View<'a> = view::UInt8MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1827,6 +1994,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt8MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1843,12 +2011,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for WString {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.wstring(&self.data);
         }
     }
 
     impl ::pteros_msg::Decode for WString {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1867,10 +2037,12 @@ pub mod msg {
             "32033e06d9dfe5468c5d6e1dc8b7a23c8910bad071cfd4e151a951d580e68dd8",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::msg::dds_::WString_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1881,6 +2053,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for WString {
         type View<'a> = view::WString<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1892,6 +2065,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::WString {
                 data: ::pteros_msg::view::Cow::Borrowed(&self.data),
@@ -2063,6 +2237,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for AddTwoInts_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i64(self.a);
             out.i64(self.b);
@@ -2070,6 +2245,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for AddTwoInts_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2090,10 +2266,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\r.\xec\xf8\xa2J\x1b\x9b\x0c\xdd\x18\xd5)\xcd\x007\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2y\xef\x0e\x00_\"8#\xa7\xc5\xea\x0f\x99R\x00x\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::AddTwoInts_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2109,12 +2287,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for AddTwoInts_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i64(self.sum);
         }
     }
 
     impl ::pteros_msg::Decode for AddTwoInts_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2134,10 +2314,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa8\x81\x9e\x9aD\x11\x98\x92\x9fj\x0e\nT\xda\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2r\xc0\xb2(\x03L9\x10\xbb7\xd2\x9b\x19&\x00f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::AddTwoInts_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2157,6 +2339,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for AddTwoInts_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2165,6 +2348,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for AddTwoInts_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2185,16 +2369,19 @@ pub mod srv {
             "32c1d140259c71e5c355115942bcb31df98b4330e4d906b1b75ccb1c9b3ce6c8",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::AddTwoInts_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/srv/AddTwoInts_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2224,12 +2411,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetBool_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for SetBool_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2249,10 +2438,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8d \xae\x0e\xd5Sb\"b\xc7\x1b\xa7+G\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x9b<\xb3|\x8c\xab\xc57O\xd2\xdb>\xf2\x9e\x00c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::SetBool_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2270,6 +2461,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetBool_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
             out.string(&self.message);
@@ -2277,6 +2469,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetBool_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2297,10 +2490,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2d6\x1a\xcb\xe2bjt\xc1\xc9@\x0f\xb3P\x00\x86\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::SetBool_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2320,6 +2515,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetBool_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2328,6 +2524,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetBool_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2348,16 +2545,19 @@ pub mod srv {
             "0272d5150675582af790e0fbff2bb40112f61fcc62651ffff02074ec98b4dd2c",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::SetBool_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/srv/SetBool_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2384,12 +2584,14 @@ pub mod srv {
     pub struct Trigger_Request {}
 
     impl ::pteros_msg::Encode for Trigger_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Trigger_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2407,10 +2609,12 @@ pub mod srv {
             "2521571bb7fb4de94da045720b069b2859084c689ee27382f48414ebf4dd3a8d",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::Trigger_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2428,6 +2632,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Trigger_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
             out.string(&self.message);
@@ -2435,6 +2640,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Trigger_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2455,10 +2661,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x04G\xacs5\xcc\xdf^\xe9o/\xc8\x9bq\x00\x86\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::Trigger_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2478,6 +2686,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Trigger_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2486,6 +2695,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Trigger_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2506,16 +2716,19 @@ pub mod srv {
             "37216e82646e85e9dacb76811000fc4c5e303dd4ef29b4151c189a3fa734296f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::srv::dds_::Trigger_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/srv/Trigger_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2544,16 +2757,19 @@ pub mod action {
             "9508051da1ea4658de144b09bd0690ff3de52104683d847aed764d2915906f51",
         );
 
+        #[inline]
         fn goal_request(goal_id: [u8; 16], goal: Fibonacci_Goal) -> Fibonacci_SendGoal_Request {
             let mut request = Fibonacci_SendGoal_Request { goal, ..Default::default() };
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn goal_of(request: &Fibonacci_SendGoal_Request) -> ([u8; 16], &Fibonacci_Goal) {
             (request.goal_id.uuid, &request.goal)
         }
 
+        #[inline]
         fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> Fibonacci_SendGoal_Response {
             let mut response = Fibonacci_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
@@ -2561,34 +2777,41 @@ pub mod action {
             response
         }
 
+        #[inline]
         fn is_accepted(response: &Fibonacci_SendGoal_Response) -> bool {
             response.accepted
         }
 
+        #[inline]
         fn result_request(goal_id: [u8; 16]) -> Fibonacci_GetResult_Request {
             let mut request = Fibonacci_GetResult_Request::default();
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn result_goal(request: &Fibonacci_GetResult_Request) -> [u8; 16] {
             request.goal_id.uuid
         }
 
+        #[inline]
         fn result_response(status: i8, result: Fibonacci_Result) -> Fibonacci_GetResult_Response {
             Fibonacci_GetResult_Response { status, result }
         }
 
+        #[inline]
         fn result_of(response: &Fibonacci_GetResult_Response) -> (i8, &Fibonacci_Result) {
             (response.status, &response.result)
         }
 
+        #[inline]
         fn feedback_message(goal_id: [u8; 16], feedback: Fibonacci_Feedback) -> Fibonacci_FeedbackMessage {
             let mut message = Fibonacci_FeedbackMessage { feedback, ..Default::default() };
             message.goal_id.uuid = goal_id;
             message
         }
 
+        #[inline]
         fn feedback_of(message: &Fibonacci_FeedbackMessage) -> ([u8; 16], &Fibonacci_Feedback) {
             (message.goal_id.uuid, &message.feedback)
         }
@@ -2602,12 +2825,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_Goal {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i32(self.order);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_Goal {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2627,10 +2852,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x84\xc6\xff&KEi\xf7\xd4\xf3\xd8\xfddP\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf27\xf5|\'\xa4\x8af\xfe\x186Hl\x96\xcf\x00h\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_Goal_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2646,12 +2873,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_Result {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_sequence(&self.sequence);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_Result {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2671,10 +2900,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x86\xe5\xc9\xe5\x1ey\x91K\xa0\xe0A\xc4=0\x00o\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_Result_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2690,12 +2921,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_Feedback {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_sequence(&self.sequence);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_Feedback {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2715,10 +2948,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2BD\xc3\xa5\xee\x85Q\"\xb6\xf8\xc7\xda\xea)\x00s\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_Feedback_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2750,6 +2985,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_SendGoal_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.goal, out);
@@ -2757,6 +2993,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_SendGoal_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2776,10 +3013,12 @@ pub mod action {
             "3d088942b413247db536576f0286768c6be8fcd5d0c9a5d544f359fba090a238",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_SendGoal_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2797,6 +3036,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_SendGoal_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.accepted);
             ::pteros_msg::Encode::encode(&self.stamp, out);
@@ -2804,6 +3044,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_SendGoal_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2824,10 +3065,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xba_}\x9e\x8f\xc0\xfe\xea\x9fF\xf7\xd6q\x98\x00\xa0\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_SendGoal_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2847,6 +3090,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_SendGoal_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2855,6 +3099,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_SendGoal_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2875,16 +3120,19 @@ pub mod action {
             "d5e5b312dbf847307b0e876c2ecc9d80258e95b0d17f8f7bfc581c4a29c83484",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_SendGoal_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/action/Fibonacci_SendGoal_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2914,12 +3162,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_GetResult_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_GetResult_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2938,10 +3188,12 @@ pub mod action {
             "c8a4f5e7d13b81286ee1043e2ecd084281cecf1ff06aaa799464f5f15479f003",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_GetResult_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2959,6 +3211,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_GetResult_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.status);
             ::pteros_msg::Encode::encode(&self.result, out);
@@ -2966,6 +3219,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_GetResult_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2985,10 +3239,12 @@ pub mod action {
             "6021dc98ab9b4bbe395e48aa4de81ee5f68eb570f88358affcc648146668b24f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_GetResult_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3008,6 +3264,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_GetResult_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -3016,6 +3273,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_GetResult_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3036,16 +3294,19 @@ pub mod action {
             "ac4e9cdb954c2e192c9f0753d46f59ab6f0101d5fb5b9542fd8ab2906e40c4d9",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_GetResult_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/action/Fibonacci_GetResult_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -3063,6 +3324,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_FeedbackMessage {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.feedback, out);
@@ -3070,6 +3332,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_FeedbackMessage {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3089,10 +3352,12 @@ pub mod action {
             "c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_FeedbackMessage_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();

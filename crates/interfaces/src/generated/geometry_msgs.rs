@@ -16,6 +16,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Accel {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.linear, out);
             ::pteros_msg::Encode::encode(&self.angular, out);
@@ -23,6 +24,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Accel {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -43,10 +45,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\x8cg_mxI\xeeK{\x9f\xf0\rjt\x00\x96\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Accel_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -59,12 +63,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Accel {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -80,6 +86,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for AccelStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.accel, out);
@@ -87,6 +94,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for AccelStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -107,10 +115,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\xc0\r\xf5\xea\xe6\xb7\xf8e\x8ci\xce\xb4\xb4\xc2\x00U\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2\xf3K\xf0\xd1\xef\x9bH\xd4\xa6-\xcdF\x138\x00\x98\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x8cg_mxI\xeeK{\x9f\xf0\rjt\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::AccelStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -121,6 +131,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for AccelStamped {
         type View<'a> = view::AccelStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -133,6 +144,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::AccelStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -152,6 +164,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for AccelWithCovariance {
+        #[inline]
         fn default() -> Self {
             Self {
                 accel: ::core::default::Default::default(),
@@ -161,6 +174,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for AccelWithCovariance {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.accel, out);
             out.primitive_array(&self.covariance);
@@ -168,6 +182,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for AccelWithCovariance {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -188,10 +203,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x8e8\xd8\xa1O\x92\x0c\xc9\x07\x82b\xc9$T\x00R\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xf3\x9a\xe7\xed\xcb\xa9;\xaa\xe1\x14\x85`\xfe\xb6\x00\x9d\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\x8cg_mxI\xeeK{\x9f\xf0\rjt\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::AccelWithCovariance_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -204,12 +221,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for AccelWithCovariance {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -225,6 +244,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for AccelWithCovarianceStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.accel, out);
@@ -232,6 +252,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for AccelWithCovarianceStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -252,10 +273,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1\x1e\x13%\xf1\xff\x8b\xbbTn4%f\xa7\x8e\x00U\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\x8e8\xd8\xa1O\x92\x0c\xc9\x07\x82b\xc9$T\x00R\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2\xd3\nw\xd5OD\x16N\xa3*\xb9~\xa1\x83\x00\xa8\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x8cg_mxI\xeeK{\x9f\xf0\rjt\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xf3\x9a\xe7\xed\xcb\xa9;\xaa\xe1\x14\x85`\xfe\xb6\x00\x9d\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::AccelWithCovarianceStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -266,6 +289,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for AccelWithCovarianceStamped {
         type View<'a> = view::AccelWithCovarianceStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -278,6 +302,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::AccelWithCovarianceStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -309,6 +334,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Inertia {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.m);
             ::pteros_msg::Encode::encode(&self.com, out);
@@ -322,6 +348,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Inertia {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -348,10 +375,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\x1c\x1b\xb2\xe0\xb1[\tk!h\x11\xd2\xfc&\x00\xa7\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2|\x81\xfc\xdb\x9b\x96.}y\xa2\nIWX\x00\n\x01\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Inertia_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -364,12 +393,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Inertia {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -385,6 +416,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for InertiaStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.inertia, out);
@@ -392,6 +424,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for InertiaStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -412,10 +445,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\xfa5\xbcz]W\x02\xc5f\x0bE\xbc\x90\xa6\x00U\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\x1c\x1b\xb2\xe0\xb1[\tk!h\x11\xd2\xfc&\x00\xa7\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2\x06=i\xed\xb2\xfc\x05\x00FU\xbe\xa6\x91>\x00\x9e\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2|\x81\xfc\xdb\x9b\x96.}y\xa2\nIWX\x00\n\x01\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::InertiaStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -426,6 +461,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for InertiaStamped {
         type View<'a> = view::InertiaStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -438,6 +474,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::InertiaStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -459,6 +496,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Point {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.x);
             out.f64(self.y);
@@ -467,6 +505,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Point {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -488,10 +527,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Point_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -504,12 +545,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Point {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -528,6 +571,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Point32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f32(self.x);
             out.f32(self.y);
@@ -536,6 +580,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Point32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -557,10 +602,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xbd\xb3K\x07\x97p\xd5DL\xda- \xb7\x83\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb5\xc0\x1fQ\xb0\x99\xa4T\xb3\xb8\xffh)\xe5\x00|\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Point32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -573,12 +620,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Point32 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -594,6 +643,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PointStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.point, out);
@@ -601,6 +651,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PointStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -621,10 +672,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf1\xbc$\xf4\xb3\xd4\xb8\xc5%1\xec;\xeb\x9c$\x00U\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2H\xc5\xdf\xc45\xf9\x84I\xf9\x9eS\x04\t\xd0\x00\x98\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PointStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -635,6 +688,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PointStamped {
         type View<'a> = view::PointStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -647,6 +701,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PointStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -663,12 +718,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Polygon {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.points);
         }
     }
 
     impl ::pteros_msg::Decode for Polygon {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -688,10 +745,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\x1e\xe0\x90\x15\xe5\xba\xd8\xc8\xf0\xd6d+b\x07\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xbd\xb3K\x07\x97p\xd5DL\xda- \xb7\x83\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\x8b\xcd<\x96!u\x98\x99\xd9\xc5\x1c\x98$\xd4\x00m\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xb5\xc0\x1fQ\xb0\x99\xa4T\xb3\xb8\xffh)\xe5\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Polygon_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -702,6 +761,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Polygon {
         type View<'a> = view::Polygon<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -713,6 +773,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Polygon {
                 points: ::pteros_msg::view::Cow::Borrowed(&self.points[..]),
@@ -730,6 +791,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PolygonInstance {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.polygon, out);
             out.i64(self.id);
@@ -737,6 +799,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PolygonInstance {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -757,10 +820,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x06\xd3_x\xa8\xe4=\x02\xb3jr\x13\x17\xc7\x00G\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xbd\xb3K\x07\x97p\xd5DL\xda- \xb7\x83\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\x1e\xe0\x90\x15\xe5\xba\xd8\xc8\xf0\xd6d+b\x07\x00:\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xdaO\xf1\xe5\x1c2\xb6\xb9\xeb%K\r\x87~\x00\x89\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xb5\xc0\x1fQ\xb0\x99\xa4T\xb3\xb8\xffh)\xe5\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\x8b\xcd<\x96!u\x98\x99\xd9\xc5\x1c\x98$\xd4\x00m\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PolygonInstance_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -771,6 +836,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PolygonInstance {
         type View<'a> = view::PolygonInstance<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -783,6 +849,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PolygonInstance {
                 polygon: ::pteros_msg::Viewable::as_view(&self.polygon),
@@ -801,6 +868,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PolygonInstanceStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.polygon, out);
@@ -808,6 +876,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PolygonInstanceStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -828,10 +897,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1\xb3%;\tc>\xc9\"\x95b\x9c-h\x86\x00U\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xbd\xb3K\x07\x97p\xd5DL\xda- \xb7\x83\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\x1e\xe0\x90\x15\xe5\xba\xd8\xc8\xf0\xd6d+b\x07\x00:\x00\x00\x00\x14\x00\x00\x00\xf1\x06\xd3_x\xa8\xe4=\x02\xb3jr\x13\x17\xc7\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2\xf3\xdd>%\xb4\x8e\xf6_\xa8\xf8\x90\xe0\xa5\xcd\x00\xa6\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xb5\xc0\x1fQ\xb0\x99\xa4T\xb3\xb8\xffh)\xe5\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\x8b\xcd<\x96!u\x98\x99\xd9\xc5\x1c\x98$\xd4\x00m\x00\x00\x00\x14\x00\x00\x00\xf2\xdaO\xf1\xe5\x1c2\xb6\xb9\xeb%K\r\x87~\x00\x89\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PolygonInstanceStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -842,6 +913,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PolygonInstanceStamped {
         type View<'a> = view::PolygonInstanceStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -854,6 +926,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PolygonInstanceStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -872,6 +945,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PolygonStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.polygon, out);
@@ -879,6 +953,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PolygonStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -899,10 +974,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\x11R\\\xd1\xec&\xce\t&\xf2Vx\xa4\x18\x00U\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xbd\xb3K\x07\x97p\xd5DL\xda- \xb7\x83\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\x1e\xe0\x90\x15\xe5\xba\xd8\xc8\xf0\xd6d+b\x07\x00:\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2\xb8\xd1W\x98\xb4\x8a\xa7\x13\x97\x99\xb6\x96Ce\x00\x9e\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xb5\xc0\x1fQ\xb0\x99\xa4T\xb3\xb8\xffh)\xe5\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\x8b\xcd<\x96!u\x98\x99\xd9\xc5\x1c\x98$\xd4\x00m\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PolygonStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -913,6 +990,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PolygonStamped {
         type View<'a> = view::PolygonStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -925,6 +1003,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PolygonStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -944,6 +1023,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Pose {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.position, out);
             ::pteros_msg::Encode::encode(&self.orientation, out);
@@ -951,6 +1031,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Pose {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -971,10 +1052,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Pose_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -987,12 +1070,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Pose {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1011,6 +1096,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Pose2D {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.x);
             out.f64(self.y);
@@ -1019,6 +1105,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Pose2D {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1040,10 +1127,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xe6M\xe9\xc3\xbd\x87\xa5\x1fW\xf7Y\xf0Yw\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc6#\x0c\x9d\x1e\r8\x95\xf09\x06P\x19\xc5\x00\x80\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Pose2D_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1056,12 +1145,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Pose2D {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1077,6 +1168,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PoseArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.message_sequence(&self.poses);
@@ -1084,6 +1176,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PoseArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1104,10 +1197,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf19\x1b\x1e/E_\x02M!\xe4\x9d_\xbf%\x00Z\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2r\x11\xc9\x12\xfd\x19\xa6l\xfcn\x1d\xae\x19\x97\x00\x9c\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PoseArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1118,6 +1213,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PoseArray {
         type View<'a> = view::PoseArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1130,6 +1226,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PoseArray {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1148,6 +1245,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PoseStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.pose, out);
@@ -1155,6 +1253,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PoseStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1175,10 +1274,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1\xcb\xe6\x9dL\xd6\x91v\x9e\xaf\x8f\xf6\xd5\\o\x00U\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2\x80\x17{\xdaZp{\x8b\x87\xbc21kj\x00\x97\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PoseStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1189,6 +1290,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PoseStamped {
         type View<'a> = view::PoseStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1201,6 +1303,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PoseStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1220,6 +1323,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for PoseWithCovariance {
+        #[inline]
         fn default() -> Self {
             Self {
                 pose: ::core::default::Default::default(),
@@ -1229,6 +1333,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PoseWithCovariance {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.pose, out);
             out.primitive_array(&self.covariance);
@@ -1236,6 +1341,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PoseWithCovariance {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1256,10 +1362,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf1\xb7\xb7&\xac\x8e=\x19\x1d\xc52\xa3<R\xc9\x00R\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2\x19\x12\x04\x8a\x82\xedo\nI\x06^\x94\xe7\x0c\x00\x9d\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PoseWithCovariance_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1272,12 +1380,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PoseWithCovariance {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1293,6 +1403,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PoseWithCovarianceStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.pose, out);
@@ -1300,6 +1411,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PoseWithCovarianceStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1320,10 +1432,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x80\x01\x00\x00\x01\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf1=\xeb\xb5\x11\xcc\xa4\xdcc\xf4\xba\x83\xde\x11p\x00U\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xb7\xb7&\xac\x8e=\x19\x1d\xc52\xa3<R\xc9\x00R\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf2$wZ\x9f\x85\xf9{[\xebZ1\xb0\x0c\x05\x00\xa7\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\x19\x12\x04\x8a\x82\xedo\nI\x06^\x94\xe7\x0c\x00\x9d\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::PoseWithCovarianceStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1334,6 +1448,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PoseWithCovarianceStamped {
         type View<'a> = view::PoseWithCovarianceStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1346,6 +1461,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PoseWithCovarianceStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1369,6 +1485,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for Quaternion {
+        #[inline]
         fn default() -> Self {
             Self {
                 x: 0.0,
@@ -1380,6 +1497,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Quaternion {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.x);
             out.f64(self.y);
@@ -1389,6 +1507,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Quaternion {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1411,10 +1530,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Quaternion_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1427,12 +1548,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Quaternion {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1448,6 +1571,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for QuaternionStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.quaternion, out);
@@ -1455,6 +1579,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for QuaternionStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1475,10 +1600,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf1H\xbfjJI\x9d\x11\xb6x\xe7\xaa\xeb\xe0\xd8\x00U\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2\x08\x9dZ\xedX\xa4\x0f\x87\xb3;\xf3v^\x82\x00\xa5\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::QuaternionStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1489,6 +1616,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for QuaternionStamped {
         type View<'a> = view::QuaternionStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1501,6 +1629,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::QuaternionStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1520,6 +1649,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Transform {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.translation, out);
             ::pteros_msg::Encode::encode(&self.rotation, out);
@@ -1527,6 +1657,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Transform {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1547,10 +1678,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1H\x95\x0f \xb0=\x7f\xa1\xe5\xd1\xc7N\xea\xb7\x00U\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x9cY\x98\x92H\xb55C$^#\xa8\x8bd\x00\x9f\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Transform_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1563,12 +1696,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Transform {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1586,6 +1721,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TransformStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string(&self.child_frame_id);
@@ -1594,6 +1730,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TransformStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1615,10 +1752,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1%LAh(!\x18\xe0\xd5\x8a6\x06\xa2\x13\x00e\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1H\x95\x0f \xb0=\x7f\xa1\xe5\xd1\xc7N\xea\xb7\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2\x10\xfey\xcc\xc5\xad0\xdb\xc3d\n\x83\x10\x98\x00\xc4\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\x9cY\x98\x92H\xb55C$^#\xa8\x8bd\x00\x9f\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::TransformStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1629,6 +1768,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TransformStamped {
         type View<'a> = view::TransformStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1642,6 +1782,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TransformStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1662,6 +1803,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Twist {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.linear, out);
             ::pteros_msg::Encode::encode(&self.angular, out);
@@ -1669,6 +1811,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Twist {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1689,10 +1832,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Twist_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1705,12 +1850,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Twist {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1726,6 +1873,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TwistStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.twist, out);
@@ -1733,6 +1881,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TwistStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1753,10 +1902,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1s\xe5I\xa3\xc7\xc7\t@\xe3\xe7\xba\xfb\x9f]\x00U\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2Gg\x84=D\x90\x86-\xa2A\xbe.6\xde\x00\x98\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::TwistStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1767,6 +1918,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TwistStamped {
         type View<'a> = view::TwistStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1779,6 +1931,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TwistStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1798,6 +1951,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for TwistWithCovariance {
+        #[inline]
         fn default() -> Self {
             Self {
                 twist: ::core::default::Default::default(),
@@ -1807,6 +1961,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TwistWithCovariance {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.twist, out);
             out.primitive_array(&self.covariance);
@@ -1814,6 +1969,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TwistWithCovariance {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1834,10 +1990,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1@\xaap\xe1\xf7DEf\x8e\xcd>JK\xa6\x00R\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xf5\xc69\xf63\xf1Zm{\xe3\xa4{~\x15\x00\x9d\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::TwistWithCovariance_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1850,12 +2008,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TwistWithCovariance {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1871,6 +2031,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TwistWithCovarianceStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.twist, out);
@@ -1878,6 +2039,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TwistWithCovarianceStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1898,10 +2060,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1k\x99\xffR1\x98_\xa5MxF\x89\xff\xf4\x00U\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1@\xaap\xe1\xf7DEf\x8e\xcd>JK\xa6\x00R\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2M?\xc8\x81\x9c\xdd_\x9eh\x92=\xe6-\xf3\x00\xa8\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xf5\xc69\xf63\xf1Zm{\xe3\xa4{~\x15\x00\x9d\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::TwistWithCovarianceStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1912,6 +2076,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TwistWithCovarianceStamped {
         type View<'a> = view::TwistWithCovarianceStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1924,6 +2089,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TwistWithCovarianceStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1945,6 +2111,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Vector3 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.x);
             out.f64(self.y);
@@ -1953,6 +2120,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Vector3 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1974,10 +2142,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Vector3_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1990,12 +2160,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Vector3 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -2011,6 +2183,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Vector3Stamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.vector, out);
@@ -2018,6 +2191,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Vector3Stamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2038,10 +2212,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf10&\x18_\x9a\x85e\xbcW\xd9\xda\xf5\xe5f\x00U\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2\x16\xfe\x9a\xf3a\xee#.\r\xbf\xc4\xd3r7\x00\x9d\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Vector3Stamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2052,6 +2228,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Vector3Stamped {
         type View<'a> = view::Vector3Stamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2064,6 +2241,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Vector3Stamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -2086,6 +2264,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for VelocityStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string(&self.body_frame_id);
@@ -2095,6 +2274,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for VelocityStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2117,10 +2297,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf14(\xc4gG\xdd\xdd\xf9\xddNb\x86\xb9\x0c\x00u\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2r\x9d\x00\xb8n\xe9\xc6\x9d02\xc8\x0e\xd34\x00\xe7\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::VelocityStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2131,6 +2313,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for VelocityStamped {
         type View<'a> = view::VelocityStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2145,6 +2328,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::VelocityStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -2166,6 +2350,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Wrench {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.force, out);
             ::pteros_msg::Encode::encode(&self.torque, out);
@@ -2173,6 +2358,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Wrench {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2193,10 +2379,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\x95\xb6\x93\xc4\x1e7\x8dP\xbc-\x9c\x14),\x00U\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xa3\x16\xa1g\x06L\x03\xcb\xdee\xf9b\xf5\xdf\x00\x91\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::Wrench_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2209,12 +2397,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Wrench {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -2230,6 +2420,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for WrenchStamped {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.wrench, out);
@@ -2237,6 +2428,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for WrenchStamped {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2257,10 +2449,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1|\xb3\x8b \x99\xde\xef\x12\x13x\x00b\r\xeb\x00U\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\x95\xb6\x93\xc4\x1e7\x8dP\xbc-\x9c\x14),\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2\xbcRad\xb6\x11\xb4\xd8b\xd6\xcd\xb2\xe9\xde\x00\x9d\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xa3\x16\xa1g\x06L\x03\xcb\xdee\xf9b\xf5\xdf\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("geometry_msgs::msg::dds_::WrenchStamped_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2271,6 +2465,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for WrenchStamped {
         type View<'a> = view::WrenchStamped<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2283,6 +2478,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::WrenchStamped {
                 header: ::pteros_msg::Viewable::as_view(&self.header),

@@ -40,6 +40,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for State {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.id);
             out.string(&self.label);
@@ -47,6 +48,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for State {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -66,10 +68,12 @@ pub mod msg {
             "dd2d02b82f3ebc858e53c431b1e6e91f3ffc71436fc81d0715214ac6ee2107a0",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::msg::dds_::State_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -80,6 +84,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for State {
         type View<'a> = view::State<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -92,6 +97,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::State {
                 id: self.id,
@@ -173,6 +179,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Transition {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.id);
             out.string(&self.label);
@@ -180,6 +187,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Transition {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -199,10 +207,12 @@ pub mod msg {
             "c65d7b31ea134cba4f54fc867b817979be799f7452035cd35fac9b7421fb3424",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::msg::dds_::Transition_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -213,6 +223,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Transition {
         type View<'a> = view::Transition<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -225,6 +236,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Transition {
                 id: self.id,
@@ -245,6 +257,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TransitionDescription {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.transition, out);
             ::pteros_msg::Encode::encode(&self.start_state, out);
@@ -253,6 +266,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TransitionDescription {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -273,10 +287,12 @@ pub mod msg {
             "c5f1cd4bb1ad2ba0e3329d4ac7015c52a674a72c1faf7974c37a33f4f6048b28",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::msg::dds_::TransitionDescription_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -287,6 +303,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TransitionDescription {
         type View<'a> = view::TransitionDescription<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -300,6 +317,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TransitionDescription {
                 transition: ::pteros_msg::Viewable::as_view(&self.transition),
@@ -323,6 +341,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TransitionEvent {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u64(self.timestamp);
             ::pteros_msg::Encode::encode(&self.transition, out);
@@ -332,6 +351,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TransitionEvent {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -353,10 +373,12 @@ pub mod msg {
             "d5f8873a2f0146498f812d7885c7327ce27e463d36811d8792f35ee38c0d6c38",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::msg::dds_::TransitionEvent_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -367,6 +389,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TransitionEvent {
         type View<'a> = view::TransitionEvent<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -381,6 +404,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TransitionEvent {
                 timestamp: self.timestamp,
@@ -462,12 +486,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ChangeState_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.transition, out);
         }
     }
 
     impl ::pteros_msg::Decode for ChangeState_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -486,10 +512,12 @@ pub mod srv {
             "d74c6f524e14cade7b67e7297190360ed749264af300524fc1456f27cc2a553a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::ChangeState_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -505,12 +533,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ChangeState_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
         }
     }
 
     impl ::pteros_msg::Decode for ChangeState_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -530,10 +560,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf20\xfc\x04\xfa\xd0\x95h\xe0\xa8\x0f</D\xd9\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::ChangeState_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -553,6 +585,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ChangeState_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -561,6 +594,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for ChangeState_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -581,16 +615,19 @@ pub mod srv {
             "bf7f355aca8762a7a51df02eaf4a51024255d15b31b1b68bf0a099673c2709bc",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::ChangeState_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("lifecycle_msgs/srv/ChangeState_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -617,12 +654,14 @@ pub mod srv {
     pub struct GetAvailableStates_Request {}
 
     impl ::pteros_msg::Encode for GetAvailableStates_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for GetAvailableStates_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -640,10 +679,12 @@ pub mod srv {
             "c2c0c12de6023822f284929577d4ca2862e0501150010966e8a90b632e4424de",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableStates_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -659,12 +700,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetAvailableStates_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.available_states);
         }
     }
 
     impl ::pteros_msg::Decode for GetAvailableStates_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -683,10 +726,12 @@ pub mod srv {
             "223e0dd5bb8a847ebb9532adaf8b5e2a97e6e68e79faeaabd81a45fb32925bd1",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableStates_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -706,6 +751,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetAvailableStates_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -714,6 +760,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetAvailableStates_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -734,16 +781,19 @@ pub mod srv {
             "4211b77ace9f7061a6109f184cafc1bf0d5e9af0ae690715b92e23c6ced4c45f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableStates_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("lifecycle_msgs/srv/GetAvailableStates_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -770,12 +820,14 @@ pub mod srv {
     pub struct GetAvailableTransitions_Request {}
 
     impl ::pteros_msg::Encode for GetAvailableTransitions_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for GetAvailableTransitions_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -793,10 +845,12 @@ pub mod srv {
             "52a73c0b5d7489bee0df6ddb0aec45c41289d223ff225b58fe11d859ac8109a6",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableTransitions_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -812,12 +866,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetAvailableTransitions_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.available_transitions);
         }
     }
 
     impl ::pteros_msg::Decode for GetAvailableTransitions_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -836,10 +892,12 @@ pub mod srv {
             "4711339461aadf02bcfff797a198de911f885074bd3f2fe9f7b677ef87f0741c",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableTransitions_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -859,6 +917,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetAvailableTransitions_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -867,6 +926,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetAvailableTransitions_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -887,16 +947,19 @@ pub mod srv {
             "188e7de007993da873cc247d52906151b38346fdb72a4cc5f78c407c3b5b370f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableTransitions_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("lifecycle_msgs/srv/GetAvailableTransitions_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -923,12 +986,14 @@ pub mod srv {
     pub struct GetState_Request {}
 
     impl ::pteros_msg::Encode for GetState_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for GetState_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -946,10 +1011,12 @@ pub mod srv {
             "77a9c844e7975f15bc2221e8bbebafc4d118afb78c7f7071eef91f83f940f2f6",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetState_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -965,12 +1032,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetState_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.current_state, out);
         }
     }
 
     impl ::pteros_msg::Decode for GetState_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -989,10 +1058,12 @@ pub mod srv {
             "fe249babab472e42cb5653b5d6a6b0c42a003b0fdfb84851aea3fde08760b4f5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetState_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1012,6 +1083,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetState_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1020,6 +1092,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetState_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1040,16 +1113,19 @@ pub mod srv {
             "4ac077d336db33726a95700398b95c34f326ecd27162b3f85cd7f85b4a55a75a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("lifecycle_msgs::srv::dds_::GetState_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("lifecycle_msgs/srv/GetState_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

@@ -19,6 +19,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for GridCells {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f32(self.cell_width);
@@ -28,6 +29,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for GridCells {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -50,10 +52,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf1`\xc5\xc4?\x10\x1fW\xc4\xf7?\xcc=\xad\xe0\x00z\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2\x18\xda\x1d\xc7\xe00\xb5\xa1\xb2G\xed\x86\xf5\xc8\x00\xd4\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::msg::dds_::GridCells_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -64,6 +68,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for GridCells {
         type View<'a> = view::GridCells<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -78,6 +83,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::GridCells {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -104,6 +110,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MapMetaData {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.map_load_time, out);
             out.f32(self.resolution);
@@ -114,6 +121,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MapMetaData {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -137,10 +145,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\x07W\xb7\t\xbd\\\x8d\x18\x8f\x00`\x94hG\x00\x85\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2\xaf\xf2\xbeg\xdd\x8e\x1b\\\x8cQ\x02R\xab-\x00\xed\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::msg::dds_::MapMetaData_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -151,12 +161,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MapMetaData {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -174,6 +186,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for OccupancyGrid {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.info, out);
@@ -182,6 +195,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for OccupancyGrid {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -202,10 +216,12 @@ pub mod msg {
             "8d348150c12913a31ee0ec170fbf25089e4745d17035792a1ba94d6f0bc0cfc7",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::msg::dds_::OccupancyGrid_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -216,6 +232,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for OccupancyGrid {
         type View<'a> = view::OccupancyGrid<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -229,6 +246,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::OccupancyGrid {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -252,6 +270,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Odometry {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string(&self.child_frame_id);
@@ -261,6 +280,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Odometry {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -283,10 +303,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x10\x02\x00\x00\x01\x10\x00@\x00\x01\x00\x00\xfc\x00\x00\x00\x14\x00\x00\x00\xf1\t\x05\x85\xef\x1f3\xdcCE\xaf\xc8}+\x18\x00\x85\x00\x00\x00\t\x00\x00\x00\xdc\x00\x00\x00\t\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xb7\xb7&\xac\x8e=\x19\x1d\xc52\xa3<R\xc9\x00R\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1@\xaap\xe1\xf7DEf\x8e\xcd>JK\xa6\x00R\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x00\x01\x00\x00\xfc\x00\x00\x00\x14\x00\x00\x00\xf2\xc9\xe4\x8106\xe7\x83\xf6\x0bT|\xeeN/\x00\xdc\x00\x00\x00\t\x00\x00\x00\xdc\x00\x00\x00\t\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\x19\x12\x04\x8a\x82\xedo\nI\x06^\x94\xe7\x0c\x00\x9d\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xf5\xc69\xf63\xf1Zm{\xe3\xa4{~\x15\x00\x9d\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::msg::dds_::Odometry_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -297,6 +319,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Odometry {
         type View<'a> = view::Odometry<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -311,6 +334,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Odometry {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -331,6 +355,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Path {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.message_sequence(&self.poses);
@@ -338,6 +363,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Path {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -358,10 +384,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x80\x01\x00\x00\x01\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf1*\xa1u\xbe\xe5\xb4\x05@\xca\x91z2\x80w\x00Z\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xcb\xe6\x9dL\xd6\x91v\x9e\xaf\x8f\xf6\xd5\\o\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf2\xcb\xbe \x85\xde\xc7\xfa\x17\'\x80\xf0\'\xfc\x8c\x00\x90\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\x80\x17{\xdaZp{\x8b\x87\xbc21kj\x00\x97\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::msg::dds_::Path_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -372,6 +400,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Path {
         type View<'a> = view::Path<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -384,6 +413,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Path {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -464,12 +494,14 @@ pub mod srv {
     pub struct GetMap_Request {}
 
     impl ::pteros_msg::Encode for GetMap_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for GetMap_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -487,10 +519,12 @@ pub mod srv {
             "b531e302f1bd6a81f8a5e03453266c378b1f711b4296000c1c0f53a40e00a7c4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::GetMap_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -506,12 +540,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetMap_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.map, out);
         }
     }
 
     impl ::pteros_msg::Decode for GetMap_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -530,10 +566,12 @@ pub mod srv {
             "45246f7a2ff0cbfa46e13865d4b95929ebb6d2846d1b85a20ad51030f4690dc2",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::GetMap_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -553,6 +591,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetMap_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -561,6 +600,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetMap_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -581,16 +621,19 @@ pub mod srv {
             "a7ccc266ea4796564e253156024ef4e829dd3e3c424fed3b11e3118aab3971d7",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::GetMap_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("nav_msgs/srv/GetMap_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -624,6 +667,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetPlan_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.start, out);
             ::pteros_msg::Encode::encode(&self.goal, out);
@@ -632,6 +676,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetPlan_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -653,10 +698,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x80\x01\x00\x00\x01\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf1\xf0\x9a\x04y\xf2\xb17\xad\xc8\xa4\xca\x98\xde\xc9\x00g\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xcb\xe6\x9dL\xd6\x91v\x9e\xaf\x8f\xf6\xd5\\o\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf2L\xdb*\x18=\x07\xaf\xa8\xeeQ\x81\x18}w\x00\xb0\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\x80\x17{\xdaZp{\x8b\x87\xbc21kj\x00\x97\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::GetPlan_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -672,12 +719,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetPlan_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.plan, out);
         }
     }
 
     impl ::pteros_msg::Decode for GetPlan_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -697,10 +746,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xb0\x01\x00\x00\x01\x10\x00@\xd0\x00\x00\x00\xcc\x00\x00\x00\x14\x00\x00\x00\xf1\x8c\x96\x01\xeb\xb7\x80\x92x\x8d\xba\xebf\xfd\xd1\x005\x00\x00\x00\x07\x00\x00\x00\xac\x00\x00\x00\x07\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xcb\xe6\x9dL\xd6\x91v\x9e\xaf\x8f\xf6\xd5\\o\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1*\xa1u\xbe\xe5\xb4\x05@\xca\x91z2\x80w\x00Z\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xd0\x00\x00\x00\xcc\x00\x00\x00\x14\x00\x00\x00\xf2\xad\xc8\x8f\x82*\xd5Kl\x1ek\xee}c\x16\x00k\x00\x00\x00\x07\x00\x00\x00\xac\x00\x00\x00\x07\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\x80\x17{\xdaZp{\x8b\x87\xbc21kj\x00\x97\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xcb\xbe \x85\xde\xc7\xfa\x17\'\x80\xf0\'\xfc\x8c\x00\x90\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::GetPlan_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -720,6 +771,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetPlan_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -728,6 +780,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetPlan_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -748,16 +801,19 @@ pub mod srv {
             "2550c2e32e7ee24d4806e10847958e1fc37e2631a63dd83f5512fa02ac0cdda5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::GetPlan_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("nav_msgs/srv/GetPlan_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -787,12 +843,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for LoadMap_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.map_url);
         }
     }
 
     impl ::pteros_msg::Decode for LoadMap_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -812,10 +870,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1Q\xfa\xabY+\xf5g\xcf\x92\xe3\xf0d\xc3\xdc\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xa0\xd8\x1a\n_\xba4\xa7I(\xf8\"1\xd9\x00^\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::LoadMap_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -846,6 +906,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for LoadMap_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.map, out);
             out.u8(self.result);
@@ -853,6 +914,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for LoadMap_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -872,10 +934,12 @@ pub mod srv {
             "e7970ddf9f58e10d34b5eae6d2baca31b2b3e2f2fe6d082b3aae2a5f92777b2a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::LoadMap_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -895,6 +959,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for LoadMap_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -903,6 +968,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for LoadMap_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -923,16 +989,19 @@ pub mod srv {
             "a7907dcbaf7a052cc96c8c716992591dc006ad26ee2841329a7e06a4a33339c7",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::LoadMap_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("nav_msgs/srv/LoadMap_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -964,6 +1033,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetMap_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.map, out);
             ::pteros_msg::Encode::encode(&self.initial_pose, out);
@@ -971,6 +1041,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetMap_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -990,10 +1061,12 @@ pub mod srv {
             "5a83a0c20af4d79248fc3287524bf358b603fb5a05818b5ec85b50fa6e5d0266",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::SetMap_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1009,12 +1082,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetMap_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
         }
     }
 
     impl ::pteros_msg::Decode for SetMap_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1034,10 +1109,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x80\x01\x92\xab6\x1a\xefK\xb3\x92\x0e\x835\xcb\x00^\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::SetMap_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1057,6 +1134,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetMap_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1065,6 +1143,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetMap_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1085,16 +1164,19 @@ pub mod srv {
             "68371c7e20b5f04c60581c63c676a033f4530beb507dbb88732cdd5750d60d7f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("nav_msgs::srv::dds_::SetMap_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("nav_msgs/srv/SetMap_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

@@ -18,6 +18,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for FloatingPointRange {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.from_value);
             out.f64(self.to_value);
@@ -26,6 +27,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for FloatingPointRange {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -47,10 +49,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xad\x9a\xf9\xff^\xf2\x8eH\x8b\xb5\x87^\xcc-\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc8C\xc6\x8f\xc4.\x951\xab\xaa\xac\n\xaa\xaa\x00\x9f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::FloatingPointRange_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -63,12 +67,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for FloatingPointRange {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -87,6 +93,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for IntegerRange {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i64(self.from_value);
             out.i64(self.to_value);
@@ -95,6 +102,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for IntegerRange {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -116,10 +124,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1I;2\x96\x16\xa3\xaf\x9e\xc3\x9e\xf8\x91\xc7\xd2\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb3\xa2Q\xbcZ}\xd0\xde\x81\xd8\xb6\xf1\xb9\x8d\x00\x9b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::IntegerRange_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -132,12 +142,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for IntegerRange {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -153,6 +165,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ListParametersResult {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string_sequence(&self.names);
             out.string_sequence(&self.prefixes);
@@ -160,6 +173,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ListParametersResult {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -180,10 +194,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x924\xc4#\x05V\x1a\x0e=p\xb6\xda\x15\x82\x00E\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2;\x19~\xd9h\xa7\xd4\x86;\xd9\xd1\x06\x07R\x00\x93\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::ListParametersResult_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -194,6 +210,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ListParametersResult {
         type View<'a> = view::ListParametersResult<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -206,6 +223,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ListParametersResult {
                 names: self.names.iter().map(|text| text.as_str().into()).collect(),
@@ -247,6 +265,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Log {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.stamp, out);
             out.u8(self.level);
@@ -259,6 +278,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Log {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -283,10 +303,12 @@ pub mod msg {
             "e28ce254ca8abc06abf92773b74602cdbf116ed34fbaf294fb9f81da9f318eac",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::Log_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -297,6 +319,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Log {
         type View<'a> = view::Log<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -314,6 +337,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Log {
                 stamp: self.stamp,
@@ -352,6 +376,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for LoggerLevel {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.name);
             out.u32(self.level);
@@ -359,6 +384,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for LoggerLevel {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -379,10 +405,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa3_\xb9\xab\xd1j\xcaN\x9ev\xba\x18\x0f\xd1\x007\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2ep\xbd\xd2L\xb6\xbfh\x95\xfc\x8e\x9b5\xe3\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::LoggerLevel_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -393,6 +421,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for LoggerLevel {
         type View<'a> = view::LoggerLevel<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -405,6 +434,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::LoggerLevel {
                 name: self.name.as_str().into(),
@@ -423,6 +453,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Parameter {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.name);
             ::pteros_msg::Encode::encode(&self.value, out);
@@ -430,6 +461,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Parameter {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -449,10 +481,12 @@ pub mod msg {
             "ddfe6442cffc462317adb5c92536a7b6dd55858c5c3e1e328165a6b73c2831af",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::Parameter_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -463,6 +497,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Parameter {
         type View<'a> = view::Parameter<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -475,6 +510,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Parameter {
                 name: self.name.as_str().into(),
@@ -505,6 +541,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for ParameterDescriptor {
+        #[inline]
         fn default() -> Self {
             Self {
                 name: ::core::default::Default::default(),
@@ -520,6 +557,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ParameterDescriptor {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.name);
             out.u8(self.r#type);
@@ -533,6 +571,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ParameterDescriptor {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -558,16 +597,19 @@ pub mod msg {
             "52175dbfda6c51153101d33d2a9da05743f66f02d5ab2ca9ec4709b46b73d704",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterDescriptor_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/msg/ParameterDescriptor"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("floating_point_range", self.floating_point_range.len(), 1)?;
             ::pteros_msg::BoundError::check("integer_range", self.integer_range.len(), 1)?;
@@ -578,6 +620,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ParameterDescriptor {
         type View<'a> = view::ParameterDescriptor<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -596,6 +639,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ParameterDescriptor {
                 name: self.name.as_str().into(),
@@ -626,6 +670,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ParameterEvent {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.stamp, out);
             out.string(&self.node);
@@ -636,6 +681,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ParameterEvent {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -658,10 +704,12 @@ pub mod msg {
             "043e627780fcad87a22d225bc2a037361dba713fca6a6b9f4b869a5aa0393204",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterEvent_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -672,6 +720,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ParameterEvent {
         type View<'a> = view::ParameterEvent<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -687,6 +736,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ParameterEvent {
                 stamp: self.stamp,
@@ -710,6 +760,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ParameterEventDescriptors {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.new_parameters);
             out.message_sequence(&self.changed_parameters);
@@ -718,6 +769,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ParameterEventDescriptors {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -738,16 +790,19 @@ pub mod msg {
             "456f90915d72ef69379e702ef3ba2a115098ff677eab9c0080fa11239c6b147e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterEventDescriptors_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/msg/ParameterEventDescriptors"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.new_parameters.iter().enumerate() {
                 ::pteros_msg::Message::check_bounds(value)
@@ -768,6 +823,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ParameterEventDescriptors {
         type View<'a> = view::ParameterEventDescriptors<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -781,6 +837,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ParameterEventDescriptors {
                 new_parameters: self.new_parameters.iter().map(::pteros_msg::Viewable::as_view).collect(),
@@ -818,12 +875,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ParameterType {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for ParameterType {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -841,10 +900,12 @@ pub mod msg {
             "df29ed057a834862187be24dd187d981790ff3ea6502f4cd27b432cbc42c6d46",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterType_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -855,12 +916,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ParameterType {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -892,6 +955,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ParameterValue {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.r#type);
             out.bool(self.bool_value);
@@ -907,6 +971,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ParameterValue {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -934,10 +999,12 @@ pub mod msg {
             "115fc089a387e23c7ecd3525c9189c379109119d6ab82e8dfbde0fdf6a7f9b68",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterValue_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -948,6 +1015,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ParameterValue {
         type View<'a> = view::ParameterValue<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -968,6 +1036,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ParameterValue {
                 r#type: self.r#type,
@@ -994,6 +1063,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for SetLoggerLevelsResult {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.successful);
             out.string(&self.reason);
@@ -1001,6 +1071,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for SetLoggerLevelsResult {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1021,10 +1092,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2v\xce\xd7\x13G\xea\\\x0c\x94\xac7\xfd\x03X\x00\x89\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::SetLoggerLevelsResult_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1035,6 +1108,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for SetLoggerLevelsResult {
         type View<'a> = view::SetLoggerLevelsResult<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1047,6 +1121,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::SetLoggerLevelsResult {
                 successful: self.successful,
@@ -1065,6 +1140,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for SetParametersResult {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.successful);
             out.string(&self.reason);
@@ -1072,6 +1148,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for SetParametersResult {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1092,10 +1169,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xe8\x85\x05&\xb0\x85xw\x85)v9\x84\xa8\x00\x85\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::msg::dds_::SetParametersResult_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1106,6 +1185,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for SetParametersResult {
         type View<'a> = view::SetParametersResult<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1118,6 +1198,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::SetParametersResult {
                 successful: self.successful,
@@ -1291,12 +1372,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for DescribeParameters_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string_sequence(&self.names);
         }
     }
 
     impl ::pteros_msg::Decode for DescribeParameters_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1316,10 +1399,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x1c\xfe\xcc\x90l\xfc\xe1\xbb\x80\xe5\xcc\x12P\'\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::DescribeParameters_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1335,12 +1420,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for DescribeParameters_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.descriptors);
         }
     }
 
     impl ::pteros_msg::Decode for DescribeParameters_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1359,16 +1446,19 @@ pub mod srv {
             "ad6747319613c6131589e062e095b469a46cc764f7d0f12a001a49e6cd893995",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::DescribeParameters_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/DescribeParameters_Response"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.descriptors.iter().enumerate() {
                 ::pteros_msg::Message::check_bounds(value)
@@ -1390,6 +1480,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for DescribeParameters_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1398,6 +1489,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for DescribeParameters_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1418,16 +1510,19 @@ pub mod srv {
             "3deba64c035093033c690184834441551a53128ea2539f71f2596fbc4ed9de43",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::DescribeParameters_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/DescribeParameters_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1461,12 +1556,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetLoggerLevels_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string_sequence(&self.names);
         }
     }
 
     impl ::pteros_msg::Decode for GetLoggerLevels_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1486,10 +1583,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xe2\xf8\x92sgR]H\x9a\x13i,\xc6\x18\x00p\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetLoggerLevels_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1505,12 +1604,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetLoggerLevels_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.levels);
         }
     }
 
     impl ::pteros_msg::Decode for GetLoggerLevels_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1530,10 +1631,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\x91\xf0@^\xc0GM1\xb9m\x12}\xd5\x0e\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xa3_\xb9\xab\xd1j\xcaN\x9ev\xba\x18\x0f\xd1\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xb3\xb7\xa2t\x1e\xd5\xf7\xa2\xf8t\n\xc49\xcf\x00\x81\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2ep\xbd\xd2L\xb6\xbfh\x95\xfc\x8e\x9b5\xe3\x00t\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetLoggerLevels_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1553,6 +1656,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetLoggerLevels_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1561,6 +1665,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetLoggerLevels_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1581,16 +1686,19 @@ pub mod srv {
             "c835a586d832cb17c01c512f8ffd449fd5384f5bd33fb44d76329d875d1f0875",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetLoggerLevels_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/GetLoggerLevels_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1620,12 +1728,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetParameterTypes_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string_sequence(&self.names);
         }
     }
 
     impl ::pteros_msg::Decode for GetParameterTypes_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1645,10 +1755,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf21t\x85`\xbf\xa6\x93;\xe8\xca\x9f\xcd\x96\xf3\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameterTypes_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1664,12 +1776,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetParameterTypes_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_sequence(&self.types);
         }
     }
 
     impl ::pteros_msg::Decode for GetParameterTypes_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1688,10 +1802,12 @@ pub mod srv {
             "ac1335dce67c478e669434f6ac2fbff34fcd529580f272d3006785ba8b54e47f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameterTypes_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1711,6 +1827,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetParameterTypes_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1719,6 +1836,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetParameterTypes_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1739,16 +1857,19 @@ pub mod srv {
             "9516adca0cc885d46a59c2362fb8eb5f4906b046518266f8c645b454b0dddc60",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameterTypes_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/GetParameterTypes_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1778,12 +1899,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetParameters_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string_sequence(&self.names);
         }
     }
 
     impl ::pteros_msg::Decode for GetParameters_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1803,10 +1926,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2x\x9f\x9aq}\x0e\xf9\xce\xb4IM\xaa\xf1}\x00p\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameters_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1822,12 +1947,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetParameters_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.values);
         }
     }
 
     impl ::pteros_msg::Decode for GetParameters_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1846,10 +1973,12 @@ pub mod srv {
             "9fa773b46e39cc5d02db6224d8fd520bb9caeeffc2b27c96c1e59431baba9f2a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameters_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1869,6 +1998,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetParameters_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1877,6 +2007,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetParameters_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1897,16 +2028,19 @@ pub mod srv {
             "84eeb9247b09067c35bd8750d5c8555b700e394a616737c4624f15ae02e64c4d",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameters_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/GetParameters_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1943,6 +2077,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ListParameters_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string_sequence(&self.prefixes);
             out.u64(self.depth);
@@ -1950,6 +2085,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for ListParameters_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1970,10 +2106,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x19b\ra\xef\xd3&\xa8\x92\x15q\t\xcf\x16\x00?\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xa8!\xb4\x17\xf3u,\x87\x134\xfa*-\xad\x00\x8c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::ListParameters_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1989,12 +2127,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ListParameters_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.result, out);
         }
     }
 
     impl ::pteros_msg::Decode for ListParameters_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2014,10 +2154,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf17<t\xc6@\x86}\xeb&\x19\x02\xc9+\xe7\x005\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\x924\xc4#\x05V\x1a\x0e=p\xb6\xda\x15\x82\x00E\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf29\xeb\xa1\x81\xb0o:\xf7-\xf9\x83l\xea\xfd\x00y\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2;\x19~\xd9h\xa7\xd4\x86;\xd9\xd1\x06\x07R\x00\x93\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::ListParameters_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2037,6 +2179,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for ListParameters_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2045,6 +2188,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for ListParameters_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2065,16 +2209,19 @@ pub mod srv {
             "89c5b5aaf68ec925ae9bbc5569ee21de82959b4d1496dbd498792ad825b9b292",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::ListParameters_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/ListParameters_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2104,12 +2251,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetLoggerLevels_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.levels);
         }
     }
 
     impl ::pteros_msg::Decode for SetLoggerLevels_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2129,10 +2278,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\x91\xf0@^\xc0GM1\xb9m\x12}\xd5\x0e\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xa3_\xb9\xab\xd1j\xcaN\x9ev\xba\x18\x0f\xd1\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf24\xf6\xf8\xcf\xe5\xe9\x9dc/\x91\x03\xa8_R\x00}\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2ep\xbd\xd2L\xb6\xbfh\x95\xfc\x8e\x9b5\xe3\x00t\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetLoggerLevels_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2148,12 +2299,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetLoggerLevels_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.results);
         }
     }
 
     impl ::pteros_msg::Decode for SetLoggerLevels_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2173,10 +2326,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xf3\x9d\xfd\x82\xc4\xa1\xf8\xf4\x16\xbe\x19{\xb5\x12\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xa5\xd4\x0f\x05v\xb7\xf5\x8f\xb6\xdf\x04\xb1\xae\xc3\x00\x82\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2v\xce\xd7\x13G\xea\\\x0c\x94\xac7\xfd\x03X\x00\x89\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetLoggerLevels_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2196,6 +2351,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetLoggerLevels_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2204,6 +2360,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetLoggerLevels_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2224,16 +2381,19 @@ pub mod srv {
             "ce7d563c54edbff5addfea9ae8f8bcb7ba755673cdc0761064ec0d4adf18b6d9",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetLoggerLevels_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/SetLoggerLevels_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2263,12 +2423,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetParameters_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.parameters);
         }
     }
 
     impl ::pteros_msg::Decode for SetParameters_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2287,10 +2449,12 @@ pub mod srv {
             "130d46386b7e84ea9ecf60608a4d83cbe5e5cb7c6cc5b712b7a4e3a6c254e932",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetParameters_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2306,12 +2470,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetParameters_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.results);
         }
     }
 
     impl ::pteros_msg::Decode for SetParameters_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2331,10 +2497,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xf3\x9d\xfd\x82\xc4\xa1\xf8\xf4\x16\xbe\x19{\xb5\x12\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\x8cU!H\x92\xc3x\xab%>\xea\x94<\xec\x00~\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xe8\x85\x05&\xb0\x85xw\x85)v9\x84\xa8\x00\x85\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetParameters_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2354,6 +2522,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetParameters_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2362,6 +2531,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetParameters_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2382,16 +2552,19 @@ pub mod srv {
             "5060f52369bcff7f9dbd6eca21ee521859e471e71b33a8a8df26d5236fe54a80",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetParameters_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/SetParameters_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2421,12 +2594,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetParametersAtomically_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.parameters);
         }
     }
 
     impl ::pteros_msg::Decode for SetParametersAtomically_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2445,10 +2620,12 @@ pub mod srv {
             "db0bd950ed5ed867a0e90b225e44dea382d762c0762ff3e0ee842190042a59e5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetParametersAtomically_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2464,12 +2641,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetParametersAtomically_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.result, out);
         }
     }
 
     impl ::pteros_msg::Decode for SetParametersAtomically_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2489,10 +2668,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xd73n\xef\x9bA\xd1\xbb\xa7\xbd\x8bQ\xaf\xb0\x005\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2U\x83\xdb/\x07\xc3\xbd\x02ZTS3\xe1\x16\x00\x85\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xe8\x85\x05&\xb0\x85xw\x85)v9\x84\xa8\x00\x85\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetParametersAtomically_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2512,6 +2693,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetParametersAtomically_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2520,6 +2702,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetParametersAtomically_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2540,16 +2723,19 @@ pub mod srv {
             "42fc0821e6e8fcff2b150cefc7d8269f0ce65139e1dc715b15267a4bcf63a189",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rcl_interfaces::srv::dds_::SetParametersAtomically_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/srv/SetParametersAtomically_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

@@ -14,12 +14,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Gid {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_array(&self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Gid {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -38,10 +40,12 @@ pub mod msg {
             "ab6f21cfbb0a6dbb837161e1110c2051a2850ed9f9c53944d7115d9bcebedf71",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rmw_dds_common::msg::dds_::Gid_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -54,12 +58,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Gid {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -79,6 +85,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for NodeEntitiesInfo {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.node_namespace);
             out.string(&self.node_name);
@@ -88,6 +95,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for NodeEntitiesInfo {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -109,16 +117,19 @@ pub mod msg {
             "8ffef65ee2d088c63b1e8fcd31e800ba9fc8dbe0ee15ca60d1676de5218087a7",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rmw_dds_common::msg::dds_::NodeEntitiesInfo_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rmw_dds_common/msg/NodeEntitiesInfo"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("node_namespace", self.node_namespace.len(), 256)?;
             ::pteros_msg::BoundError::check("node_name", self.node_name.len(), 256)?;
@@ -129,6 +140,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for NodeEntitiesInfo {
         type View<'a> = view::NodeEntitiesInfo<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -143,6 +155,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::NodeEntitiesInfo {
                 node_namespace: self.node_namespace.as_str().into(),
@@ -163,6 +176,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ParticipantEntitiesInfo {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.gid, out);
             out.message_sequence(&self.node_entities_info_seq);
@@ -170,6 +184,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ParticipantEntitiesInfo {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -189,16 +204,19 @@ pub mod msg {
             "91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rmw_dds_common/msg/ParticipantEntitiesInfo"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.node_entities_info_seq.iter().enumerate() {
                 ::pteros_msg::Message::check_bounds(value)
@@ -211,6 +229,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ParticipantEntitiesInfo {
         type View<'a> = view::ParticipantEntitiesInfo<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -223,6 +242,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ParticipantEntitiesInfo {
                 gid: self.gid,

@@ -17,6 +17,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ReadSplitEvent {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.closed_file);
             out.string(&self.opened_file);
@@ -25,6 +26,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ReadSplitEvent {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -46,10 +48,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc0\xba\x91ZC\xc6\xd8tY\x81\xebN\x89\xb8\x00H\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb4\xe4H3\x19\x93\xf3\xa8\xbcm\xc95\x9a\xca\x00\xa8\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::msg::dds_::ReadSplitEvent_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -60,6 +64,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ReadSplitEvent {
         type View<'a> = view::ReadSplitEvent<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -73,6 +78,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ReadSplitEvent {
                 closed_file: self.closed_file.as_str().into(),
@@ -94,6 +100,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for WriteSplitEvent {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.closed_file);
             out.string(&self.opened_file);
@@ -102,6 +109,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for WriteSplitEvent {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -123,10 +131,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc0\xba\x91ZC\xc6\xd8tY\x81\xebN\x89\xb8\x00H\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb0\xedN\xe9\x95\x83\x8b\xc2>\x97(!h\xf0\x00\xa8\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::msg::dds_::WriteSplitEvent_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -137,6 +147,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for WriteSplitEvent {
         type View<'a> = view::WriteSplitEvent<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -150,6 +161,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::WriteSplitEvent {
                 closed_file: self.closed_file.as_str().into(),
@@ -210,12 +222,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Burst_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u64(self.num_messages);
         }
     }
 
     impl ::pteros_msg::Decode for Burst_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -235,10 +249,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xfc_\x92I\xb7\xd3\x7f<\"v3\x8f\x1fr\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xe3Yf\xd7fU\xcd_\xef^\xa6w\xde\xee\x00k\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Burst_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -254,12 +270,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Burst_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u64(self.actually_burst);
         }
     }
 
     impl ::pteros_msg::Decode for Burst_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -279,10 +297,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1-\ry&)\n\x0cw\x12+\xebs\xf4\x0f\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc3D\x91\xa2\xbe{J\xf7\xd2\"\x7f\x1c\x1a0\x00m\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Burst_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -302,6 +322,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Burst_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -310,6 +331,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Burst_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -330,16 +352,19 @@ pub mod srv {
             "a040ca9535a79c471b2d7f29b5e7a8ee77833acd70c73a716c7ca270be9bb5cc",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Burst_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/Burst_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -366,12 +391,14 @@ pub mod srv {
     pub struct GetRate_Request {}
 
     impl ::pteros_msg::Encode for GetRate_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for GetRate_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -389,10 +416,12 @@ pub mod srv {
             "7d0acffdc3e2a0f609192ffe06e3f62b245ae870b2bed40f5aca14e90f70f2b8",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::GetRate_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -408,12 +437,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetRate_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.rate);
         }
     }
 
     impl ::pteros_msg::Decode for GetRate_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -433,10 +464,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8e\x95\xe6\xbd\x16\x8b\x06\xd7\x87\xcdA8LH\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2Z\xe2\xca\xfb\x86\x9dq\x19`\x11)#r\x0c\x00g\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::GetRate_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -456,6 +489,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetRate_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -464,6 +498,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetRate_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -484,16 +519,19 @@ pub mod srv {
             "1cbf47a4c0e15f96a179ade2ba4ce88e9e7a2e65cf71532542e57418ee8b6463",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::GetRate_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/GetRate_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -520,12 +558,14 @@ pub mod srv {
     pub struct IsPaused_Request {}
 
     impl ::pteros_msg::Encode for IsPaused_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for IsPaused_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -543,10 +583,12 @@ pub mod srv {
             "9ef3b23785d1cf8409fccd055c3d88e6423169b9e4eebd5c2113996db8a6e4bc",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::IsPaused_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -562,12 +604,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for IsPaused_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.paused);
         }
     }
 
     impl ::pteros_msg::Decode for IsPaused_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -587,10 +631,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xda\xd4\xb1\xd9\xa3\x05\xf0\x1b\x837\xc3\xf0\x8c\xc3\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd37\x9b\xd46L\n_?\x89p1\xad$\x00i\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::IsPaused_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -610,6 +656,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for IsPaused_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -618,6 +665,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for IsPaused_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -638,16 +686,19 @@ pub mod srv {
             "dd35ad78b4edcdc7766c8e48fe03975da3ff1d5c96a17b9125cfa7d708c11cba",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::IsPaused_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/IsPaused_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -674,12 +725,14 @@ pub mod srv {
     pub struct Pause_Request {}
 
     impl ::pteros_msg::Encode for Pause_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Pause_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -697,10 +750,12 @@ pub mod srv {
             "281bb2694f33f986b925c21fd9981c80cc5f5147bd5ec42d87525f1986c9e466",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Pause_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -713,12 +768,14 @@ pub mod srv {
     pub struct Pause_Response {}
 
     impl ::pteros_msg::Encode for Pause_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Pause_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -736,10 +793,12 @@ pub mod srv {
             "6d7e31f48308bceaeaf78f6b75d6c7900bff88363706ac820e5649e6593b66ed",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Pause_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -759,6 +818,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Pause_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -767,6 +827,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Pause_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -787,16 +848,19 @@ pub mod srv {
             "0c8c11a07d8d856a10e8750474f5dc4dfee15db4b9164176defd8912609d349e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Pause_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/Pause_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -830,6 +894,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Play_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.start_offset, out);
             ::pteros_msg::Encode::encode(&self.playback_duration, out);
@@ -838,6 +903,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Play_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -859,10 +925,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1y\x11\xa3\xa6\x83\x1e\xe3\n\x1ap8c\x9eh\x00u\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xb2\x14\xa47\xa1\xe9K@A\'a\xcc\xd1\xca\x00\xeb\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Play_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -878,12 +946,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Play_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
         }
     }
 
     impl ::pteros_msg::Decode for Play_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -903,10 +973,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2J\xdfb\xef\x07\x84\xe5\x88e,#c\xf1\xd5\x00f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Play_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -926,6 +998,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Play_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -934,6 +1007,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Play_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -954,16 +1028,19 @@ pub mod srv {
             "db24feb7025a77b2b09f6c8a4824fc4b99a5b1ed9b00d9738ea9a640b19c7850",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Play_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/Play_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -990,12 +1067,14 @@ pub mod srv {
     pub struct PlayNext_Request {}
 
     impl ::pteros_msg::Encode for PlayNext_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for PlayNext_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1013,10 +1092,12 @@ pub mod srv {
             "10706411ae955640d84ffb56391bbb480c5a17af5443dd61e631c03ed659cf90",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::PlayNext_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1032,12 +1113,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for PlayNext_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
         }
     }
 
     impl ::pteros_msg::Decode for PlayNext_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1057,10 +1140,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xeew\x0eJ\x9c\x93\x9aoBz\x81\xf8\x87n\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::PlayNext_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1080,6 +1165,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for PlayNext_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1088,6 +1174,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for PlayNext_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1108,16 +1195,19 @@ pub mod srv {
             "b47cd458b4b9f5cb32c76d4b0100619f9360f7d9594a34df1cb64eb524b84cfa",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::PlayNext_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/PlayNext_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1144,12 +1234,14 @@ pub mod srv {
     pub struct Resume_Request {}
 
     impl ::pteros_msg::Encode for Resume_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Resume_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1167,10 +1259,12 @@ pub mod srv {
             "fb988aa8fefd54ec0e79a58a51aa06101e0bcb1668dc38bbc0b4e02d6df274d9",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Resume_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1183,12 +1277,14 @@ pub mod srv {
     pub struct Resume_Response {}
 
     impl ::pteros_msg::Encode for Resume_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Resume_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1206,10 +1302,12 @@ pub mod srv {
             "9df430ac47b3d942f08c1603418243b6457bef5ede37593d75d8d40edc543381",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Resume_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1229,6 +1327,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Resume_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1237,6 +1336,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Resume_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1257,16 +1357,19 @@ pub mod srv {
             "64d2babc068065d4a38c2e7fce7b74adb0ff9ec22274d94a5ea73d4b01a32785",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Resume_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/Resume_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1296,12 +1399,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Seek_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.time, out);
         }
     }
 
     impl ::pteros_msg::Decode for Seek_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1321,10 +1426,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1e\\*M\x90\x98e\x13~\xc3\xa2x\xaa\x15\x005\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2:\x13M\x17\xcc\x85T\xde\x93\xce\xaf\x01]C\x00s\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Seek_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1340,12 +1447,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Seek_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
         }
     }
 
     impl ::pteros_msg::Decode for Seek_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1365,10 +1474,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2Ra*\xb7T\x077K\x95,|;\x00k\x00f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Seek_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1388,6 +1499,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Seek_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1396,6 +1508,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Seek_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1416,16 +1529,19 @@ pub mod srv {
             "52349f1d432e5365ec13de3ebce3b1f83e68b1b2d14c880fa99c9e4f4ab8a496",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Seek_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/Seek_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1455,12 +1571,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetRate_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.rate);
         }
     }
 
     impl ::pteros_msg::Decode for SetRate_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1480,10 +1598,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8e\x95\xe6\xbd\x16\x8b\x06\xd7\x87\xcdA8LH\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf29\xa9\xa6\xd2\x03@\xc5A\xfe\xd7\xdc\xf2\xf0;\x00c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::SetRate_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1499,12 +1619,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetRate_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
         }
     }
 
     impl ::pteros_msg::Decode for SetRate_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1524,10 +1646,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc8Q\xacG\xa6\x9a8\xfb\x17\x80\xfai\x14\xfb\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::SetRate_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1547,6 +1671,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetRate_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1555,6 +1680,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetRate_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1575,16 +1701,19 @@ pub mod srv {
             "8504f0d458344e4bf8e565d1beefa22c14dd799c9ab558da36d71c8fd9e8ad05",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::SetRate_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/SetRate_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1611,12 +1740,14 @@ pub mod srv {
     pub struct Snapshot_Request {}
 
     impl ::pteros_msg::Encode for Snapshot_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Snapshot_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1634,10 +1765,12 @@ pub mod srv {
             "337de25c6048a759f0097d9558b51c770e343480adf12c2f96493c5c3f87eb83",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Snapshot_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1653,12 +1786,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Snapshot_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
         }
     }
 
     impl ::pteros_msg::Decode for Snapshot_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1678,10 +1813,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\xe7Ax\xd5\xb0h\xe9\xec\xe2\x17\xa3\xc3B\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Snapshot_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1701,6 +1838,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Snapshot_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1709,6 +1847,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Snapshot_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1729,16 +1868,19 @@ pub mod srv {
             "44c10bab971029b9a1ede036f832c07eb86aae7e3363abeaf6c91041f506615f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Snapshot_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/Snapshot_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1765,12 +1907,14 @@ pub mod srv {
     pub struct SplitBagfile_Request {}
 
     impl ::pteros_msg::Encode for SplitBagfile_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for SplitBagfile_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1788,10 +1932,12 @@ pub mod srv {
             "9918ae60556a6e2acce55c52f4755aa0d52ac69300aa7dac283b56008f271bdc",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::SplitBagfile_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1804,12 +1950,14 @@ pub mod srv {
     pub struct SplitBagfile_Response {}
 
     impl ::pteros_msg::Encode for SplitBagfile_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for SplitBagfile_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1827,10 +1975,12 @@ pub mod srv {
             "a3da7835052da434e306631df08cc3efb919f82610f23d9b382795a464a23867",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::SplitBagfile_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1850,6 +2000,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SplitBagfile_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1858,6 +2009,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SplitBagfile_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1878,16 +2030,19 @@ pub mod srv {
             "c26e13becb7b5de4c043691ae12c47f32eee81ccd9200c5980755436cf8dead4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::SplitBagfile_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/SplitBagfile_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -1914,12 +2069,14 @@ pub mod srv {
     pub struct Stop_Request {}
 
     impl ::pteros_msg::Encode for Stop_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Stop_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1937,10 +2094,12 @@ pub mod srv {
             "2ba13fee320757e55d4c44f1de0a13e6bb4511968a2aec7f015436e1e137674e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Stop_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1953,12 +2112,14 @@ pub mod srv {
     pub struct Stop_Response {}
 
     impl ::pteros_msg::Encode for Stop_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Stop_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1976,10 +2137,12 @@ pub mod srv {
             "a5fb4f19fae6b772ca835ee2b5a814b5fa2e8b65d2a3670157028420f89fbdc8",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Stop_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1999,6 +2162,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Stop_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2007,6 +2171,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Stop_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2027,16 +2192,19 @@ pub mod srv {
             "5c900004e8163829053976553c6192dd9b3bd25eab90b4d209b33f2f368a0b2e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::Stop_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/Stop_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2063,12 +2231,14 @@ pub mod srv {
     pub struct TogglePaused_Request {}
 
     impl ::pteros_msg::Encode for TogglePaused_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for TogglePaused_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2086,10 +2256,12 @@ pub mod srv {
             "c263e8697ae95135bb33065d4c04a2a64cbdc19f4dbe36fef7fbff08dc57b100",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::TogglePaused_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2102,12 +2274,14 @@ pub mod srv {
     pub struct TogglePaused_Response {}
 
     impl ::pteros_msg::Encode for TogglePaused_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for TogglePaused_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2125,10 +2299,12 @@ pub mod srv {
             "8eca86811a9c507bf6af991d96913de239bb7b20a0f4322167954da5c4f46e7b",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::TogglePaused_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2148,6 +2324,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for TogglePaused_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2156,6 +2333,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for TogglePaused_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2176,16 +2354,19 @@ pub mod srv {
             "ddc2fd08a0e579f81e8ef34f05595415ed7277e286a0713e672a9bccea75c67b",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosbag2_interfaces::srv::dds_::TogglePaused_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosbag2_interfaces/srv/TogglePaused_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

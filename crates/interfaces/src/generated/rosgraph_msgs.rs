@@ -14,12 +14,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Clock {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.clock, out);
         }
     }
 
     impl ::pteros_msg::Decode for Clock {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -39,10 +41,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\\/\x19N\x99T\xd4\x94\x9e\xf0\x7f;\xf0\x89\x005\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2X\x98\xb7\x10d\xc5\xf9b\x02!U]I\x1f\x00h\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("rosgraph_msgs::msg::dds_::Clock_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -55,12 +59,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Clock {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }

@@ -92,6 +92,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for BatteryState {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f32(self.voltage);
@@ -113,6 +114,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for BatteryState {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -146,10 +148,12 @@ pub mod msg {
             "4bee5dfce981c98faa6828b868307a0a73f992ed0789f374ee96c8f840e69741",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::BatteryState_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -160,6 +164,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for BatteryState {
         type View<'a> = view::BatteryState<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -186,6 +191,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::BatteryState {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -236,6 +242,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for CameraInfo {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.u32(self.height);
@@ -252,6 +259,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for CameraInfo {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -281,10 +289,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf1D\xcd\x7fZ\xc3\xcb\x1c\x17\xaa2\xd49W@\x00\r\x01\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\x93\xe0\x0b\xd7\xfcy\xce\xf0\x85\x1c\xce\x96;?\x00g\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2\xa9\xd8c\xb8\xa6\x11\x0e\xff\xae\xa3YP\xaa`\x00\x9a\x01\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\"\xf5\xf70\r\x1d\xfcQ\xb6FC\x13\x92\x85\x00\xd1\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::CameraInfo_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -295,6 +305,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for CameraInfo {
         type View<'a> = view::CameraInfo<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -316,6 +327,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::CameraInfo {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -343,6 +355,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ChannelFloat32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.name);
             out.primitive_sequence(&self.values);
@@ -350,6 +363,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ChannelFloat32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -370,10 +384,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1(\x06?H\xb7\xa1\x10ov\xcc\xb5\xae\xf3\x91\x00<\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xe3+\x88]\\\x01\x08\x7f\xd3\xd6\xe6\xcd\xdc\xdf\x00y\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::ChannelFloat32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -384,6 +400,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ChannelFloat32 {
         type View<'a> = view::ChannelFloat32<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -396,6 +413,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ChannelFloat32 {
                 name: self.name.as_str().into(),
@@ -416,6 +434,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for CompressedImage {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string(&self.format);
@@ -424,6 +443,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for CompressedImage {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -444,10 +464,12 @@ pub mod msg {
             "15640771531571185e2efc8a100baf923961a4d15d5569652e6cb6691e8e371a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::CompressedImage_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -458,6 +480,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for CompressedImage {
         type View<'a> = view::CompressedImage<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -471,6 +494,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::CompressedImage {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -492,6 +516,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for FluidPressure {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f64(self.fluid_pressure);
@@ -500,6 +525,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for FluidPressure {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -521,10 +547,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1l\xe5\x8bBZs\xbbX\x01\x82\x89n\x96\xe0\x00W\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xf9L\xe9\x1d\x94/\x1a\x15\xae\xcd\x8a|(\xcf\x00\xaf\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::FluidPressure_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -535,6 +563,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for FluidPressure {
         type View<'a> = view::FluidPressure<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -548,6 +577,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::FluidPressure {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -569,6 +599,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Illuminance {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f64(self.illuminance);
@@ -577,6 +608,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Illuminance {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -598,10 +630,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xb9d\xce\xdd6S[A\x9am+\xb3\xc8y\x00W\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2AE\xe4\x94\x83\x10\x18{\xf4\xa5\x0c\x80\x051\x00\xab\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::Illuminance_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -612,6 +646,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Illuminance {
         type View<'a> = view::Illuminance<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -625,6 +660,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Illuminance {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -654,6 +690,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Image {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.u32(self.height);
@@ -666,6 +703,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Image {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -690,10 +728,12 @@ pub mod msg {
             "d31d41a9a4c4bc8eae9be757b0beed306564f7526c88ea6a4588fb9582527d47",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::Image_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -704,6 +744,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Image {
         type View<'a> = view::Image<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -721,6 +762,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Image {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -754,6 +796,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Imu {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.orientation, out);
@@ -766,6 +809,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Imu {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -791,10 +835,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\xd4\xf9\x81\x03Z\x0e\xd7\"j\xd9\xb4\x81\xee\xcf\x00\xea\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2)\xbf\xf9\x05\xfe\xca\x04!\xfcON$d\xd8\x00\xb5\x01\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::Imu_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -805,6 +851,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Imu {
         type View<'a> = view::Imu<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -822,6 +869,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Imu {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -851,6 +899,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for JointState {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string_sequence(&self.name);
@@ -861,6 +910,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for JointState {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -884,10 +934,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x1a\x19\xd3~Fr!\xc9\xe0\xb7\xfe\xc1rg\x00\x8c\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2#\xd5\x8e\x12P\x9d\xc1\x05,\xb7\xa7\x9e\x16]\x00\xe9\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::JointState_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -898,6 +950,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for JointState {
         type View<'a> = view::JointState<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -913,6 +966,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::JointState {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -936,6 +990,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Joy {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.primitive_sequence(&self.axes);
@@ -944,6 +999,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Joy {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -965,10 +1021,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x03\xa0\xbe\x93P\xcc\xd4^4\xb70q}$\x00`\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xfe\xf8}\xb9d\xae\xa7\xc4\xea\xdcp\xb1S\x00\xa2\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::Joy_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -979,6 +1037,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Joy {
         type View<'a> = view::Joy<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -992,6 +1051,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Joy {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1022,6 +1082,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for JoyFeedback {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.r#type);
             out.u8(self.id);
@@ -1030,6 +1091,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for JoyFeedback {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1050,10 +1112,12 @@ pub mod msg {
             "231dd362f71d6fc08272770d07120ad5fe5874ce2dbac70109b28986834290cd",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::JoyFeedback_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1064,12 +1128,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for JoyFeedback {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1083,12 +1149,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for JoyFeedbackArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.array);
         }
     }
 
     impl ::pteros_msg::Decode for JoyFeedbackArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1107,10 +1175,12 @@ pub mod msg {
             "3287c32e1b688cae04555e465443df3cca7dae76ee4ebf85c4658d585037bcaa",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::JoyFeedbackArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1121,6 +1191,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for JoyFeedbackArray {
         type View<'a> = view::JoyFeedbackArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1132,6 +1203,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::JoyFeedbackArray {
                 array: ::pteros_msg::view::Cow::Borrowed(&self.array[..]),
@@ -1147,12 +1219,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for LaserEcho {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_sequence(&self.echoes);
         }
     }
 
     impl ::pteros_msg::Decode for LaserEcho {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1172,10 +1246,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1<\xe3~\xdbc7\xb5d\xacuEWq\x0b\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2 \xbc\xed\x9e\x7f\x8b\xcd\xe7\xe8SL]\xf0\xd2\x00]\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::LaserEcho_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1186,6 +1262,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for LaserEcho {
         type View<'a> = view::LaserEcho<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1197,6 +1274,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::LaserEcho {
                 echoes: ::pteros_msg::view::Cow::Borrowed(&self.echoes[..]),
@@ -1230,6 +1308,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for LaserScan {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f32(self.angle_min);
@@ -1245,6 +1324,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for LaserScan {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1273,10 +1353,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1/\xd3\xdb\x96+\x83]\xb7\x90X`\x89d\'\x00\xd0\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x0c\xc7\x91U\xf5\xa5^\x92\x85\x93.\x80\xe7\xf0\x00\x82\x01\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::LaserScan_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1287,6 +1369,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for LaserScan {
         type View<'a> = view::LaserScan<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1307,6 +1390,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::LaserScan {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1335,6 +1419,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MagneticField {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.magnetic_field, out);
@@ -1343,6 +1428,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MagneticField {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1364,10 +1450,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf1U{\xc5H\xed\xaf\x0fH\xbcL\x91\x00\tT\x00r\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2\xebF \xfb\x9f \x86u\x05~\x1a7\xe7y\x00\xdc\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::MagneticField_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1378,6 +1466,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MagneticField {
         type View<'a> = view::MagneticField<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1391,6 +1480,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MagneticField {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1416,6 +1506,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiDOFJointState {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string_sequence(&self.joint_names);
@@ -1426,6 +1517,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiDOFJointState {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1449,10 +1541,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xb0\x01\x00\x00\x01\x10\x00@\xd0\x00\x00\x00\xcc\x00\x00\x00\x14\x00\x00\x00\xf1\xdbB3u\xc0JR\t\xece\x1f\x1e\xf0L\x00\xba\x00\x00\x00\x07\x00\x00\x00\xac\x00\x00\x00\x07\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1H\x95\x0f \xb0=\x7f\xa1\xe5\xd1\xc7N\xea\xb7\x00U\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\x95\xb6\x93\xc4\x1e7\x8dP\xbc-\x9c\x14),\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xd0\x00\x00\x00\xcc\x00\x00\x00\x14\x00\x00\x00\xf2\xbe\x96\x08\xaa\x9d\x81V7\xb8\x92\x82*TZ\x00)\x01\x00\x00\x07\x00\x00\x00\xac\x00\x00\x00\x07\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\x9cY\x98\x92H\xb55C$^#\xa8\x8bd\x00\x9f\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xa3\x16\xa1g\x06L\x03\xcb\xdee\xf9b\xf5\xdf\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::MultiDOFJointState_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1463,6 +1557,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiDOFJointState {
         type View<'a> = view::MultiDOFJointState<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1478,6 +1573,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiDOFJointState {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1515,6 +1611,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiEchoLaserScan {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f32(self.angle_min);
@@ -1530,6 +1627,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiEchoLaserScan {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1558,10 +1656,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xf0\x00\x00\x00\x01\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf1fn.sR\x94\xaa(+S\x99\xa4\xf1\xfd\x00\xee\x00\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1<\xe3~\xdbc7\xb5d\xacuEWq\x0b\x00,\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@p\x00\x00\x00l\x00\x00\x00\x14\x00\x00\x00\xf2Pz\x0fm\xf2\xf9\xb3\xa1&\xb3\xa3ybd\x00\xaa\x01\x00\x00\x03\x00\x00\x00L\x00\x00\x00\x03\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2 \xbc\xed\x9e\x7f\x8b\xcd\xe7\xe8SL]\xf0\xd2\x00]\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::MultiEchoLaserScan_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1572,6 +1672,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiEchoLaserScan {
         type View<'a> = view::MultiEchoLaserScan<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1592,6 +1693,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiEchoLaserScan {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1639,6 +1741,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for NavSatFix {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.status, out);
@@ -1651,6 +1754,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for NavSatFix {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1675,10 +1779,12 @@ pub mod msg {
             "62223ab3fe210a15976021da7afddc9e200dc9ec75231c1b6a557fc598a65404",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::NavSatFix_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1689,6 +1795,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for NavSatFix {
         type View<'a> = view::NavSatFix<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1706,6 +1813,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::NavSatFix {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1752,6 +1860,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for NavSatStatus {
+        #[inline]
         fn default() -> Self {
             Self {
                 status: -2,
@@ -1761,6 +1870,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for NavSatStatus {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.status);
             out.u16(self.service);
@@ -1768,6 +1878,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for NavSatStatus {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1787,10 +1898,12 @@ pub mod msg {
             "d1ed3befa628e09571bd273b888ba1c1fd187c9a5e0006b385d7e5e9095a3204",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::NavSatStatus_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1801,12 +1914,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for NavSatStatus {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1824,6 +1939,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PointCloud {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.message_sequence(&self.points);
@@ -1832,6 +1948,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PointCloud {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1853,10 +1970,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\xc3\xdb\x9c?Q\xef\xc70\xdf|\x11nj\xcd\x00~\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xbd\xb3K\x07\x97p\xd5DL\xda- \xb7\x83\x00G\x00\x00\x00\x14\x00\x00\x00\xf1(\x06?H\xb7\xa1\x10ov\xcc\xb5\xae\xf3\x91\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2C)\x15\x9e*Ia\xae\x05\xb6\x8e3\x0cH\x00\xcb\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xb5\xc0\x1fQ\xb0\x99\xa4T\xb3\xb8\xffh)\xe5\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe3+\x88]\\\x01\x08\x7f\xd3\xd6\xe6\xcd\xdc\xdf\x00y\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::PointCloud_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1867,6 +1986,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PointCloud {
         type View<'a> = view::PointCloud<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1880,6 +2000,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PointCloud {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -1913,6 +2034,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PointCloud2 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.u32(self.height);
@@ -1927,6 +2049,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PointCloud2 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1953,10 +2076,12 @@ pub mod msg {
             "9198cabf7da3796ae6fe19c4cb3bdd3525492988c70522628af5daa124bae2b5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::PointCloud2_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1967,6 +2092,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PointCloud2 {
         type View<'a> = view::PointCloud2<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1986,6 +2112,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PointCloud2 {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -2034,6 +2161,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for PointField {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.name);
             out.u32(self.offset);
@@ -2043,6 +2171,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for PointField {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2064,10 +2193,12 @@ pub mod msg {
             "5c6a4750728c2bcfbbf7037225b20b02d4429634732146b742dee1726637ef01",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::PointField_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2078,6 +2209,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for PointField {
         type View<'a> = view::PointField<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2092,6 +2224,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::PointField {
                 name: self.name.as_str().into(),
@@ -2129,6 +2262,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Range {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.u8(self.radiation_type);
@@ -2141,6 +2275,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Range {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2165,10 +2300,12 @@ pub mod msg {
             "b42b62562e93cbfe9d42b82fe5994dfa3d63d7d5c90a317981703f7388adff3a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::Range_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2179,6 +2316,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Range {
         type View<'a> = view::Range<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2196,6 +2334,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Range {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -2225,6 +2364,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for RegionOfInterest {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u32(self.x_offset);
             out.u32(self.y_offset);
@@ -2235,6 +2375,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for RegionOfInterest {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2258,10 +2399,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x93\xe0\x0b\xd7\xfcy\xce\xf0\x85\x1c\xce\x96;?\x00g\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\"\xf5\xf70\r\x1d\xfcQ\xb6FC\x13\x92\x85\x00\xd1\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::RegionOfInterest_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2272,12 +2415,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for RegionOfInterest {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -2295,6 +2440,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for RelativeHumidity {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f64(self.relative_humidity);
@@ -2303,6 +2449,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for RelativeHumidity {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2324,10 +2471,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xfd\xf1\x15\xd0\xf6\xef\xd4\xdcT\xef\xd4j\xf2[\x00W\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xb8O\xd0\"\xef~\x90\x1bE4\x02kc\xf8\x00\xb3\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::RelativeHumidity_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2338,6 +2487,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for RelativeHumidity {
         type View<'a> = view::RelativeHumidity<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2351,6 +2501,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::RelativeHumidity {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -2372,6 +2523,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Temperature {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.f64(self.temperature);
@@ -2380,6 +2532,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Temperature {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2401,10 +2554,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x11\x91\xca\xe4jo\t\xfc\xc1&.:\xe9\x8d\x00W\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x8f\x92\t\xaf4\'\x02?\nuga\x18\xb3\x00\xab\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::Temperature_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2415,6 +2570,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Temperature {
         type View<'a> = view::Temperature<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2428,6 +2584,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Temperature {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -2449,6 +2606,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TimeReference {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.time_ref, out);
@@ -2457,6 +2615,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TimeReference {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2478,10 +2637,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x19]\x89\x0b\xc1\x16^\x9a\xf4\xd1\x96\x85\xbfJ\x00h\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2{!a\x9azM\xc2\x00\x9f\xc78n\x1a\x05\x00\xb5\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::msg::dds_::TimeReference_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2492,6 +2653,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TimeReference {
         type View<'a> = view::TimeReference<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2505,6 +2667,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TimeReference {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -2921,12 +3084,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetCameraInfo_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.camera_info, out);
         }
     }
 
     impl ::pteros_msg::Decode for SetCameraInfo_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2946,10 +3111,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\x18\x11\x066\xf3W\x8b\x14\x0cr+\x93\x1dL\x005\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1D\xcd\x7fZ\xc3\xcb\x1c\x17\xaa2\xd49W@\x00\r\x01\x00\x00\x14\x00\x00\x00\xf1\x93\xe0\x0b\xd7\xfcy\xce\xf0\x85\x1c\xce\x96;?\x00g\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2hx\xa4\xa8\xde\xf2\xc0 \r\xb6\xcd\xb1\xb7\xbc\x00z\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xa9\xd8c\xb8\xa6\x11\x0e\xff\xae\xa3YP\xaa`\x00\x9a\x01\x00\x00\x14\x00\x00\x00\xf2\"\xf5\xf70\r\x1d\xfcQ\xb6FC\x13\x92\x85\x00\xd1\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::srv::dds_::SetCameraInfo_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2967,6 +3134,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetCameraInfo_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.success);
             out.string(&self.status_message);
@@ -2974,6 +3142,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetCameraInfo_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2994,10 +3163,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf15\xc7a\x81\xc57F%)o\xc5z\xc1\x1c\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2$}\xbf\xf8P\x87\xca\x1ao\xea)x\xf0\x8c\x00\x89\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::srv::dds_::SetCameraInfo_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3017,6 +3188,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for SetCameraInfo_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -3025,6 +3197,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for SetCameraInfo_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3045,16 +3218,19 @@ pub mod srv {
             "e3b4e21ddd26871166e6ae7f342856dfcd3ac033c7eac99db6bfe515fba3d693",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("sensor_msgs::srv::dds_::SetCameraInfo_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/srv/SetCameraInfo_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

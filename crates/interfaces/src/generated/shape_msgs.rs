@@ -15,6 +15,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Mesh {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.triangles);
             out.message_sequence(&self.vertices);
@@ -22,6 +23,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Mesh {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -42,10 +44,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\n\x7f\x13\xbe\x11\xfe\xe2\x83\x8ad\xf5w6\xc7\x00^\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1A\x1d\xb8\x1b\xd1P\xc1\xe7u\x82\x10\x8a\xcad\x002\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x00\xd6V^B\xc0\x0bj0\x90\xb4L \xdd\x00\x9b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xd1\x97\xb3\xeb\x17\xe4\x82\xc1\x0f\xdc}\xb1\x95`\x00q\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("shape_msgs::msg::dds_::Mesh_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -56,6 +60,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Mesh {
         type View<'a> = view::Mesh<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -68,6 +73,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Mesh {
                 triangles: ::pteros_msg::view::Cow::Borrowed(&self.triangles[..]),
@@ -85,12 +91,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MeshTriangle {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_array(&self.vertex_indices);
         }
     }
 
     impl ::pteros_msg::Decode for MeshTriangle {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -110,10 +118,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1A\x1d\xb8\x1b\xd1P\xc1\xe7u\x82\x10\x8a\xcad\x002\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd1\x97\xb3\xeb\x17\xe4\x82\xc1\x0f\xdc}\xb1\x95`\x00q\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("shape_msgs::msg::dds_::MeshTriangle_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -126,12 +136,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MeshTriangle {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -146,12 +158,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Plane {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_array(&self.coef);
         }
     }
 
     impl ::pteros_msg::Decode for Plane {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -171,10 +185,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xb0>\xda\x15\x82\x0b\x84?x\"\x89\xa0\xdf\xb5\x002\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x8e\x0c@\x92w\xa6\xde\xfb\xe1\xc9\xb0\tu3\x00_\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("shape_msgs::msg::dds_::Plane_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -187,12 +203,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Plane {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -241,6 +259,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for SolidPrimitive {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.r#type);
             out.primitive_sequence(&self.dimensions);
@@ -249,6 +268,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for SolidPrimitive {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -269,16 +289,19 @@ pub mod msg {
             "2802a15190aadc3f496584df4b0b4c5824d8a0b31aaef839faa75bc34dda38ac",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("shape_msgs::msg::dds_::SolidPrimitive_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("shape_msgs/msg/SolidPrimitive"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("dimensions", self.dimensions.len(), 3)?;
             Ok(())
@@ -288,6 +311,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for SolidPrimitive {
         type View<'a> = view::SolidPrimitive<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -301,6 +325,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::SolidPrimitive {
                 r#type: self.r#type,

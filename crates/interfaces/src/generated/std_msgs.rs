@@ -13,12 +13,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Bool {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Bool {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -38,10 +40,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8d \xae\x0e\xd5Sb\"b\xc7\x1b\xa7+G\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2{w\xe2:\x8c\x9b\xc7\xa9v\xeb\xc1\xff\xb5r\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Bool_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -52,12 +56,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Bool {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -72,12 +78,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Byte {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Byte {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -96,10 +104,12 @@ pub mod msg {
             "41e1a3345f73fe93ede006da826a6ee274af23dd4653976ff249b0f44e3e798f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Byte_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -112,12 +122,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Byte {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -133,6 +145,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ByteMultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -140,6 +153,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ByteMultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -159,10 +173,12 @@ pub mod msg {
             "972fec7f50ab3c1d06783c228e79e8a9a509021708c511c059926261ada901d4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::ByteMultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -173,6 +189,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ByteMultiArray {
         type View<'a> = view::ByteMultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -185,6 +202,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ByteMultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -202,12 +220,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Char {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Char {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -226,10 +246,12 @@ pub mod msg {
             "3ad2d04dd29ba19d04b16659afa3ccaedd691914b02a64e82e252f2fa6a586a9",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Char_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -242,12 +264,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Char {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -268,6 +292,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ColorRGBA {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f32(self.r);
             out.f32(self.g);
@@ -277,6 +302,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ColorRGBA {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -299,10 +325,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xb1\x86\xbf:V\x8e\x08\x82@\x0f\xd4DA\xd2\x00W\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xca\x93>\x9e>|YF\x11\xb5\x88\x1d\x8dc\x00\x8c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::ColorRGBA_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -315,12 +343,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ColorRGBA {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -331,12 +361,14 @@ pub mod msg {
     pub struct Empty {}
 
     impl ::pteros_msg::Encode for Empty {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Empty {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -354,10 +386,12 @@ pub mod msg {
             "20b625256f32d5dbc0d04fee44f43c41e51c70d3502f84b4a08e7a9c26a96312",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Empty_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -368,12 +402,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Empty {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -388,12 +424,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f32(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Float32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -413,10 +451,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x1am4\x12E\x01\xf3]\x19Jv\xd4\x99\xef\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x8cO\xe8\xbeqg\xb6(\xd2\xfc\xcf\xf0\xe6\x96\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Float32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -429,12 +469,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float32 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -450,6 +492,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float32MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -457,6 +500,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Float32MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -477,10 +521,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1|\x8f*U\xfa*]\xc1D\xac\x1f\xd7\xea\xc2\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\'\x8e\x92\x98zN=\xedmm\xa9\xe4\x8a\x8d\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Float32MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -491,6 +537,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float32MultiArray {
         type View<'a> = view::Float32MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -503,6 +550,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Float32MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -520,12 +568,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float64 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f64(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Float64 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -545,10 +595,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa1\xda\xc27^\x1e\x9ay\xd1(\xe3\xc8\xfa\xa0\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2rs7K\xebZED\xfe\xe3\x8a\xe38\xc3\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Float64_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -561,12 +613,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float64 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -582,6 +636,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Float64MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -589,6 +644,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Float64MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -609,10 +665,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1B\x8aD[\xf0\xb5o\"\xba\xdb(\xceR\x98\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\"\x1aa\xba#\xe7%L\xdes\xef\x16 $\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Float64MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -623,6 +681,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Float64MultiArray {
         type View<'a> = view::Float64MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -635,6 +694,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Float64MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -653,6 +713,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Header {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.stamp, out);
             out.string(&self.frame_id);
@@ -660,6 +721,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Header {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -680,10 +742,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Header_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -694,6 +758,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Header {
         type View<'a> = view::Header<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -706,6 +771,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Header {
                 stamp: self.stamp,
@@ -723,12 +789,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int16 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i16(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int16 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -748,10 +816,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xe5R\xb6\xceJ\xbbV$\xd7\x86{\xf2\x192\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x81\x8f\xea\x01z\xed\xc9\xb9\x95Wzp\xe9\x17\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int16_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -764,12 +834,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int16 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -785,6 +857,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int16MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -792,6 +865,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int16MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -812,10 +886,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x81[D\x96\x15{\xcb\xf472\xae\x9d\x9e\x8e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xead\xe8@\xde*p\xdfv\xce\x92\xf0\rB\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int16MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -826,6 +902,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int16MultiArray {
         type View<'a> = view::Int16MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -838,6 +915,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int16MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -855,12 +933,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i32(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -880,10 +960,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1q\xcf\xe3\xf8M\x83\xd3\x060\x18\x9aM\xcfY\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x02n\xb1d[\x0c:\x845z\x8b\x99<n\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -896,12 +978,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int32 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -917,6 +1001,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int32MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -924,6 +1009,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int32MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -944,10 +1030,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x85\x92\xef\xb3]\xd3v\xc1\r\xbb]\xde\x85\x13\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x1es(\xacW\x96\xca\xa2b\x97N\xbf\xc8c\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int32MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -958,6 +1046,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int32MultiArray {
         type View<'a> = view::Int32MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -970,6 +1059,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int32MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -987,12 +1077,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int64 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i64(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int64 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1012,10 +1104,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x07EV\xeb\xad\x01\"#\xef\xd0N\x95&\xc2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf26\xac\xa6=6\xcb\xcd\xa0\xae\x7f\xf9e\x87\"\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int64_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1028,12 +1122,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int64 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1049,6 +1145,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int64MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1056,6 +1153,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int64MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1076,10 +1174,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xb9\x8b\xf9\xd9\"$i\xdaW\x17\x1f\xc0$\xf4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x05\x07\xe1w\xf2;\xf8(\xfb\xe5Ea\xc6(\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int64MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1090,6 +1190,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int64MultiArray {
         type View<'a> = view::Int64MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1102,6 +1203,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int64MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1119,12 +1221,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int8 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for Int8 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1143,10 +1247,12 @@ pub mod msg {
             "26525065a403d972cb672f0777e333f0c799ad444ae5fcd79e43d1e73bd0f440",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int8_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1159,12 +1265,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int8 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1180,6 +1288,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Int8MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1187,6 +1296,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Int8MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1206,10 +1316,12 @@ pub mod msg {
             "f21998d4b492abd63330765d75d5831238d400740386f651f13a872a4d2188db",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::Int8MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1220,6 +1332,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Int8MultiArray {
         type View<'a> = view::Int8MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1232,6 +1345,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Int8MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1252,6 +1366,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiArrayDimension {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.label);
             out.u32(self.size);
@@ -1260,6 +1375,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiArrayDimension {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1281,10 +1397,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::MultiArrayDimension_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1295,6 +1413,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiArrayDimension {
         type View<'a> = view::MultiArrayDimension<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1308,6 +1427,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiArrayDimension {
                 label: self.label.as_str().into(),
@@ -1327,6 +1447,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiArrayLayout {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.dim);
             out.u32(self.data_offset);
@@ -1334,6 +1455,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiArrayLayout {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1354,10 +1476,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::MultiArrayLayout_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1368,6 +1492,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiArrayLayout {
         type View<'a> = view::MultiArrayLayout<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1380,6 +1505,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiArrayLayout {
                 dim: self.dim.iter().map(::pteros_msg::Viewable::as_view).collect(),
@@ -1396,12 +1522,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for String {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.data);
         }
     }
 
     impl ::pteros_msg::Decode for String {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1421,10 +1549,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1Yem\x08\n\xb9&\xa33\xa6\x9d&\x9c\xb1\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc3\xda\x80\xd68\xe9\x1b\x9f\xad\nkv\\\xc2\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::String_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1435,6 +1565,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for String {
         type View<'a> = view::String<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1446,6 +1577,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::String {
                 data: self.data.as_str().into(),
@@ -1462,12 +1594,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt16 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u16(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt16 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1487,10 +1621,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0\xe3?\n\xc0PhZ/\xb8\xc9\xfbd\x07\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\'\x93\x94\xba\xd97\xfaC\xf6d\xfbR=C\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt16_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1503,12 +1639,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt16 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1524,6 +1662,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt16MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1531,6 +1670,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt16MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1551,10 +1691,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1N{\xe8\x14`T\x90\x99\x905\xe6\x8a\x8ct\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2,\xd4\xbb\x96\xc8\xf0\xcfn\x064Y\xd0\xb9\xa2\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt16MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1565,6 +1707,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt16MultiArray {
         type View<'a> = view::UInt16MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1577,6 +1720,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt16MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1594,12 +1738,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt32 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u32(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt32 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1619,10 +1765,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8f\x02o\x00\xa9vd\r\n\'\xfc\x1bjy\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x06#R.\xd1\x92k6\xf7\x87\xe6\xb0n\x93\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt32_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1635,12 +1783,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt32 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1656,6 +1806,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt32MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1663,6 +1814,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt32MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1683,10 +1835,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xe8\xd3\x94\x16\x89\x8c\xa6\x9b`+${\xdb4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x1c\xab\xc5\x89\x99\xeaC\xfaw_w\xfe\xd1\x91\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt32MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1697,6 +1851,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt32MultiArray {
         type View<'a> = view::UInt32MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1709,6 +1864,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt32MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1726,12 +1882,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt64 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u64(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt64 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1751,10 +1909,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1h\x84\xd2j8Y\xdf\xbc\x95\xa6qz\xf0\x0e\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\'dJ\x14\"\xf1\x94\xec\xef\xd2\x15Nw\xf6\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt64_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1767,12 +1927,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt64 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1788,6 +1950,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt64MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1795,6 +1958,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt64MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1815,10 +1979,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xdf\xbb\xe0c\x07\x96;=`;\x81bX\x1e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xaav\xae\t_)\xf8)a\xaf\r\xb2\xe9\x91\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt64MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1829,6 +1995,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt64MultiArray {
         type View<'a> = view::UInt64MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1841,6 +2008,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt64MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),
@@ -1858,12 +2026,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt8 {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.data);
         }
     }
 
     impl ::pteros_msg::Decode for UInt8 {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1882,10 +2052,12 @@ pub mod msg {
             "6138bd83d8c3569cb80a667db03cfc1629f529fee79d944c39c34e352e72f010",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt8_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1898,12 +2070,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt8 {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1919,6 +2093,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UInt8MultiArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.layout, out);
             out.primitive_sequence(&self.data);
@@ -1926,6 +2101,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UInt8MultiArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1945,10 +2121,12 @@ pub mod msg {
             "5687e861b8d307a5e48b7515467ae7a5fc2daf805bd0ce6d8e9e604bade9f385",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("std_msgs::msg::dds_::UInt8MultiArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1959,6 +2137,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UInt8MultiArray {
         type View<'a> = view::UInt8MultiArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1971,6 +2150,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UInt8MultiArray {
                 layout: ::pteros_msg::Viewable::as_view(&self.layout),

@@ -27,6 +27,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for DisparityImage {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.image, out);
@@ -40,6 +41,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for DisparityImage {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -65,10 +67,12 @@ pub mod msg {
             "1ec1ff6b5bace919e4544a37f2d96ead9f81783701b7b7a4d97a09325ecf2711",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("stereo_msgs::msg::dds_::DisparityImage_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -79,6 +83,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for DisparityImage {
         type View<'a> = view::DisparityImage<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -97,6 +102,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::DisparityImage {
                 header: ::pteros_msg::Viewable::as_view(&self.header),

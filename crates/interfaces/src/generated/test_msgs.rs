@@ -75,6 +75,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for Arrays {
+        #[inline]
         fn default() -> Self {
             Self {
                 bool_values: [false; 3],
@@ -114,6 +115,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Arrays {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool_array(&self.bool_values);
             out.primitive_array(&self.byte_values);
@@ -151,6 +153,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Arrays {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -200,10 +203,12 @@ pub mod msg {
             "8a321b80dae8c44dfd1ce558eaf1b1cd5ebbe5950863ed675836535511a7f91a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::Arrays_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -214,6 +219,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Arrays {
         type View<'a> = view::Arrays<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -256,6 +262,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Arrays {
                 bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
@@ -326,6 +333,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for BasicTypes {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.bool_value);
             out.u8(self.byte_value);
@@ -344,6 +352,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for BasicTypes {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -374,10 +383,12 @@ pub mod msg {
             "7c300afd4e796798d49bdd6cdaa0fa87fa0ed2ba3217d977e1faa87070d797ab",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::BasicTypes_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -388,12 +399,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for BasicTypes {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -465,6 +478,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for BoundedPlainSequences {
+        #[inline]
         fn default() -> Self {
             Self {
                 bool_values: ::core::default::Default::default(),
@@ -502,6 +516,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for BoundedPlainSequences {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool_sequence(&self.bool_values);
             out.primitive_sequence(&self.byte_values);
@@ -537,6 +552,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for BoundedPlainSequences {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -584,16 +600,19 @@ pub mod msg {
             "0670c010d33c1db2c5589ab5bbd208c551b5c72c88a76de80dfd0d2362255889",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::BoundedPlainSequences_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/BoundedPlainSequences"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("bool_values", self.bool_values.len(), 3)?;
             ::pteros_msg::BoundError::check("byte_values", self.byte_values.len(), 3)?;
@@ -631,6 +650,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for BoundedPlainSequences {
         type View<'a> = view::BoundedPlainSequences<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -671,6 +691,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::BoundedPlainSequences {
                 bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
@@ -777,6 +798,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for BoundedSequences {
+        #[inline]
         fn default() -> Self {
             Self {
                 bool_values: ::core::default::Default::default(),
@@ -816,6 +838,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for BoundedSequences {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool_sequence(&self.bool_values);
             out.primitive_sequence(&self.byte_values);
@@ -853,6 +876,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for BoundedSequences {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -902,16 +926,19 @@ pub mod msg {
             "fb361a3b3827c76a142c2190126a20a92e7e510e047f880141a7e9ef867961ed",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::BoundedSequences_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/BoundedSequences"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("bool_values", self.bool_values.len(), 3)?;
             ::pteros_msg::BoundError::check("byte_values", self.byte_values.len(), 3)?;
@@ -951,6 +978,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for BoundedSequences {
         type View<'a> = view::BoundedSequences<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -993,6 +1021,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::BoundedSequences {
                 bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
@@ -1042,6 +1071,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Builtins {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.duration_value, out);
             ::pteros_msg::Encode::encode(&self.time_value, out);
@@ -1049,6 +1079,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Builtins {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1069,10 +1100,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x95x\xf2\xde\x0c\xaf\x97\t\xf6\xd1a\xe2\xd0\xe2\x00U\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x1c\x96v9\xce9w\x13\xee\xdf\x9b-\xf7\xda\x00\x9d\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::Builtins_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1085,12 +1118,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Builtins {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1130,12 +1165,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Constants {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Constants {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1153,10 +1190,12 @@ pub mod msg {
             "983e7ae7099d65b3030c31c2890b0ec2b332484fae9f28c68e01340c8f61edcf",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::Constants_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1167,12 +1206,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Constants {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1210,6 +1251,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for Defaults {
+        #[inline]
         fn default() -> Self {
             Self {
                 bool_value: true,
@@ -1230,6 +1272,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Defaults {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.bool_value);
             out.u8(self.byte_value);
@@ -1248,6 +1291,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Defaults {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1278,10 +1322,12 @@ pub mod msg {
             "a725ee02bf25a224cb7d14015a0245b6654ff591ae1ac277e2a2673f013ea6d2",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::Defaults_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1292,12 +1338,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Defaults {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1308,12 +1356,14 @@ pub mod msg {
     pub struct Empty {}
 
     impl ::pteros_msg::Encode for Empty {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Empty {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1331,10 +1381,12 @@ pub mod msg {
             "6587ceacfdb97a895b60774d021011c64f8c7299f53322404af4036dec6142dc",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::Empty_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1345,12 +1397,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Empty {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1380,6 +1434,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiNested {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_array(&self.array_of_arrays);
             out.message_array(&self.array_of_bounded_sequences);
@@ -1394,6 +1449,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiNested {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1420,16 +1476,19 @@ pub mod msg {
             "9ee9cbfb17c2df991a750b761a56def78674034977c829449820ca07efd9758b",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::MultiNested_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/MultiNested"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.array_of_bounded_sequences.iter().enumerate() {
                 ::pteros_msg::Message::check_bounds(value)
@@ -1453,6 +1512,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiNested {
         type View<'a> = view::MultiNested<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1472,6 +1532,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiNested {
                 array_of_arrays: self.array_of_arrays.iter().map(::pteros_msg::Viewable::as_view).collect(),
@@ -1495,12 +1556,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Nested {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.basic_types_value, out);
         }
     }
 
     impl ::pteros_msg::Decode for Nested {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1519,10 +1582,12 @@ pub mod msg {
             "f964f9dc322022b7a681ee6933ee5c3c788025b942fedb7f4d7c018ed840cf86",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::Nested_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1533,12 +1598,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Nested {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::MaybeBorrowed::Owned(::std::boxed::Box::new(value)))
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1579,6 +1646,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for Strings {
+        #[inline]
         fn default() -> Self {
             Self {
                 string_value: ::core::default::Default::default(),
@@ -1598,6 +1666,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Strings {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.string_value);
             out.string(&self.string_value_default1);
@@ -1615,6 +1684,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Strings {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1645,16 +1715,19 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1lpk\xf7\xa9\xdd\xf1|\xc06\xfd5o\x85\x00\xd8\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x92)[8\x91\x9b\xce\x89\xbb\xb1\xab\xabG\xa5\x00<\x02\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::Strings_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/Strings"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("bounded_string_value", self.bounded_string_value.len(), 22)?;
             ::pteros_msg::BoundError::check("bounded_string_value_default1", self.bounded_string_value_default1.len(), 22)?;
@@ -1669,6 +1742,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Strings {
         type View<'a> = view::Strings<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1691,6 +1765,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Strings {
                 string_value: self.string_value.as_str().into(),
@@ -1779,6 +1854,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for UnboundedSequences {
+        #[inline]
         fn default() -> Self {
             Self {
                 bool_values: ::core::default::Default::default(),
@@ -1818,6 +1894,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UnboundedSequences {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool_sequence(&self.bool_values);
             out.primitive_sequence(&self.byte_values);
@@ -1855,6 +1932,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UnboundedSequences {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1904,10 +1982,12 @@ pub mod msg {
             "a63975514293a2c6b24a807675bcbd9180bda1995dd4ee10f2698d45ff77db05",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::UnboundedSequences_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1918,6 +1998,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UnboundedSequences {
         type View<'a> = view::UnboundedSequences<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1960,6 +2041,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::UnboundedSequences {
                 bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
@@ -2018,6 +2100,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for WStrings {
+        #[inline]
         fn default() -> Self {
             Self {
                 wstring_value: ::core::default::Default::default(),
@@ -2032,6 +2115,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for WStrings {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.wstring(&self.wstring_value);
             out.wstring(&self.wstring_value_default1);
@@ -2044,6 +2128,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for WStrings {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2068,16 +2153,19 @@ pub mod msg {
             "5a2c8ddb2054600023b9a180652f2ba895373217cad4b1f0fc1258c9e4424a79",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::msg::dds_::WStrings_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/WStrings"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("bounded_sequence_of_wstrings", self.bounded_sequence_of_wstrings.len(), 3)?;
             Ok(())
@@ -2087,6 +2175,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for WStrings {
         type View<'a> = view::WStrings<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -2104,6 +2193,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::WStrings {
                 wstring_value: ::pteros_msg::view::Cow::Borrowed(&self.wstring_value),
@@ -2549,6 +2639,7 @@ pub mod srv {
     }
 
     impl ::core::default::Default for Arrays_Request {
+        #[inline]
         fn default() -> Self {
             Self {
                 bool_values: [false; 3],
@@ -2587,6 +2678,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Arrays_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool_array(&self.bool_values);
             out.primitive_array(&self.byte_values);
@@ -2623,6 +2715,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Arrays_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2671,10 +2764,12 @@ pub mod srv {
             "69e1d277b2efd1d2760e545a4057f11f62f7c6395c5faa17e50599399b4fb5d8",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::Arrays_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2750,6 +2845,7 @@ pub mod srv {
     }
 
     impl ::core::default::Default for Arrays_Response {
+        #[inline]
         fn default() -> Self {
             Self {
                 bool_values: [false; 3],
@@ -2788,6 +2884,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Arrays_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool_array(&self.bool_values);
             out.primitive_array(&self.byte_values);
@@ -2824,6 +2921,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Arrays_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2872,10 +2970,12 @@ pub mod srv {
             "e0f59d6bd84546ebfb5ad76a0afe77f9fee9bd6f1fc8f8fca37890feaf27ee69",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::Arrays_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2895,6 +2995,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Arrays_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -2903,6 +3004,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Arrays_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -2923,16 +3025,19 @@ pub mod srv {
             "41be0bc3daa6dbbd6d1198678b362bd4b43a08cb75fe0a4f434fe79bad31f19e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::Arrays_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/srv/Arrays_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -2988,6 +3093,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for BasicTypes_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.bool_value);
             out.u8(self.byte_value);
@@ -3007,6 +3113,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for BasicTypes_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3038,10 +3145,12 @@ pub mod srv {
             "1dafcf389e224692783e9c4f6066ba0db3fa75fdbd8f081ffbe7ed03144d73d4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::BasicTypes_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3083,6 +3192,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for BasicTypes_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.bool_value);
             out.u8(self.byte_value);
@@ -3102,6 +3212,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for BasicTypes_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3133,10 +3244,12 @@ pub mod srv {
             "8479b3defe554d969e81c6cf8cdaf0b97b4fcd76928b2d644c6813b032673c0d",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::BasicTypes_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3156,6 +3269,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for BasicTypes_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -3164,6 +3278,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for BasicTypes_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3184,16 +3299,19 @@ pub mod srv {
             "5b9988a4805a06ae22dff12903a774ccda710e9514926b826ffc884e3a9a982e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::BasicTypes_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/srv/BasicTypes_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -3220,12 +3338,14 @@ pub mod srv {
     pub struct Empty_Request {}
 
     impl ::pteros_msg::Encode for Empty_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Empty_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3243,10 +3363,12 @@ pub mod srv {
             "ab046f24c1ca55cdb5e77f81a5bf1ba92c4bd9a5f675601d4f9a48fef70a4e89",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::Empty_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3259,12 +3381,14 @@ pub mod srv {
     pub struct Empty_Response {}
 
     impl ::pteros_msg::Encode for Empty_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for Empty_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3282,10 +3406,12 @@ pub mod srv {
             "7258f28034bb3747d3743b73f2e099d9eb739f92b4bf6d6957d1a8e9df043ad8",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::Empty_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3305,6 +3431,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for Empty_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -3313,6 +3440,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for Empty_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3333,16 +3461,19 @@ pub mod srv {
             "3d58c387252dadcd6422bdd13bf920d3bdb2fe2789aae63bf9df38267ca15005",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::srv::dds_::Empty_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/srv/Empty_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -3371,16 +3502,19 @@ pub mod action {
             "be9273e3557225044b4a040811112491f7079326e3a573f83258b0b4c30bd069",
         );
 
+        #[inline]
         fn goal_request(goal_id: [u8; 16], goal: Fibonacci_Goal) -> Fibonacci_SendGoal_Request {
             let mut request = Fibonacci_SendGoal_Request { goal, ..Default::default() };
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn goal_of(request: &Fibonacci_SendGoal_Request) -> ([u8; 16], &Fibonacci_Goal) {
             (request.goal_id.uuid, &request.goal)
         }
 
+        #[inline]
         fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> Fibonacci_SendGoal_Response {
             let mut response = Fibonacci_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
@@ -3388,34 +3522,41 @@ pub mod action {
             response
         }
 
+        #[inline]
         fn is_accepted(response: &Fibonacci_SendGoal_Response) -> bool {
             response.accepted
         }
 
+        #[inline]
         fn result_request(goal_id: [u8; 16]) -> Fibonacci_GetResult_Request {
             let mut request = Fibonacci_GetResult_Request::default();
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn result_goal(request: &Fibonacci_GetResult_Request) -> [u8; 16] {
             request.goal_id.uuid
         }
 
+        #[inline]
         fn result_response(status: i8, result: Fibonacci_Result) -> Fibonacci_GetResult_Response {
             Fibonacci_GetResult_Response { status, result }
         }
 
+        #[inline]
         fn result_of(response: &Fibonacci_GetResult_Response) -> (i8, &Fibonacci_Result) {
             (response.status, &response.result)
         }
 
+        #[inline]
         fn feedback_message(goal_id: [u8; 16], feedback: Fibonacci_Feedback) -> Fibonacci_FeedbackMessage {
             let mut message = Fibonacci_FeedbackMessage { feedback, ..Default::default() };
             message.goal_id.uuid = goal_id;
             message
         }
 
+        #[inline]
         fn feedback_of(message: &Fibonacci_FeedbackMessage) -> ([u8; 16], &Fibonacci_Feedback) {
             (message.goal_id.uuid, &message.feedback)
         }
@@ -3429,12 +3570,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_Goal {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i32(self.order);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_Goal {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3454,10 +3597,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x84\xc6\xff&KEi\xf7\xd4\xf3\xd8\xfddP\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc1\xa7\xc5\x8dM\x13<\xc0\xd2\xc4\xca\x85\x98H\x00`\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_Goal_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3473,12 +3618,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_Result {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_sequence(&self.sequence);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_Result {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3498,10 +3645,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf29\x14\xd0h\x83\xc3\x97\x06\xfdR\xe6\xe4\x9bP\x00g\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_Result_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3517,12 +3666,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_Feedback {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_sequence(&self.sequence);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_Feedback {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3542,10 +3693,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf20ME\x8e\xcf\xcb-\xc4\xcd\x1fIQ\n\xf0\x00k\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_Feedback_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3577,6 +3730,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_SendGoal_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.goal, out);
@@ -3584,6 +3738,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_SendGoal_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3603,10 +3758,12 @@ pub mod action {
             "dfe75c73dc2c090cbc8fd8c45039bfa279d16aa6aadd348f812c6adad26e669e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_SendGoal_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3624,6 +3781,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_SendGoal_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.accepted);
             ::pteros_msg::Encode::encode(&self.stamp, out);
@@ -3631,6 +3789,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_SendGoal_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3651,10 +3810,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\x06M\xe8V)\x02,\xce{E8f\xfd\xf1\x00\x98\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_SendGoal_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3674,6 +3835,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_SendGoal_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -3682,6 +3844,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_SendGoal_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3702,16 +3865,19 @@ pub mod action {
             "a20e708c6aae7a99d1eb0e930a0916f596bb5bae93a342a61752e13135be2c44",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_SendGoal_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/action/Fibonacci_SendGoal_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -3741,12 +3907,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_GetResult_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
         }
     }
 
     impl ::pteros_msg::Decode for Fibonacci_GetResult_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3765,10 +3933,12 @@ pub mod action {
             "c65e93c4c4328d7f1abd6ace83dba8e5fa0f32de76b4d2c96b5c655d94803b92",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_GetResult_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3786,6 +3956,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_GetResult_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.status);
             ::pteros_msg::Encode::encode(&self.result, out);
@@ -3793,6 +3964,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_GetResult_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3812,10 +3984,12 @@ pub mod action {
             "ef88159d47a3d21d9bf4bec690cf668939d9542db28a9cfd77dbcd97eaf1add2",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_GetResult_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3835,6 +4009,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_GetResult_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -3843,6 +4018,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_GetResult_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3863,16 +4039,19 @@ pub mod action {
             "fe0aa5843ef10550a9b322aeeccd5b11e78bca05b3571cf6999c51bff30c1e23",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_GetResult_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/action/Fibonacci_GetResult_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -3890,6 +4069,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for Fibonacci_FeedbackMessage {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.feedback, out);
@@ -3897,6 +4077,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for Fibonacci_FeedbackMessage {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -3916,10 +4097,12 @@ pub mod action {
             "37487bae8cea358366b97003c1ef1ca7ce7c08df36f9e8cca496624226aee64e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::Fibonacci_FeedbackMessage_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3943,16 +4126,19 @@ pub mod action {
             "edd4bac361b0ee01c5e228d7c065f1d64e1b11aa55c5c6efb4e5e10e40fde40a",
         );
 
+        #[inline]
         fn goal_request(goal_id: [u8; 16], goal: NestedMessage_Goal) -> NestedMessage_SendGoal_Request {
             let mut request = NestedMessage_SendGoal_Request { goal, ..Default::default() };
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn goal_of(request: &NestedMessage_SendGoal_Request) -> ([u8; 16], &NestedMessage_Goal) {
             (request.goal_id.uuid, &request.goal)
         }
 
+        #[inline]
         fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> NestedMessage_SendGoal_Response {
             let mut response = NestedMessage_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
@@ -3960,34 +4146,41 @@ pub mod action {
             response
         }
 
+        #[inline]
         fn is_accepted(response: &NestedMessage_SendGoal_Response) -> bool {
             response.accepted
         }
 
+        #[inline]
         fn result_request(goal_id: [u8; 16]) -> NestedMessage_GetResult_Request {
             let mut request = NestedMessage_GetResult_Request::default();
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn result_goal(request: &NestedMessage_GetResult_Request) -> [u8; 16] {
             request.goal_id.uuid
         }
 
+        #[inline]
         fn result_response(status: i8, result: NestedMessage_Result) -> NestedMessage_GetResult_Response {
             NestedMessage_GetResult_Response { status, result }
         }
 
+        #[inline]
         fn result_of(response: &NestedMessage_GetResult_Response) -> (i8, &NestedMessage_Result) {
             (response.status, &response.result)
         }
 
+        #[inline]
         fn feedback_message(goal_id: [u8; 16], feedback: NestedMessage_Feedback) -> NestedMessage_FeedbackMessage {
             let mut message = NestedMessage_FeedbackMessage { feedback, ..Default::default() };
             message.goal_id.uuid = goal_id;
             message
         }
 
+        #[inline]
         fn feedback_of(message: &NestedMessage_FeedbackMessage) -> ([u8; 16], &NestedMessage_Feedback) {
             (message.goal_id.uuid, &message.feedback)
         }
@@ -4005,6 +4198,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_Goal {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.nested_field_no_pkg, out);
             ::pteros_msg::Encode::encode(&self.nested_field, out);
@@ -4013,6 +4207,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_Goal {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4033,10 +4228,12 @@ pub mod action {
             "88928767537b27c7f9c7c78442e95b78c8a9b8f35877496ec9ca40c3a4a14176",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_Goal_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4056,6 +4253,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_Result {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.nested_field_no_pkg, out);
             ::pteros_msg::Encode::encode(&self.nested_field, out);
@@ -4064,6 +4262,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_Result {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4084,10 +4283,12 @@ pub mod action {
             "c3356da873cd9b6f11cafaa25d6a9269a68751b937715cee506c3dbc051cdcfd",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_Result_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4107,6 +4308,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_Feedback {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.nested_field_no_pkg, out);
             ::pteros_msg::Encode::encode(&self.nested_field, out);
@@ -4115,6 +4317,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_Feedback {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4135,10 +4338,12 @@ pub mod action {
             "d03aaba098e33076c53560da77017d777a79d45d135bb72886da6e5d8357718e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_Feedback_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4170,6 +4375,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_SendGoal_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.goal, out);
@@ -4177,6 +4383,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_SendGoal_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4196,10 +4403,12 @@ pub mod action {
             "e8d6d6d151e1b899137319c7784c420e6cae65767c10ca02cd129f76c5d7ea1b",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_SendGoal_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4217,6 +4426,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_SendGoal_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.accepted);
             ::pteros_msg::Encode::encode(&self.stamp, out);
@@ -4224,6 +4434,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_SendGoal_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4244,10 +4455,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xc9\xc3\xf5\xa8D\xa0\xfa\x11\xee\x1e\xb9\x870z\x00\x9c\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_SendGoal_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4267,6 +4480,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_SendGoal_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -4275,6 +4489,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_SendGoal_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4295,16 +4510,19 @@ pub mod action {
             "cc2d31baaf95995e00221e3ebb65f3ad0b5ba636db19223bade73b49f0d305e7",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_SendGoal_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/action/NestedMessage_SendGoal_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -4334,12 +4552,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_GetResult_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
         }
     }
 
     impl ::pteros_msg::Decode for NestedMessage_GetResult_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4358,10 +4578,12 @@ pub mod action {
             "687ebbfa75d95d5d0f23ca800c213b4777fef311028d94a5d353ef7377f25741",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_GetResult_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4379,6 +4601,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_GetResult_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.status);
             ::pteros_msg::Encode::encode(&self.result, out);
@@ -4386,6 +4609,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_GetResult_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4405,10 +4629,12 @@ pub mod action {
             "663ca16d674f9c9557884d2cfa74b51e3d4720a8fd305d87d89369a087791c80",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_GetResult_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4428,6 +4654,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_GetResult_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -4436,6 +4663,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_GetResult_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4456,16 +4684,19 @@ pub mod action {
             "5af20e11dfed8406b4d94837f1ea25424e811d1fdfa1157eb846e29c23130d1f",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_GetResult_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/action/NestedMessage_GetResult_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -4483,6 +4714,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for NestedMessage_FeedbackMessage {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.feedback, out);
@@ -4490,6 +4722,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for NestedMessage_FeedbackMessage {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -4509,10 +4742,12 @@ pub mod action {
             "72ee5828e8083f3c42a56bc5d99fd9e7d5c86389850fc006f254ecdcaecb7d03",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("test_msgs::action::dds_::NestedMessage_FeedbackMessage_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();

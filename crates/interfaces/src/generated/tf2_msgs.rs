@@ -32,6 +32,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TF2Error {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.error);
             out.string(&self.error_string);
@@ -39,6 +40,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TF2Error {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -58,10 +60,12 @@ pub mod msg {
             "db2485e7d6a0ec75bf087e058ee45df682acc3a621ca7780503d10aac141809a",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::msg::dds_::TF2Error_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -72,6 +76,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TF2Error {
         type View<'a> = view::TF2Error<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -84,6 +89,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TF2Error {
                 error: self.error,
@@ -100,12 +106,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TFMessage {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.transforms);
         }
     }
 
     impl ::pteros_msg::Decode for TFMessage {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -125,10 +133,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x80\x01\x00\x00\x01\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf1\x94\x98tQe\xf9\xb2\xc7\xf9aYe\xb6\xfe\x00:\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1H\x95\x0f \xb0=\x7f\xa1\xe5\xd1\xc7N\xea\xb7\x00U\x00\x00\x00\x14\x00\x00\x00\xf1%LAh(!\x18\xe0\xd5\x8a6\x06\xa2\x13\x00e\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf2,\x08u\xedP\x9a\x95\x93\xd8\xaf\xef(\xcc\xb2\x00m\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\x9cY\x98\x92H\xb55C$^#\xa8\x8bd\x00\x9f\x00\x00\x00\x14\x00\x00\x00\xf2\x10\xfey\xcc\xc5\xad0\xdb\xc3d\n\x83\x10\x98\x00\xc4\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::msg::dds_::TFMessage_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -139,6 +149,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TFMessage {
         type View<'a> = view::TFMessage<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -150,6 +161,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TFMessage {
                 transforms: self.transforms.iter().map(::pteros_msg::Viewable::as_view).collect(),
@@ -199,12 +211,14 @@ pub mod srv {
     pub struct FrameGraph_Request {}
 
     impl ::pteros_msg::Encode for FrameGraph_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for FrameGraph_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -222,10 +236,12 @@ pub mod srv {
             "4cc565da6b64726d0b0be1ce20f3a3a695679b841a79abfca2fcdc94f562b08d",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::srv::dds_::FrameGraph_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -241,12 +257,14 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for FrameGraph_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.frame_yaml);
         }
     }
 
     impl ::pteros_msg::Decode for FrameGraph_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -266,10 +284,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x08\x8e\xf66\x96\x1a\xc1Y$e\\F\xd3D\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2sv@\x98\xff\x03\xe1K\x0f\xda!\xc5\xe7\xcf\x00e\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::srv::dds_::FrameGraph_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -289,6 +309,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for FrameGraph_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -297,6 +318,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for FrameGraph_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -317,16 +339,19 @@ pub mod srv {
             "97e5494f0af64046abdb3f1fc91a91f0a3ac7f1132dcfe32f350601227daa817",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::srv::dds_::FrameGraph_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("tf2_msgs/srv/FrameGraph_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -355,16 +380,19 @@ pub mod action {
             "0b8adf6bc0b5958879e3265b41a457e03558fe523890a81252c70eba97a82c5d",
         );
 
+        #[inline]
         fn goal_request(goal_id: [u8; 16], goal: LookupTransform_Goal) -> LookupTransform_SendGoal_Request {
             let mut request = LookupTransform_SendGoal_Request { goal, ..Default::default() };
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn goal_of(request: &LookupTransform_SendGoal_Request) -> ([u8; 16], &LookupTransform_Goal) {
             (request.goal_id.uuid, &request.goal)
         }
 
+        #[inline]
         fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> LookupTransform_SendGoal_Response {
             let mut response = LookupTransform_SendGoal_Response { accepted, ..Default::default() };
             response.stamp.sec = sec;
@@ -372,34 +400,41 @@ pub mod action {
             response
         }
 
+        #[inline]
         fn is_accepted(response: &LookupTransform_SendGoal_Response) -> bool {
             response.accepted
         }
 
+        #[inline]
         fn result_request(goal_id: [u8; 16]) -> LookupTransform_GetResult_Request {
             let mut request = LookupTransform_GetResult_Request::default();
             request.goal_id.uuid = goal_id;
             request
         }
 
+        #[inline]
         fn result_goal(request: &LookupTransform_GetResult_Request) -> [u8; 16] {
             request.goal_id.uuid
         }
 
+        #[inline]
         fn result_response(status: i8, result: LookupTransform_Result) -> LookupTransform_GetResult_Response {
             LookupTransform_GetResult_Response { status, result }
         }
 
+        #[inline]
         fn result_of(response: &LookupTransform_GetResult_Response) -> (i8, &LookupTransform_Result) {
             (response.status, &response.result)
         }
 
+        #[inline]
         fn feedback_message(goal_id: [u8; 16], feedback: LookupTransform_Feedback) -> LookupTransform_FeedbackMessage {
             let mut message = LookupTransform_FeedbackMessage { feedback, ..Default::default() };
             message.goal_id.uuid = goal_id;
             message
         }
 
+        #[inline]
         fn feedback_of(message: &LookupTransform_FeedbackMessage) -> ([u8; 16], &LookupTransform_Feedback) {
             (message.goal_id.uuid, &message.feedback)
         }
@@ -425,6 +460,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_Goal {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.target_frame);
             out.string(&self.source_frame);
@@ -437,6 +473,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_Goal {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -462,10 +499,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x1c\x7f\xa8\xaeK\x11a\xa1nn\x81P{\xbf\x00\xb7\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x17yY\xccf\x9f\x90NV\xbc\x98\xe2\xdc\x0c\x00S\x01\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_Goal_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -483,6 +522,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_Result {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.transform, out);
             ::pteros_msg::Encode::encode(&self.error, out);
@@ -490,6 +530,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_Result {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -509,10 +550,12 @@ pub mod action {
             "061d4423af5352ff5314c8effef8faab133991a78f1b2bcd1fecabad80871225",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_Result_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -525,12 +568,14 @@ pub mod action {
     pub struct LookupTransform_Feedback {}
 
     impl ::pteros_msg::Encode for LookupTransform_Feedback {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for LookupTransform_Feedback {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -548,10 +593,12 @@ pub mod action {
             "2da0b02f990f04404ab8c98a2a68cf5bbc773ae747f96911f2d55499cfb51542",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_Feedback_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -583,6 +630,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_SendGoal_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.goal, out);
@@ -590,6 +638,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_SendGoal_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -609,10 +658,12 @@ pub mod action {
             "eb1312eb7aab35e35c71bb87c2ba3a94747c5a6544ea32bb2b32b0f75775b8ca",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_SendGoal_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -630,6 +681,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_SendGoal_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.accepted);
             ::pteros_msg::Encode::encode(&self.stamp, out);
@@ -637,6 +689,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_SendGoal_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -657,10 +710,12 @@ pub mod action {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2O\x19[@K\xf0\x16;\x19M\xd9\xd8t\t\x00\x9c\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_SendGoal_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -680,6 +735,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_SendGoal_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -688,6 +744,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_SendGoal_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -708,16 +765,19 @@ pub mod action {
             "5ab93d3d6c35b56390325099cb088c73bae176a39123f2f6dfe119582436acc5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_SendGoal_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("tf2_msgs/action/LookupTransform_SendGoal_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -747,12 +807,14 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_GetResult_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
         }
     }
 
     impl ::pteros_msg::Decode for LookupTransform_GetResult_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -771,10 +833,12 @@ pub mod action {
             "148f9bdc01f98922d6fb2072cb64468b89c57c7825d9d83b932c183deaa4697d",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_GetResult_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -792,6 +856,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_GetResult_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.i8(self.status);
             ::pteros_msg::Encode::encode(&self.result, out);
@@ -799,6 +864,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_GetResult_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -818,10 +884,12 @@ pub mod action {
             "954de3efc36b164c4d21116abdbdcc52746e454fd9c169b55d9cfd89e83d299d",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_GetResult_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -841,6 +909,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_GetResult_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -849,6 +918,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_GetResult_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -869,16 +939,19 @@ pub mod action {
             "3260115e0f6a676d621f191f85a72a0c82f9fcb1483965c1fbaaab0b1d651a9e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_GetResult_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("tf2_msgs/action/LookupTransform_GetResult_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
@@ -896,6 +969,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Encode for LookupTransform_FeedbackMessage {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.goal_id, out);
             ::pteros_msg::Encode::encode(&self.feedback, out);
@@ -903,6 +977,7 @@ pub mod action {
     }
 
     impl ::pteros_msg::Decode for LookupTransform_FeedbackMessage {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -922,10 +997,12 @@ pub mod action {
             "10cb89922dcb103e95c185d43e8a5efa3d38db996f733151a2f3e2ac133f4839",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_FeedbackMessage_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();

@@ -17,6 +17,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for JointTrajectory {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string_sequence(&self.joint_names);
@@ -25,6 +26,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for JointTrajectory {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -46,10 +48,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b" \x01\x00\x00\x01\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf1\x85S\x9a\xcf\x0b\x02\xb3\x81\x99\x07xW\x1c]\x00r\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x14\x00\x00\x00\xf1<i\xd7\x9ct8\xf9\xc3\x16\xaa\xb47\xa0i\x00\x85\x00\x00\x00\x02\x10\x00@\x88\x00\x00\x00\x84\x00\x00\x00\x14\x00\x00\x00\xf2u\x8b\xf2D\xf5_\x17J\xc1l\x85\x82$f\x00\xcd\x00\x00\x00\x04\x00\x00\x00d\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00\x14\x00\x00\x00\xf2\xbb$\xed\xd1\xe2<\x19\"z\x07\x1bF\xbfz\x00\n\x01\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("trajectory_msgs::msg::dds_::JointTrajectory_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -60,6 +64,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for JointTrajectory {
         type View<'a> = view::JointTrajectory<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -73,6 +78,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::JointTrajectory {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -98,6 +104,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for JointTrajectoryPoint {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.primitive_sequence(&self.positions);
             out.primitive_sequence(&self.velocities);
@@ -108,6 +115,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for JointTrajectoryPoint {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -131,10 +139,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1<i\xd7\x9ct8\xf9\xc3\x16\xaa\xb47\xa0i\x00\x85\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xbb$\xed\xd1\xe2<\x19\"z\x07\x1bF\xbfz\x00\n\x01\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("trajectory_msgs::msg::dds_::JointTrajectoryPoint_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -145,6 +155,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for JointTrajectoryPoint {
         type View<'a> = view::JointTrajectoryPoint<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -160,6 +171,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::JointTrajectoryPoint {
                 positions: ::pteros_msg::view::Cow::Borrowed(&self.positions[..]),
@@ -183,6 +195,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiDOFJointTrajectory {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string_sequence(&self.joint_names);
@@ -191,6 +204,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiDOFJointTrajectory {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -212,10 +226,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"\xe0\x01\x00\x00\x01\x10\x00@\xe8\x00\x00\x00\xe4\x00\x00\x00\x14\x00\x00\x00\xf1\x1b]I\x9ee\xa2\'Kd\x14I3P?\x00r\x00\x00\x00\x08\x00\x00\x00\xc4\x00\x00\x00\x08\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1H\x95\x0f \xb0=\x7f\xa1\xe5\xd1\xc7N\xea\xb7\x00U\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x14\x00\x00\x00\xf1 HJftWC\x8aL+v\x8b\xa9\x8f\x00\xa1\x00\x00\x00\x02\x10\x00@\xe8\x00\x00\x00\xe4\x00\x00\x00\x14\x00\x00\x00\xf2\xe0\xe6m\xf9v\x10\xe3\xd1\x9c\x89~\xf9\x9c\xa8\x00\xd5\x00\x00\x00\x08\x00\x00\x00\xc4\x00\x00\x00\x08\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\x9cY\x98\x92H\xb55C$^#\xa8\x8bd\x00\x9f\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00\x14\x00\x00\x00\xf2\x18o\x1b\x03\x02z\xcd\x93V$\xd4@\xe0\x06\x00&\x01\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("trajectory_msgs::msg::dds_::MultiDOFJointTrajectory_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -226,6 +242,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiDOFJointTrajectory {
         type View<'a> = view::MultiDOFJointTrajectory<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -239,6 +256,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiDOFJointTrajectory {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -262,6 +280,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MultiDOFJointTrajectoryPoint {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.transforms);
             out.message_sequence(&self.velocities);
@@ -271,6 +290,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MultiDOFJointTrajectoryPoint {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -293,10 +313,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1 HJftWC\x8aL+v\x8b\xa9\x8f\x00\xa1\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1H\x95\x0f \xb0=\x7f\xa1\xe5\xd1\xc7N\xea\xb7\x00U\x00\x00\x00\x14\x00\x00\x00\xf1(\xcf!VN\xbe\xe5\x84o\x1b<\xfb+R\x00U\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2\x18o\x1b\x03\x02z\xcd\x93V$\xd4@\xe0\x06\x00&\x01\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\x9cY\x98\x92H\xb55C$^#\xa8\x8bd\x00\x9f\x00\x00\x00\x14\x00\x00\x00\xf2f\x9d\xb6+\xd5S\x1f\x0b\xe5,*\x17mo\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("trajectory_msgs::msg::dds_::MultiDOFJointTrajectoryPoint_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -307,6 +329,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MultiDOFJointTrajectoryPoint {
         type View<'a> = view::MultiDOFJointTrajectoryPoint<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -321,6 +344,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MultiDOFJointTrajectoryPoint {
                 transforms: ::pteros_msg::view::Cow::Borrowed(&self.transforms[..]),

@@ -17,6 +17,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Field {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.name);
             ::pteros_msg::Encode::encode(&self.r#type, out);
@@ -25,6 +26,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Field {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -45,16 +47,19 @@ pub mod msg {
             "c0b01379cd4226281285ccaf6be46653968f855f7c5e41614ff5d7a854efef7c",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::msg::dds_::Field_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("type_description_interfaces/msg/Field"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::Message::check_bounds(&self.r#type)
                 .map_err(|error| error.within("type"))?;
@@ -65,6 +70,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Field {
         type View<'a> = view::Field<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -78,6 +84,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Field {
                 name: self.name.as_str().into(),
@@ -282,6 +289,7 @@ pub mod msg {
     }
 
     impl ::core::default::Default for FieldType {
+        #[inline]
         fn default() -> Self {
             Self {
                 type_id: 0,
@@ -293,6 +301,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for FieldType {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(self.type_id);
             out.u64(self.capacity);
@@ -302,6 +311,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for FieldType {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -323,16 +333,19 @@ pub mod msg {
             "a70b6dd919645a03a3586f7f821defbc886ea3e531a1d95cc0f380a3973ccaa6",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::msg::dds_::FieldType_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("type_description_interfaces/msg/FieldType"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("nested_type_name", self.nested_type_name.len(), 255)?;
             Ok(())
@@ -342,6 +355,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for FieldType {
         type View<'a> = view::FieldType<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -356,6 +370,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::FieldType {
                 type_id: self.type_id,
@@ -376,6 +391,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for IndividualTypeDescription {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.type_name);
             out.message_sequence(&self.fields);
@@ -383,6 +399,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for IndividualTypeDescription {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -402,16 +419,19 @@ pub mod msg {
             "55c827d86c3c141bdd318fe6c22e11190e4d3b37c8f4f9751a084aa05ce96560",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::msg::dds_::IndividualTypeDescription_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("type_description_interfaces/msg/IndividualTypeDescription"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("type_name", self.type_name.len(), 255)?;
             for (index, value) in self.fields.iter().enumerate() {
@@ -425,6 +445,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for IndividualTypeDescription {
         type View<'a> = view::IndividualTypeDescription<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -437,6 +458,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::IndividualTypeDescription {
                 type_name: self.type_name.as_str().into(),
@@ -455,6 +477,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for KeyValue {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.key);
             out.string(&self.value);
@@ -462,6 +485,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for KeyValue {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -482,10 +506,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9c\x8aD\xbb\xc7\x97P\x8ba\xc8j\x9c\xed\x97\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xf5\x99\xfd\xf6\x08t0\xe9\x01e\xed\xd3S$\x00\x80\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::msg::dds_::KeyValue_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -496,6 +522,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for KeyValue {
         type View<'a> = view::KeyValue<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -508,6 +535,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::KeyValue {
                 key: self.key.as_str().into(),
@@ -526,6 +554,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TypeDescription {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.type_description, out);
             out.message_sequence(&self.referenced_type_descriptions);
@@ -533,6 +562,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TypeDescription {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -552,16 +582,19 @@ pub mod msg {
             "739f2508c9fa3a6f330913ff5b9d25fb74159a077da71e1087f51a60c12a080b",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::msg::dds_::TypeDescription_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("type_description_interfaces/msg/TypeDescription"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::Message::check_bounds(&self.type_description)
                 .map_err(|error| error.within("type_description"))?;
@@ -576,6 +609,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TypeDescription {
         type View<'a> = view::TypeDescription<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -588,6 +622,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TypeDescription {
                 type_description: ::pteros_msg::Viewable::as_view(&self.type_description),
@@ -608,6 +643,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for TypeSource {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.type_name);
             out.string(&self.encoding);
@@ -616,6 +652,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for TypeSource {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -637,10 +674,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xedk\x85.M\xc6j\x8ev@\xeb\xfd\x85\xd4\x00H\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\nNT\x0eJ\x06\x15\x87\xdb\xaf\xf3b\x1f\x01\x00\xac\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::msg::dds_::TypeSource_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -651,6 +690,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for TypeSource {
         type View<'a> = view::TypeSource<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -664,6 +704,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::TypeSource {
                 type_name: self.type_name.as_str().into(),
@@ -768,6 +809,7 @@ pub mod srv {
     }
 
     impl ::core::default::Default for GetTypeDescription_Request {
+        #[inline]
         fn default() -> Self {
             Self {
                 type_name: ::core::default::Default::default(),
@@ -778,6 +820,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetTypeDescription_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.type_name);
             out.string(&self.type_hash);
@@ -786,6 +829,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetTypeDescription_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -807,10 +851,12 @@ pub mod srv {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa7\xa0\x13\xeaZ\xe0\xb9\xbe\xbd\x9a@\xad\xdd\x94\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x9c\xa9UD\xea\x80Q\x00LO\xee.{\x15\x00\xbf\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::srv::dds_::GetTypeDescription_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -834,6 +880,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetTypeDescription_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.bool(self.successful);
             out.string(&self.failure_reason);
@@ -844,6 +891,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetTypeDescription_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -866,16 +914,19 @@ pub mod srv {
             "648c49d976240861a482f961c5621ddd0d2135d8cce6f297a76d4f6376d93b75",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::srv::dds_::GetTypeDescription_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("type_description_interfaces/srv/GetTypeDescription_Response"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::Message::check_bounds(&self.type_description)
                 .map_err(|error| error.within("type_description"))?;
@@ -895,6 +946,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetTypeDescription_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -903,6 +955,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetTypeDescription_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -923,16 +976,19 @@ pub mod srv {
             "491e3350e7a0b11918fb16a523cf01a22d76fdaa53c43b52164fea14aabb5612",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("type_description_interfaces::srv::dds_::GetTypeDescription_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("type_description_interfaces/srv/GetTypeDescription_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

@@ -54,6 +54,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for ImageMarker {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string(&self.ns);
@@ -72,6 +73,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for ImageMarker {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -102,10 +104,12 @@ pub mod msg {
             "603152491ef2331c200a5305230d31f6e8704875944b388da0f547c415d11836",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::ImageMarker_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -116,6 +120,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for ImageMarker {
         type View<'a> = view::ImageMarker<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -139,6 +144,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::ImageMarker {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -178,6 +184,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for InteractiveMarker {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.pose, out);
@@ -190,6 +197,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for InteractiveMarker {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -214,10 +222,12 @@ pub mod msg {
             "3d5b51448b51d73b0f395b94d259edd3a5d269ae9f7d9fd5cceb9ae4b72be346",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarker_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -228,6 +238,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for InteractiveMarker {
         type View<'a> = view::InteractiveMarker<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -245,6 +256,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::InteractiveMarker {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -309,6 +321,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for InteractiveMarkerControl {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.name);
             ::pteros_msg::Encode::encode(&self.orientation, out);
@@ -322,6 +335,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for InteractiveMarkerControl {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -347,10 +361,12 @@ pub mod msg {
             "60e2fa36344f5f4791b24a809542a18bffd555f563550d4b22b3bbfc31ec0ed5",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerControl_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -361,6 +377,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for InteractiveMarkerControl {
         type View<'a> = view::InteractiveMarkerControl<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -379,6 +396,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::InteractiveMarkerControl {
                 name: self.name.as_str().into(),
@@ -432,6 +450,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for InteractiveMarkerFeedback {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string(&self.client_id);
@@ -446,6 +465,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for InteractiveMarkerFeedback {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -472,10 +492,12 @@ pub mod msg {
             "6cc48741df9f05d19ba7d9ea3101e9fcd1309c9d6bda3c55668ba607492f725e",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerFeedback_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -486,6 +508,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for InteractiveMarkerFeedback {
         type View<'a> = view::InteractiveMarkerFeedback<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -505,6 +528,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::InteractiveMarkerFeedback {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -532,6 +556,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for InteractiveMarkerInit {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.server_id);
             out.u64(self.seq_num);
@@ -540,6 +565,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for InteractiveMarkerInit {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -560,10 +586,12 @@ pub mod msg {
             "23fda1b3373b154d9d6408dd7b9f8129b2a2b76b905ee421e8c4109d8bf71f78",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerInit_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -574,6 +602,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for InteractiveMarkerInit {
         type View<'a> = view::InteractiveMarkerInit<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -587,6 +616,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::InteractiveMarkerInit {
                 server_id: self.server_id.as_str().into(),
@@ -608,6 +638,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for InteractiveMarkerPose {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             ::pteros_msg::Encode::encode(&self.pose, out);
@@ -616,6 +647,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for InteractiveMarkerPose {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -637,10 +669,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1\x07\xe5\xa9->~\xdc\xd7\xafE\xc1\x15\xfc\xf3\x00h\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2\xdd\xca\xa9o(qb\x83<\x87\xa9\x9a(\x9c\x00\xbf\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerPose_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -651,6 +685,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for InteractiveMarkerPose {
         type View<'a> = view::InteractiveMarkerPose<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -664,6 +699,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::InteractiveMarkerPose {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -698,6 +734,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for InteractiveMarkerUpdate {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.server_id);
             out.u64(self.seq_num);
@@ -709,6 +746,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for InteractiveMarkerUpdate {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -732,10 +770,12 @@ pub mod msg {
             "0a8b000c4fd4d50876ac716a7de018911599a2f015795388e956a2ca8b0c54f0",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerUpdate_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -746,6 +786,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for InteractiveMarkerUpdate {
         type View<'a> = view::InteractiveMarkerUpdate<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -762,6 +803,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::InteractiveMarkerUpdate {
                 server_id: self.server_id.as_str().into(),
@@ -855,6 +897,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for Marker {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.header, out);
             out.string(&self.ns);
@@ -879,6 +922,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for Marker {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -915,10 +959,12 @@ pub mod msg {
             "45b13ccf791f225962bf74e746f9644518855d783a6f42ba0cc14fde2b4f3ce0",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::Marker_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -929,6 +975,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for Marker {
         type View<'a> = view::Marker<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -958,6 +1005,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::Marker {
                 header: ::pteros_msg::Viewable::as_view(&self.header),
@@ -991,12 +1039,14 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MarkerArray {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.message_sequence(&self.markers);
         }
     }
 
     impl ::pteros_msg::Decode for MarkerArray {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1015,10 +1065,12 @@ pub mod msg {
             "86cb8800b6fb05b5eff1abd7a56f62a5641d3ae9a1c29e78e67e704f1d067dcf",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::MarkerArray_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1029,6 +1081,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MarkerArray {
         type View<'a> = view::MarkerArray<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1040,6 +1093,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MarkerArray {
                 markers: self.markers.iter().map(::pteros_msg::Viewable::as_view).collect(),
@@ -1072,6 +1126,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MenuEntry {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u32(self.id);
             out.u32(self.parent_id);
@@ -1082,6 +1137,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MenuEntry {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1104,10 +1160,12 @@ pub mod msg {
             "22170c387c70fd4236232ec902de8604e72ff027342c7c0f28ad9f68c64c51d6",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::MenuEntry_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1118,6 +1176,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MenuEntry {
         type View<'a> = view::MenuEntry<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1133,6 +1192,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MenuEntry {
                 id: self.id,
@@ -1154,6 +1214,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for MeshFile {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.filename);
             out.primitive_sequence(&self.data);
@@ -1161,6 +1222,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for MeshFile {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1180,10 +1242,12 @@ pub mod msg {
             "7710ece15a148fb7c9b546364cfb215bb06098087bd6394fe5b73a493508f8c4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::MeshFile_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1194,6 +1258,7 @@ pub mod msg {
     impl ::pteros_msg::Viewable for MeshFile {
         type View<'a> = view::MeshFile<'a>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
@@ -1206,6 +1271,7 @@ pub mod msg {
             Ok(value)
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             view::MeshFile {
                 filename: self.filename.as_str().into(),
@@ -1225,6 +1291,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Encode for UVCoordinate {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.f32(self.u);
             out.f32(self.v);
@@ -1232,6 +1299,7 @@ pub mod msg {
     }
 
     impl ::pteros_msg::Decode for UVCoordinate {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1252,10 +1320,12 @@ pub mod msg {
         );
         const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x7f\x83u\xcf\xbdX\xfd,,\x82\xdf\xa9\x9c\x9f\x007\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x86zL\xf77a\xc2\x13<!3\xde\x11\x1e\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::msg::dds_::UVCoordinate_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1268,12 +1338,14 @@ pub mod msg {
     impl ::pteros_msg::Viewable for UVCoordinate {
         type View<'a> = ::pteros_msg::view::MaybeBorrowed<'a, Self>;
 
+        #[inline]
         fn view<'a>(
             input: &mut ::pteros_msg::cdr::Decoder<'a>,
         ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
             input.fixed_view()
         }
 
+        #[inline]
         fn as_view(&self) -> Self::View<'_> {
             ::pteros_msg::view::MaybeBorrowed::Borrowed(self)
         }
@@ -1512,12 +1584,14 @@ pub mod srv {
     pub struct GetInteractiveMarkers_Request {}
 
     impl ::pteros_msg::Encode for GetInteractiveMarkers_Request {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u8(0);
         }
     }
 
     impl ::pteros_msg::Decode for GetInteractiveMarkers_Request {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1535,10 +1609,12 @@ pub mod srv {
             "7fa7e0830e3cbe9c15927a29fdc09fedcd9a86757e375f29ce6b0744cb0b6905",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::srv::dds_::GetInteractiveMarkers_Request_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1556,6 +1632,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetInteractiveMarkers_Response {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.u64(self.sequence_number);
             out.message_sequence(&self.markers);
@@ -1563,6 +1640,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetInteractiveMarkers_Response {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1582,10 +1660,12 @@ pub mod srv {
             "414620cf7471b5469b159989af34edd1ed9276be592e43d1b7544204f4177302",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::srv::dds_::GetInteractiveMarkers_Response_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1605,6 +1685,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Encode for GetInteractiveMarkers_Event {
+        #[inline]
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             ::pteros_msg::Encode::encode(&self.info, out);
             out.message_sequence(&self.request);
@@ -1613,6 +1694,7 @@ pub mod srv {
     }
 
     impl ::pteros_msg::Decode for GetInteractiveMarkers_Event {
+        #[inline]
         fn decode(
             input: &mut ::pteros_msg::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
@@ -1633,16 +1715,19 @@ pub mod srv {
             "4f89243e7571b9563464f4349ceb14a60808a9a0b6f72944dbdfffd6427da2f4",
         );
 
+        #[inline]
         fn dds_type_name() -> ::std::string::String {
             ::std::string::String::from("visualization_msgs::srv::dds_::GetInteractiveMarkers_Event_")
         }
 
+        #[inline]
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("visualization_msgs/srv/GetInteractiveMarkers_Event"))
         }
 
+        #[inline]
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;

@@ -62,7 +62,24 @@ pub(super) fn package_text(
         }
         out.push_str("}\n\n");
     }
-    Ok(out.trim_end().to_string() + "\n")
+    Ok(with_inline(out.trim_end()))
+}
+
+/// The text with `#[inline]` on every function. The crate that uses a type then
+/// compiles the functions that it calls. A package of many types costs little to
+/// build, and calls between crates can be inlined.
+fn with_inline(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 16);
+    for line in text.lines() {
+        let code = line.trim_start();
+        if code.starts_with("fn ") {
+            out.push_str(line.get(..line.len() - code.len()).unwrap_or_default());
+            out.push_str("#[inline]\n");
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
 }
 
 fn definitions_of(generator: &Generator<'_>, package: &str, kind: InterfaceKind) -> Vec<String> {
