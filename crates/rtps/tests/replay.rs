@@ -4,6 +4,8 @@
 
 mod vectors;
 
+use std::net::Ipv4Addr;
+
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, NetworkScope, OwnAddress};
@@ -92,241 +94,64 @@ fn replay(scene: &RecordedGraph, local: Option<EndpointData>) -> ReplayResult {
     seen
 }
 
-/// Counts are tshark's: distinct PID_ENDPOINT_GUIDs of each sender.
-const RECORDED_GRAPHS: &[RecordedGraph] = &[
-    RecordedGraph {
-        name: "cyclone-action",
-        domain_id: 15,
-        them: "0110753a9b368644215b55eb",
-        us: "0110987eef39fcb2bd197f02",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 26,
-    },
-    RecordedGraph {
-        name: "cyclone-action",
-        domain_id: 15,
-        them: "0110987eef39fcb2bd197f02",
-        us: "0110753a9b368644215b55eb",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 27,
-    },
-    RecordedGraph {
-        name: "cyclone-chatter",
-        domain_id: 31,
-        them: "0110dca34d578009447423a3",
-        us: "01108c38c6eb31ef050f5d67",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "cyclone-chatter",
-        domain_id: 31,
-        them: "01108c38c6eb31ef050f5d67",
-        us: "0110dca34d578009447423a3",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "cyclone-large",
-        domain_id: 21,
-        them: "0110cb690db823298059a829",
-        us: "01100305048f7d8a5ff3749d",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "cyclone-large",
-        domain_id: 21,
-        them: "01100305048f7d8a5ff3749d",
-        us: "0110cb690db823298059a829",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "cyclone-latched",
-        domain_id: 19,
-        them: "01100457365671825344e158",
-        us: "0110edc8fed16fd633fc4587",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 7,
-    },
-    RecordedGraph {
-        name: "cyclone-latched",
-        domain_id: 19,
-        them: "0110edc8fed16fd633fc4587",
-        us: "01100457365671825344e158",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 7,
-    },
-    RecordedGraph {
-        name: "cyclone-param",
-        domain_id: 17,
-        them: "0110950ffc45c94226315852",
-        us: "01106c5ea6b37895af07ecc6",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 18,
-    },
-    RecordedGraph {
-        name: "cyclone-param",
-        domain_id: 17,
-        them: "01106c5ea6b37895af07ecc6",
-        us: "0110950ffc45c94226315852",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "cyclone-param",
-        domain_id: 17,
-        them: "01106943e540cdafb60aa002",
-        us: "01106c5ea6b37895af07ecc6",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 6,
-    },
-    RecordedGraph {
-        name: "cyclone-service",
-        domain_id: 13,
-        them: "01103e8814e443a454ebf883",
-        us: "01102700526fc35198ae6574",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 20,
-    },
-    RecordedGraph {
-        name: "fastdds-action",
-        domain_id: 16,
-        them: "010f8b5b57136a8400000000",
-        us: "010f7b613d13ca0100000000",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 26,
-    },
-    RecordedGraph {
-        name: "fastdds-action",
-        domain_id: 16,
-        them: "010f7b613d13ca0100000000",
-        us: "010f8b5b57136a8400000000",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 27,
-    },
-    RecordedGraph {
-        name: "fastdds-chatter",
-        domain_id: 32,
-        them: "010f8b5bbe2289df00000000",
-        us: "010f7b619b22a85800000000",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "fastdds-chatter",
-        domain_id: 32,
-        them: "010f7b619b22a85800000000",
-        us: "010f8b5bbe2289df00000000",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "fastdds-large",
-        domain_id: 22,
-        them: "010f8b5bfa193d5e00000000",
-        us: "010f7b61f919ea1a00000000",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "fastdds-large",
-        domain_id: 22,
-        them: "010f7b61f919ea1a00000000",
-        us: "010f8b5bfa193d5e00000000",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "fastdds-latched",
-        domain_id: 20,
-        them: "010f8b5b6a18aadb00000000",
-        us: "010f7b6149185cce00000000",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 7,
-    },
-    RecordedGraph {
-        name: "fastdds-latched",
-        domain_id: 20,
-        them: "010f7b6149185cce00000000",
-        us: "010f8b5b6a18aadb00000000",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 7,
-    },
-    RecordedGraph {
-        name: "fastdds-param",
-        domain_id: 18,
-        them: "010f8b5b0316409200000100",
-        us: "010f7b61e11589d400000000",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 18,
-    },
-    RecordedGraph {
-        name: "fastdds-param",
-        domain_id: 18,
-        them: "010f7b61e11589d400000000",
-        us: "010f8b5b0316409200000100",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 19,
-    },
-    RecordedGraph {
-        name: "fastdds-param",
-        domain_id: 18,
-        them: "010f8b5b0316409200000000",
-        us: "010f7b61e11589d400000000",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 6,
-    },
-    RecordedGraph {
-        name: "fastdds-service",
-        domain_id: 14,
-        them: "010f8b5b8611795500000000",
-        us: "010f7b616f11c86200000000",
-        our_ip: [10, 99, 7, 2],
-        endpoints: 20,
-    },
-    RecordedGraph {
-        name: "fastdds-service",
-        domain_id: 14,
-        them: "010f7b616f11c86200000000",
-        us: "010f8b5b8611795500000000",
-        our_ip: [10, 99, 7, 1],
-        endpoints: 20,
-    },
-];
+/// The recordings: name, domain, the watched node, the node that we stand in for and
+/// its address, number of endpoints. Counts are tshark's: distinct
+/// PID_ENDPOINT_GUIDs of each sender.
+const RECORDED_GRAPHS: &str = "\
+cyclone-action   15 0110753a9b368644215b55eb 0110987eef39fcb2bd197f02 10.99.7.2  26
+cyclone-action   15 0110987eef39fcb2bd197f02 0110753a9b368644215b55eb 10.99.7.1  27
+cyclone-chatter  31 0110dca34d578009447423a3 01108c38c6eb31ef050f5d67 10.99.7.2  19
+cyclone-chatter  31 01108c38c6eb31ef050f5d67 0110dca34d578009447423a3 10.99.7.1  19
+cyclone-large    21 0110cb690db823298059a829 01100305048f7d8a5ff3749d 10.99.7.2  19
+cyclone-large    21 01100305048f7d8a5ff3749d 0110cb690db823298059a829 10.99.7.1  19
+cyclone-latched  19 01100457365671825344e158 0110edc8fed16fd633fc4587 10.99.7.2   7
+cyclone-latched  19 0110edc8fed16fd633fc4587 01100457365671825344e158 10.99.7.1   7
+cyclone-param    17 0110950ffc45c94226315852 01106c5ea6b37895af07ecc6 10.99.7.2  18
+cyclone-param    17 01106c5ea6b37895af07ecc6 0110950ffc45c94226315852 10.99.7.1  19
+cyclone-param    17 01106943e540cdafb60aa002 01106c5ea6b37895af07ecc6 10.99.7.2   6
+cyclone-service  13 01103e8814e443a454ebf883 01102700526fc35198ae6574 10.99.7.2  20
+fastdds-action   16 010f8b5b57136a8400000000 010f7b613d13ca0100000000 10.99.7.2  26
+fastdds-action   16 010f7b613d13ca0100000000 010f8b5b57136a8400000000 10.99.7.1  27
+fastdds-chatter  32 010f8b5bbe2289df00000000 010f7b619b22a85800000000 10.99.7.2  19
+fastdds-chatter  32 010f7b619b22a85800000000 010f8b5bbe2289df00000000 10.99.7.1  19
+fastdds-large    22 010f8b5bfa193d5e00000000 010f7b61f919ea1a00000000 10.99.7.2  19
+fastdds-large    22 010f7b61f919ea1a00000000 010f8b5bfa193d5e00000000 10.99.7.1  19
+fastdds-latched  20 010f8b5b6a18aadb00000000 010f7b6149185cce00000000 10.99.7.2   7
+fastdds-latched  20 010f7b6149185cce00000000 010f8b5b6a18aadb00000000 10.99.7.1   7
+fastdds-param    18 010f8b5b0316409200000100 010f7b61e11589d400000000 10.99.7.2  18
+fastdds-param    18 010f7b61e11589d400000000 010f8b5b0316409200000100 10.99.7.1  19
+fastdds-param    18 010f8b5b0316409200000000 010f7b61e11589d400000000 10.99.7.2   6
+fastdds-service  14 010f8b5b8611795500000000 010f7b616f11c86200000000 10.99.7.2  20
+fastdds-service  14 010f7b616f11c86200000000 010f8b5b8611795500000000 10.99.7.1  20
+";
 
-const TALKER_GRAPHS: &[(RecordedGraph, VendorId, u16)] = &[
-    (
+fn recorded_graphs() -> impl Iterator<Item = RecordedGraph> {
+    RECORDED_GRAPHS.lines().map(|line| {
+        let row: Vec<_> = line.split_whitespace().collect();
+        let [name, domain_id, them, us, our_ip, endpoints] = row[..] else {
+            panic!("{line}");
+        };
         RecordedGraph {
-            name: "cyclone-chatter",
-            domain_id: 31,
-            them: "0110dca34d578009447423a3",
-            us: "01108c38c6eb31ef050f5d67",
-            our_ip: [10, 99, 7, 2],
-            endpoints: 19,
-        },
-        VendorId::CYCLONE,
-        15160,
-    ),
-    (
-        RecordedGraph {
-            name: "fastdds-chatter",
-            domain_id: 32,
-            them: "010f8b5bbe2289df00000000",
-            us: "010f7b619b22a85800000000",
-            our_ip: [10, 99, 7, 2],
-            endpoints: 19,
-        },
-        VendorId::FAST_DDS,
-        15410,
-    ),
+            name,
+            domain_id: domain_id.parse().unwrap(),
+            them,
+            us,
+            our_ip: our_ip.parse::<Ipv4Addr>().unwrap().octets(),
+            endpoints: endpoints.parse().unwrap(),
+        }
+    })
+}
+
+/// The watched talkers, with the ports of their locators.
+const TALKERS: [(&str, VendorId, u16); 2] = [
+    ("0110dca34d578009447423a3", VendorId::CYCLONE, 15160),
+    ("010f8b5bbe2289df00000000", VendorId::FAST_DDS, 15410),
 ];
 
 #[test]
 fn every_recorded_node_is_discovered_with_all_its_endpoints_and_disposed() {
-    for scene in RECORDED_GRAPHS {
-        let seen = replay(scene, None);
+    for scene in recorded_graphs() {
+        let seen = replay(&scene, None);
         let announced = |wanted: fn(&ParticipantEvent) -> bool| {
             seen.events.iter().filter(|e| wanted(e)).count()
         };
@@ -349,7 +174,9 @@ fn every_recorded_node_is_discovered_with_all_its_endpoints_and_disposed() {
 
 #[test]
 fn a_recorded_talker_matches_our_listener_and_is_answered_at_its_locator() {
-    for (scene, vendor, port) in TALKER_GRAPHS {
+    for (them, vendor, port) in TALKERS {
+        let mut graphs = recorded_graphs();
+        let scene = graphs.find(|scene| scene.them == them).unwrap();
         let guid = prefix(scene.us).with(EntityId::new([0, 0, 9], EntityId::KIND_READER_NO_KEY));
         let listener = EndpointData::new(
             guid,
@@ -357,7 +184,7 @@ fn a_recorded_talker_matches_our_listener_and_is_answered_at_its_locator() {
             "std_msgs::msg::dds_::String_",
             EndpointQos::default(),
         );
-        let seen = replay(scene, Some(listener));
+        let seen = replay(&scene, Some(listener));
         let matched = seen.events.iter().find_map(|event| match event {
             ParticipantEvent::Matched {
                 local,
@@ -368,11 +195,11 @@ fn a_recorded_talker_matches_our_listener_and_is_answered_at_its_locator() {
             _ => None,
         });
         let (local, remote, route, theirs) = matched.expect("a match");
-        assert_eq!((local, theirs), (guid, *vendor));
+        assert_eq!((local, theirs), (guid, vendor));
         assert!(remote.qos.user_data.starts_with(b"typehash=RIHS01_"));
         assert_eq!(*route.locators, [Locator::udp_v4([10, 99, 7, 1], port + 1)]);
         assert!(!route.is_same_host());
-        let metatraffic = Locator::udp_v4([10, 99, 7, 1], *port);
+        let metatraffic = Locator::udp_v4([10, 99, 7, 1], port);
         assert!(seen.sent_to.contains(&metatraffic));
         assert!(seen.sent_to.iter().all(|to| *to == metatraffic));
     }
@@ -387,7 +214,7 @@ fn damaged_recordings_are_harmless() {
         random ^= random << 17;
         random
     };
-    for scene in RECORDED_GRAPHS {
+    for scene in recorded_graphs() {
         let mut machine = Participant::new(
             Instant::ZERO,
             ParticipantConfig::new(prefix(scene.us), scene.domain_id),

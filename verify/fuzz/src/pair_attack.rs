@@ -67,7 +67,6 @@ pub fn matched_reader(data: &[u8]) {
         };
         harness.send_to_reader(&packet);
     }
-    harness.check_and_close();
 }
 
 /// Bytes without the GUID prefixes of the pair: without security a message with
@@ -130,7 +129,6 @@ pub fn matched_writer(data: &[u8]) {
         };
         harness.send_to_writer(&packet);
     }
-    harness.check_and_close();
 }
 
 /// The byte of every sample at this offset.
@@ -173,5 +171,4 @@ pub fn fragments(data: &[u8]) {
             assert_eq!(*byte, content(sequence, at), "sample {sequence} at {at}");
         }
     }
-    harness.check_and_close();
 }

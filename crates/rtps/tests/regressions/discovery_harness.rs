@@ -2,8 +2,7 @@
 //! addresses of an attacker and a victim. The attacker sends in the name of a third
 //! participant, which they know and which is silent.
 //!
-//! [`DiscoveryHarness::check_and_close`] holds the checks at the end of every test
-//! case.
+//! Dropping a [`DiscoveryHarness`] makes the checks at the end of every test case.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::time::Duration as WallTime;
@@ -108,7 +107,7 @@ impl DiscoveryHarness {
     /// pair is still matched, and no participant was lost. New endpoints match, and
     /// a new participant is discovered within a second. No unvalidated address got
     /// more than three times the received bytes.
-    pub fn check_and_close(mut self) {
+    fn check_end(&mut self) {
         let (peak, took) = (self.meter.peak(), self.meter.took());
         assert!(
             peak <= self.memory_bytes_max,
@@ -143,6 +142,14 @@ impl DiscoveryHarness {
                 _ => false,
             };
             assert_eq!(domain.nodes[node].events.iter().find(lost), None);
+        }
+    }
+}
+
+impl Drop for DiscoveryHarness {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check_end();
         }
     }
 }

@@ -2,8 +2,7 @@
 //! intruder matched with both of them (possible without security), and an unmatched
 //! sender.
 //!
-//! [`EndpointHarness::check_and_close`] holds the checks at the end of every test
-//! case.
+//! Dropping an [`EndpointHarness`] makes the checks at the end of every test case.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::time::Duration as WallTime;
@@ -180,7 +179,7 @@ impl EndpointHarness {
     /// Checks at the end of every test case: little memory and time were used, the
     /// unmatched sender got no byte, and the pair's traffic continues. With the
     /// attacker silent, all traffic ends.
-    pub fn check_and_close(mut self) {
+    fn check_end(&mut self) {
         // Readers with announced samples that do not exist may request them, a few
         // times a second.
         self.pair.run_ms(2_000);
@@ -207,6 +206,14 @@ impl EndpointHarness {
         );
         for reader in &self.pair.readers {
             assert!(reader.machine.worst_case_bytes() < usize::MAX / 2);
+        }
+    }
+}
+
+impl Drop for EndpointHarness {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check_end();
         }
     }
 }

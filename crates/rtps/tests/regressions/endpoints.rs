@@ -29,7 +29,6 @@ fn thousands_of_endpoints_are_bounded() {
     assert_eq!(harness.accepted_endpoints(), 1_024);
     assert!(harness.stats().endpoints_refused > 2_000);
     harness.memory_bytes_max = 32 << 20;
-    harness.check_and_close();
 }
 
 /// The class of CVE-2023-39948 for endpoints: a topic or type name whose length
@@ -56,7 +55,6 @@ fn invalid_names_make_no_endpoint() {
         harness.announce_as_impersonated(true, &list.end());
     }
     assert_eq!(harness.accepted_endpoints(), 0);
-    harness.check_and_close();
 }
 
 /// OpenDDS #4009 again, now as QoS of an endpoint: partitions whose count and
@@ -83,7 +81,6 @@ fn oversized_partition_lists_are_refused() {
         &on_chatter(9, WRITER).with(pid::PARTITION, &many).end(),
     );
     assert_eq!(harness.accepted_endpoints(), 0);
-    harness.check_and_close();
 }
 
 /// CVE-2026-22591 (Fast DDS): a content filter's expression exhausted the
@@ -114,7 +111,6 @@ fn a_filter_of_parentheses_is_not_parsed() {
         );
     }
     harness.run_ms(200);
-    harness.check_and_close();
 }
 
 /// TypeInformation and type objects of any size and content (cyclonedds' and
@@ -130,7 +126,6 @@ fn type_information_is_stored_unparsed_up_to_its_limit() {
     harness.run_ms(200);
     assert_eq!(harness.accepted_endpoints(), 199);
     harness.memory_bytes_max = 4 << 20;
-    harness.check_and_close();
 }
 
 /// CVE-2023-50257's sibling for endpoints: in its own name, a participant
@@ -157,7 +152,6 @@ fn a_participant_cannot_remove_endpoints_of_others() {
         }
     }
     harness.run_ms(200);
-    harness.check_and_close();
 }
 
 /// Endpoints that come and go and change without pause: matches follow, and
@@ -177,7 +171,6 @@ fn an_endpoint_added_and_removed_repeatedly_leaves_no_state() {
     }
     assert_eq!(harness.accepted_endpoints(), 1);
     harness.memory_bytes_max = 8 << 20;
-    harness.check_and_close();
 }
 
 /// A heartbeat of the impersonated participant's SEDP writer that names more
@@ -207,5 +200,4 @@ fn discovery_does_not_loop_for_ever() {
     }
     harness.run_ms(5_000);
     assert!(harness.sent_to(address(IMPERSONATED)) < 100_000);
-    harness.check_and_close();
 }

@@ -44,7 +44,6 @@ fn the_first_fragment_fixes_the_size_of_the_sample() {
     }
     harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
     assert_eq!(harness.samples_of_intruder(), [(1, vec![7; 1_000])]);
-    harness.check_and_close();
 }
 
 /// The class of CVE-2026-22590 (Fast DDS: sizes in DATA_FRAG): the size of
@@ -68,7 +67,6 @@ fn the_first_fragment_fixes_the_size_of_fragments() {
     }
     harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
     assert_eq!(harness.samples_of_intruder(), [(1, vec![7; 1_000])]);
-    harness.check_and_close();
 }
 
 /// CVE-2025-65865 (Fast DDS): fragments count from one; the number zero went
@@ -99,7 +97,6 @@ fn fragment_zero_and_fragments_behind_the_last_are_refused() {
         }));
     }
     assert_eq!(harness.reader_stats().fragments, 0);
-    harness.check_and_close();
 }
 
 /// A sample of 4 GiB announced by a hundred bytes: its memory was reserved at
@@ -123,7 +120,6 @@ fn a_sample_of_four_gigabytes_reserves_no_memory() {
     assert!(harness.reader_stats().too_large >= 3);
     // Two fit, and each was given the first megabytes.
     harness.memory_bytes_max = 5 << 20;
-    harness.check_and_close();
 }
 
 /// The last fragment first: memory up to it would be the size of the sample,
@@ -142,7 +138,6 @@ fn the_last_fragment_of_a_large_sample_reserves_no_memory() {
         harness.send_to_reader(&intruder().frag(last));
     }
     harness.memory_bytes_max = 1 << 20;
-    harness.check_and_close();
 }
 
 /// Ever new samples of which one fragment comes (cyclonedds bounds them at 16,
@@ -163,7 +158,6 @@ fn partial_samples_that_never_complete_are_bounded() {
             harness.send_to_reader(&intruder().frag(begun));
         }
         harness.memory_bytes_max = 20 << 20;
-        harness.check_and_close();
     }
 }
 
@@ -183,7 +177,6 @@ fn tiny_fragments_are_bounded() {
         harness.send_to_reader(&intruder().frag(confetti));
     }
     harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 1, 1));
-    harness.check_and_close();
 }
 
 /// A payload longer or shorter than its fragments (CVE-2020-18735, Cyclone DDS:
@@ -202,7 +195,6 @@ fn fragments_must_have_their_declared_length() {
         harness.send_to_reader(&intruder().frag(Frag { count, ..frag() }));
     }
     assert_eq!(harness.reader_stats().fragments, 0);
-    harness.check_and_close();
 }
 
 /// HEARTBEAT_FRAG that names fragments of samples nobody began, and numbers
@@ -228,7 +220,6 @@ fn heartbeats_of_fragments_that_do_not_exist_cost_little() {
         )
     };
     assert!(harness.pair.net.count(is_request) < 200);
-    harness.check_and_close();
 }
 
 /// Two forms of one number, in fragments and whole, were two owners of one
@@ -247,5 +238,4 @@ fn a_sample_both_whole_and_in_fragments_is_delivered_once() {
         harness.samples_of_intruder(),
         [(1, b"\0\x01\0\0 whole".to_vec())]
     );
-    harness.check_and_close();
 }

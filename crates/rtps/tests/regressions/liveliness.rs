@@ -20,7 +20,6 @@ fn announced(payloads: &[Vec<u8>]) {
         }
     }
     harness.run_ms(100);
-    harness.check_and_close();
 }
 
 /// cyclonedds #1751: a participant message labelled as a parameter list met an

@@ -2,8 +2,8 @@
 //! DDS stack or ROS 2. Each names its advisory or issue and describes the defect.
 //!
 //! Attacks on endpoints use an [`endpoint_harness::EndpointHarness`], attacks on
-//! discovery a [`discovery_harness::DiscoveryHarness`]. `check_and_close` holds the
-//! checks at the end of every test case. README.md maps the test cases to
+//! discovery a [`discovery_harness::DiscoveryHarness`]. Each makes the common checks
+//! when it is dropped, at the end of every test case. README.md maps the test cases to
 //! advisories. Regressions of message payloads are in `pteros-msg`, those of node
 //! lists in `pteros-runtime`.
 

@@ -21,7 +21,6 @@ fn an_acknack_of_more_than_256_bits_is_refused() {
     }
     harness.send_to_writer(&intruder().acknack(pair, 1, 256, &[u32::MAX; 2], 2));
     assert_eq!(harness.writer_stats().nack_frags, 0);
-    harness.check_and_close();
 }
 
 /// An ACKNACK that acknowledges samples which were never written: had it been
@@ -42,7 +41,6 @@ fn unsent_samples_cannot_be_acknowledged() {
         harness.sent_to(INTRUDER) > before,
         "it gets what is written"
     );
-    harness.check_and_close();
 }
 
 /// Amplification by a matched reader: each small ACKNACK requests the whole history
@@ -75,7 +73,6 @@ fn repeated_requests_are_answered_at_a_limited_rate() {
         harness.received
     );
     harness.memory_bytes_max = 4 << 20;
-    harness.check_and_close();
 }
 
 /// The same from an unmatched sender: nothing at all is sent, whatever it requests
@@ -96,7 +93,6 @@ fn unmatched_readers_get_nothing_whatever_they_request() {
     }
     assert_eq!(harness.pair.net.bytes_sent, before);
     assert!(harness.writer_stats().unknown_readers >= 900);
-    harness.check_and_close();
 }
 
 /// Fragments of a sample that has none, fragments beyond its last, and of
@@ -118,7 +114,6 @@ fn fragments_that_do_not_exist_are_not_sent() {
     }
     let sent = harness.sent_to(INTRUDER) - before;
     assert!(sent <= 10 * 2_000, "{sent} bytes");
-    harness.check_and_close();
 }
 
 /// Counts that jump: an attacker sends the highest count there is, so that all
@@ -132,5 +127,4 @@ fn a_count_at_its_end_silences_only_its_sender() {
         let writer = crate::endpoint_harness::INTRUDER_WRITER;
         harness.send_to_reader(&intruder().heartbeat(writer, 1, 3, count));
     }
-    harness.check_and_close();
 }

@@ -47,7 +47,6 @@ fn any_source_timestamp_is_delivered_at_once() {
     }
     harness.send_to_reader(&intruder().heartbeat(INTRUDER_WRITER, 1, 9, 1));
     assert_eq!(harness.samples_of_intruder().len(), EXTREMES.len());
-    harness.check_and_close();
 }
 
 /// Leases of no time, of negative time and of all time (Fast DDS #155 and
@@ -69,7 +68,6 @@ fn any_lease_is_bounded() {
         harness.run_ms(100);
     }
     harness.run_ms(10_000);
-    harness.check_and_close();
 }
 
 /// The same in the policies of endpoints: deadlines, lifespans and leases that
@@ -107,5 +105,4 @@ fn policies_with_any_duration_cause_no_busy_loop() {
         }
     }
     harness.run_ms(2_000);
-    harness.check_and_close();
 }
