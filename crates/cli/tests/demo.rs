@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Domain, pteros};
+use support::{Domain, assert_contains, pteros};
 
 #[test]
 fn the_robot_uses_both_delivery_paths_and_the_demo_ends_by_itself() {
@@ -39,14 +39,8 @@ fn plain_output_ends_with_commands_to_try() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(!text.contains('\x1b'), "colour only on a terminal");
-    assert!(
-        text.contains("/camera/image_raw  sensor_msgs/Image"),
-        "{text}"
-    );
-    assert!(
-        text.contains("All 8 connections carried messages"),
-        "{text}"
-    );
+    assert_contains(&text, "/camera/image_raw  sensor_msgs/Image");
+    assert_contains(&text, "All 8 connections carried messages");
     assert!(text.contains("demo talker"), "{text}");
 }
 
@@ -75,10 +69,7 @@ fn the_listener_prints_messages_as_ros2_does() {
         "{output}"
     );
     let received = listener.error_line();
-    assert!(
-        received.contains("] [listener]: I heard: [Hello World: "),
-        "{received}"
-    );
+    assert_contains(&received, "] [listener]: I heard: [Hello World: ");
     listener.wait().ok();
     talker.signal("INT");
     talker.wait().ok();
@@ -113,10 +104,7 @@ fn the_talker_is_an_ordinary_node() {
     let name = file.file_name().into_string().unwrap();
     assert!(name.starts_with("demo_"), "{name}");
     let text = std::fs::read_to_string(file.path()).unwrap();
-    assert!(
-        text.contains("[mouth]: Publishing: 'Hello World: 1'"),
-        "{text}"
-    );
+    assert_contains(&text, "[mouth]: Publishing: 'Hello World: 1'");
     std::fs::remove_dir_all(&logs).unwrap();
 }
 

@@ -6,7 +6,7 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::{Domain, Running};
+use support::{Domain, Running, assert_contains};
 
 /// A running publisher of `Hello` at 20 Hz.
 fn hello(domain: &Domain, more: &str) -> Running {
@@ -128,10 +128,7 @@ fn a_message_published_once_reaches_the_subscription_it_waited_for() {
     let sent = domain
         .run_with("topic pub /once std_msgs/msg/Int32 --once", "data: 42")
         .ok();
-    assert!(
-        sent.contains("publishing #1: std_msgs.msg.Int32(data=42)\n"),
-        "{sent}"
-    );
+    assert_contains(&sent, "publishing #1: std_msgs.msg.Int32(data=42)\n");
     assert_eq!(echo.wait().ok(), "data: 42\n---\n");
 }
 
@@ -143,19 +140,17 @@ fn why_names_the_incompatible_policy() {
         domain.start("topic echo /chatter std_msgs/msg/String --qos-reliability reliable -n picky");
     let warning = echo.error_line();
     assert!(warning.contains("/greeter is not received"), "{warning}");
-    assert!(
-        warning.contains("RELIABILITY: offered best effort, requested reliable"),
-        "{warning}"
+    assert_contains(
+        &warning,
+        "RELIABILITY: offered best effort, requested reliable",
     );
     let why = domain.run_until("topic why /chatter", |answer| {
         answer.out.contains("no match")
     });
     assert_eq!(why.code, Some(1));
-    assert!(
-        why.out
-            .contains("/greeter -> /picky: no match, because of RELIABILITY"),
-        "{}",
-        why.out
+    assert_contains(
+        &why.out,
+        "/greeter -> /picky: no match, because of RELIABILITY",
     );
     assert!(why.out.contains("fix:"), "{}", why.out);
 }
@@ -167,10 +162,7 @@ fn why_names_the_delivery_path_of_a_match() {
     let mut echo = domain.start("topic echo /chatter -n friend");
     assert_eq!(echo.line(), "data: Hello");
     let why = domain.run("topic why /chatter").ok();
-    assert!(
-        why.contains("/greeter -> /friend: match, by shared memory"),
-        "{why}"
-    );
+    assert_contains(&why, "/greeter -> /friend: match, by shared memory");
 }
 
 #[test]

@@ -6,18 +6,16 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
-use support::{pteros, run, run_with_input};
+use support::{assert_contains, pteros, run, run_with_input};
 
 const STRING_HASH: &str = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18";
 
 #[test]
 fn a_definition_is_shown_with_nested_ones_indented_and_with_its_hash() {
     let text = run("interface show std_msgs/msg/Header").ok();
-    assert!(
-        text.contains(
-            "builtin_interfaces/Time stamp\n\tint32 sec\n\tuint32 nanosec\nstring frame_id\n"
-        ),
-        "{text}"
+    assert_contains(
+        &text,
+        "builtin_interfaces/Time stamp\n\tint32 sec\n\tuint32 nanosec\nstring frame_id\n",
     );
     assert!(text.ends_with(
         "# type hash: RIHS01_f49fb3ae2cf070f793645ff749683ac6b06203e41c891e17701b1cb597ce6a01\n"
@@ -77,10 +75,7 @@ fn a_type_name_is_read_from_a_pipe() {
 fn an_unknown_type_is_reported_with_a_suggestion_and_a_hint() {
     let error = run("interface show std_msgs/msg/Strin").failed(1);
     assert!(error.contains("'std_msgs/msg/Strin'"), "{error}");
-    assert!(
-        error.contains("did you mean std_msgs/msg/String?"),
-        "{error}"
-    );
+    assert_contains(&error, "did you mean std_msgs/msg/String?");
     assert!(error.contains("--interfaces DIR"), "{error}");
     let error = run("interface show nonsense/Nothing --json").failed(1);
     let json: serde_json::Value = serde_json::from_str(&error).unwrap();

@@ -11,7 +11,7 @@ mod folder;
 use folder::{Folder, processes_with};
 use std::io::{Read, Write};
 use std::time::Duration;
-use support::{Running, start};
+use support::{Running, assert_contains, start};
 
 /// Reads lines until one contains all of these words.
 fn line_with(running: &mut Running, words: &[&str]) -> String {
@@ -178,10 +178,7 @@ fn emulate_tty_gives_a_pseudo_terminal_from_attribute_or_argument() {
     expect(&out, "plain-2", true);
     expect(&out, "never-3", false);
     let error = folder.launch("a.launch.xml emulate_tty:=maybe").failed(1);
-    assert!(
-        error.contains("emulate_tty: \"maybe\" is not a boolean"),
-        "{error}"
-    );
+    assert_contains(&error, "emulate_tty: \"maybe\" is not a boolean");
     let plan = folder.launch("a.launch.xml --dry-run --json").json();
     assert_eq!(plan["steps"][0]["emulate_tty"], true);
     assert_eq!(plan["steps"][1]["emulate_tty"], false);
@@ -321,16 +318,13 @@ fn a_plan_is_printed_without_starting_anything() {
     assert_eq!(plan["steps"][1]["environment"]["WHICH"], "1");
     assert_eq!(plan["arguments"][0]["value"], "2");
     let shown = folder.launch("a.launch.yaml --show-args").ok();
-    assert!(
-        shown.contains("'count':\n        how many\n        (default: '2')"),
-        "{shown}"
-    );
+    assert_contains(&shown, "'count':\n        how many\n        (default: '2')");
     folder.launch("a.launch.yaml --check").ok();
     // A missing `:=` is not taken for a package name.
     let error = folder.launch("a.launch.yaml count").failed(1);
-    assert!(
-        error.contains("'count' is not an argument of a.launch.yaml; write NAME:=VALUE"),
-        "{error}"
+    assert_contains(
+        &error,
+        "'count' is not an argument of a.launch.yaml; write NAME:=VALUE",
     );
     assert!(!folder.path().join("log").exists(), "no log folder is made");
 }

@@ -22,7 +22,7 @@ use spin_thread::{SPIN_PERIOD, SpinThread};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use support::{Domain, Running, finish, start};
+use support::{Domain, Running, assert_contains, finish, start};
 
 fn context(domain: &Domain) -> Context {
     Context::with_options(ContextOptions::local(domain.id())).unwrap()
@@ -104,19 +104,13 @@ fn components_are_loaded_one_by_one_and_a_refused_load_makes_the_launch_fail() {
     let _spun = spin(context, Box::new(node));
     let answer = finish(launch(&folder, &domain));
     assert_eq!(answer.code, Some(1), "{}\n{}", answer.out, answer.err);
-    assert!(
-        answer
-            .out
-            .contains("Loaded node '/robot/left/t' in container '/container'"),
-        "{}",
-        answer.out
+    assert_contains(
+        &answer.out,
+        "Loaded node '/robot/left/t' in container '/container'",
     );
-    assert!(
-        answer
-            .out
-            .contains("'box::Lame' is not loaded into container '/container': it is lame"),
-        "{}",
-        answer.out
+    assert_contains(
+        &answer.out,
+        "'box::Lame' is not loaded into container '/container': it is lame",
     );
     let asked = asked.lock().unwrap();
     assert_eq!(asked.len(), 2);

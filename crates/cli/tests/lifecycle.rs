@@ -10,7 +10,7 @@ mod spin_thread;
 use pteros::lifecycle::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
 use pteros::prelude::*;
 use spin_thread::{SPIN_PERIOD, SpinThread};
-use support::Domain;
+use support::{Domain, assert_contains};
 
 /// A node whose activation fails.
 struct FailingActivation;
@@ -83,17 +83,14 @@ fn impossible_transitions_report_the_reason() {
     let hidden = domain.run("lifecycle get _leg").failed(1);
     assert!(hidden.contains("--include-hidden-nodes"), "{hidden}");
     let illegal = domain.run("lifecycle set /arm activate").failed(1);
-    assert!(
-        illegal.contains("available ones are:\n- configure [1]\n- shutdown [5]"),
-        "{illegal}"
+    assert_contains(
+        &illegal,
+        "available ones are:\n- configure [1]\n- shutdown [5]",
     );
     let leg = "lifecycle set --include-hidden-nodes /_leg";
     domain.run(&format!("{leg} configure")).ok();
     let failed = domain.run(&format!("{leg} activate")).failed(1);
-    assert!(
-        failed.contains("Transitioning failed: /_leg is inactive [2]"),
-        "{failed}"
-    );
+    assert_contains(&failed, "Transitioning failed: /_leg is inactive [2]");
 }
 
 #[test]
@@ -104,9 +101,9 @@ fn supervision_brings_nodes_up_in_order_and_down_in_reverse_order() {
     nodes.ok();
     let up = domain.run("lifecycle supervise --once --on-loss ignore /_leg /arm");
     let failed = up.failed(1);
-    assert!(
-        failed.contains("not all nodes are active: /_leg inactive (given up), /arm active"),
-        "{failed}"
+    assert_contains(
+        &failed,
+        "not all nodes are active: /_leg inactive (given up), /arm active",
     );
     let up = domain.run("lifecycle supervise --once arm").ok();
     assert_eq!(up, "/arm was discovered\n");

@@ -8,7 +8,7 @@ mod folder;
 use folder::Folder;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use support::{Answer, finish, pteros};
+use support::{Answer, assert_contains, finish, pteros};
 
 /// An installation prefix with the package `box`, whose program `say` prints its
 /// arguments.
@@ -55,15 +55,9 @@ fn a_program_of_a_package_runs_with_all_its_arguments_and_its_exit_code() {
     let program = folder.path().join("lib/box/say");
     assert_eq!(answer.ok(), format!("so: {} hm\n", program.display()));
     let error = run(&folder, &["run", "box", "sya"]).failed(1);
-    assert!(
-        error.contains("has no program \"sya\"; did you mean \"say\"?"),
-        "{error}"
-    );
+    assert_contains(&error, "has no program \"sya\"; did you mean \"say\"?");
     let error = run(&folder, &["run", "bxo", "say"]).failed(1);
-    assert!(
-        error.contains("no package \"bxo\"; did you mean \"box\"?"),
-        "{error}"
-    );
+    assert_contains(&error, "no package \"bxo\"; did you mean \"box\"?");
 }
 
 #[test]
@@ -102,10 +96,7 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
         finish(command)
     };
     let error = launch("nodes/arm/launch/arm.launch.xml --check").failed(1);
-    assert!(
-        error.contains("is not built yet; run: cargo build -p arm-driver"),
-        "{error}"
-    );
+    assert_contains(&error, "is not built yet; run: cargo build -p arm-driver");
     folder.write("target/debug/arm-driver", "#!/bin/sh\n");
     let program = folder.path().join("target/debug/arm-driver");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -143,10 +134,7 @@ fn a_new_package_is_written_once_and_only_with_a_valid_name() {
         );
     }
     let error = run(&folder, &["new", "other", "--pteros", "/no/such"]).failed(1);
-    assert!(
-        error.contains("this is not a checkout of Pteros"),
-        "{error}"
-    );
+    assert_contains(&error, "this is not a checkout of Pteros");
     assert!(!folder.path().join("other").exists());
 }
 

@@ -9,7 +9,7 @@ mod spin_thread;
 use pteros::parameter::{Parameter, ParameterDescriptor, ParameterValue};
 use pteros::prelude::*;
 use spin_thread::{SPIN_PERIOD, SpinThread};
-use support::Domain;
+use support::{Domain, assert_contains};
 
 /// `/robot/left` and `/robot/right`, which spin in the background.
 fn wheels(domain: &Domain) -> SpinThread {
@@ -102,11 +102,9 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
         "2.0\n"
     );
     let refused = domain.run("param set /robot/left speed 7.0").failed(1);
-    assert!(
-        refused.contains(
-            "Setting parameter failed: Parameter {speed} doesn't comply with floating point range."
-        ),
-        "{refused}"
+    assert_contains(
+        &refused,
+        "Setting parameter failed: Parameter {speed} doesn't comply with floating point range.",
     );
     let both = domain.run("param set /robot/* speed 0.5").ok();
     assert_eq!(both, format!("/robot/left: {done}/robot/right: {done}"));
@@ -115,10 +113,7 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
         "Deleted parameter successfully\n"
     );
     let refused = domain.run("param delete /robot/left speed").failed(1);
-    assert!(
-        refused.contains("cannot undeclare a statically typed parameter"),
-        "{refused}"
-    );
+    assert_contains(&refused, "cannot undeclare a statically typed parameter");
     let dumped = domain.run("param dump /robot/left").ok();
     assert!(
         dumped.starts_with("/robot/left:\n  ros__parameters:\n    motor:\n      limits:\n      - 0.5\n      - 1.0\n    name: left\n    speed: 0.5\n"),
@@ -138,10 +133,7 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
     let nothing = domain
         .run(&format!("param load /robot/left {file} --no-use-wildcard"))
         .failed(1);
-    assert!(
-        nothing.contains("has no parameters of node /robot/left"),
-        "{nothing}"
-    );
+    assert_contains(&nothing, "has no parameters of node /robot/left");
     assert_eq!(
         domain.run("param get /robot/left new --hide-type").ok(),
         "[1, 2]\n"

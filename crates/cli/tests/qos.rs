@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{Domain, Running};
+use support::{Domain, Running, assert_contains};
 
 /// A running publisher at 20 Hz with its own name.
 fn publisher(domain: &Domain, name: &str, flags: &str) -> Running {
@@ -56,9 +56,9 @@ fn partitions_determine_matching() {
     assert_eq!(domain.run(&format!("{meets} f*")).ok(), "front\n");
     assert_eq!(domain.run(&format!("{meets} all")).ok(), "front\n");
     let error = domain.run(&format!("{meets} rear --timeout 1")).failed(1);
-    assert!(
-        error.contains("PARTITION: offered [\"front\", \"all\"], requested [\"rear\"]"),
-        "{error}"
+    assert_contains(
+        &error,
+        "PARTITION: offered [\"front\", \"all\"], requested [\"rear\"]",
     );
 }
 
@@ -171,9 +171,9 @@ fn messages_use_the_requested_data_representation() {
     let error = domain
         .run("topic echo /chatter --once --timeout 1 --qos-representation xcdr1")
         .failed(1);
-    assert!(
-        error.contains("DATA_REPRESENTATION: offered XCDR2, requested XCDR1"),
-        "{error}"
+    assert_contains(
+        &error,
+        "DATA_REPRESENTATION: offered XCDR2, requested XCDR1",
     );
 }
 
@@ -200,9 +200,6 @@ fn a_content_filter_is_applied_and_shown() {
     let error = domain
         .run("topic echo /chatter std_msgs/msg/String --once --content-filter data=5")
         .failed(1);
-    assert!(
-        error.contains("line 1, column 6: field data is a string"),
-        "{error}"
-    );
+    assert_contains(&error, "line 1, column 6: field data is a string");
     assert!(error.contains("  data=5\n       ^"), "{error}");
 }

@@ -17,7 +17,7 @@ use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
 use spin_thread::SpinThread;
-use support::Domain;
+use support::{Domain, assert_contains};
 
 /// A node with custom types, until dropped.
 fn own_node(domain: &Domain) -> SpinThread {
@@ -113,10 +113,7 @@ fn a_type_is_shown_with_the_definition_of_a_node() {
         .ok();
     assert!(part.contains("number: 0"), "{part}");
     let error = domain.run("interface show --from own own/Large").failed(1);
-    assert!(
-        error.contains("does not use 'own/Large'; it uses"),
-        "{error}"
-    );
+    assert_contains(&error, "does not use 'own/Large'; it uses");
     let error = domain.run("interface show --from owl own/Small").failed(1);
     assert!(error.contains("unknown node '/owl'"), "{error}");
 }
@@ -127,9 +124,6 @@ fn a_type_without_any_definition_is_an_error_with_a_hint() {
     let error = domain
         .run("service call --timeout 1 /half own/srv/Half")
         .failed(1);
-    assert!(
-        error.contains("no endpoint of service '/half' provides its type"),
-        "{error}"
-    );
+    assert_contains(&error, "no endpoint of service '/half' provides its type");
     assert!(error.contains("unknown type 'own/srv/Half'"), "{error}");
 }

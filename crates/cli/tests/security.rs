@@ -3,7 +3,7 @@
 mod support;
 
 use std::path::PathBuf;
-use support::{Domain, finish, start};
+use support::{Domain, assert_contains, finish, start};
 
 fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
@@ -41,10 +41,7 @@ fn a_keystore_is_created_used_revoked_and_checked() {
     let error = run("security create_enclave ks ../arm").failed(1);
     assert!(error.contains("does not begin with /"), "{error}");
     let error = run("security create_permission ks /arm nothing.xml").failed(1);
-    assert!(
-        error.contains("nothing.xml: file: cannot be read"),
-        "{error}"
-    );
+    assert_contains(&error, "nothing.xml: file: cannot be read");
 
     assert!(
         run("security revoke ks /arm")
@@ -86,10 +83,7 @@ fn the_graph_becomes_a_policy_and_permissions() {
     run("security generate_artifacts -k ks -p policy.xml").ok();
     let permissions = folder.join("ks/enclaves/permissions.xml");
     let permissions = std::fs::read_to_string(permissions).unwrap();
-    assert!(
-        permissions.contains("<topic>rt/robot/scan</topic>"),
-        "{permissions}"
-    );
+    assert_contains(&permissions, "<topic>rt/robot/scan</topic>");
     assert!(!permissions.contains('*'), "{permissions}");
     run("security check ks").ok();
 }

@@ -11,7 +11,7 @@ use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Respons
 use pteros::prelude::*;
 use pteros::service::ServiceIntrospectionState;
 use spin_thread::SpinThread;
-use support::Domain;
+use support::{Domain, assert_contains};
 
 /// A service server for sums, until dropped.
 fn adder(domain: &Domain) -> SpinThread {
@@ -73,24 +73,14 @@ fn a_call_without_a_response_reports_the_reason() {
     let domain = Domain::new();
     let none = domain.run("service call /nobody std_srvs/srv/Trigger --timeout 0.1");
     assert_eq!(none.code, Some(1));
-    assert!(
-        none.err
-            .contains("no server of type std_srvs/srv/Trigger is available"),
-        "{}",
-        none.err
+    assert_contains(
+        &none.err,
+        "no server of type std_srvs/srv/Trigger is available",
     );
     let no_service = domain.run("service call /nobody std_msgs/msg/String");
-    assert!(
-        no_service.err.contains("which is not a service"),
-        "{}",
-        no_service.err
-    );
+    assert_contains(&no_service.err, "which is not a service");
     let unknown = domain.run("service type /nobody");
-    assert!(
-        unknown.err.contains("unknown service '/nobody'"),
-        "{}",
-        unknown.err
-    );
+    assert_contains(&unknown.err, "unknown service '/nobody'");
     let field = domain.run_with(
         "service call /x example_interfaces/srv/AddTwoInts",
         "{c: 1}",

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::PathBuf;
 
-use support::{Domain, finish, start};
+use support::{Domain, assert_contains, finish, start};
 
 fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
@@ -32,9 +32,9 @@ fn stored_samples_are_served_by_the_next_publisher_then_listed_and_removed() {
     };
     (1..=3).for_each(publish);
     let listed = run("store list").ok();
-    assert!(
-        listed.contains("maps: rt/map [std_msgs::msg::dds_::Int32_], 2 samples, 16 bytes"),
-        "{listed}"
+    assert_contains(
+        &listed,
+        "maps: rt/map [std_msgs::msg::dds_::Int32_], 2 samples, 16 bytes",
     );
     let shown = run("store show maps --json").ok();
     assert!(shown.contains("\"topic\": \"rt/map\""), "{shown}");

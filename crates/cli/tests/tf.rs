@@ -13,7 +13,7 @@ use pteros::interfaces::geometry_msgs::msg::TransformStamped;
 use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster, TransformBroadcaster};
 use spin_thread::SpinThread;
-use support::Domain;
+use support::{Domain, assert_contains};
 
 /// A robot that publishes the transforms of `base_link` and `laser`, until dropped.
 fn robot(domain: &Domain) -> SpinThread {
@@ -66,10 +66,7 @@ fn echo_prints_a_transform_as_tf2_does() {
     assert_eq!(json["target_frame"], "laser");
     assert!((json["translation"][1].as_f64().unwrap() - 0.5).abs() < 1e-9);
     let error = domain.run("tf echo odom lasre --timeout 3").failed(1);
-    assert!(
-        error.contains("no frame \"lasre\"; did you mean laser?"),
-        "{error}"
-    );
+    assert_contains(&error, "no frame \"lasre\"; did you mean laser?");
 }
 
 #[test]
@@ -89,16 +86,16 @@ fn tree_shows_frames_with_their_publishers() {
     let yaml = domain
         .run_until("tf tree --yaml", |answer| all(&answer.out))
         .ok();
-    assert!(
-        yaml.contains("laser:\n  parent: 'base_link'\n  broadcaster: '/robot'"),
-        "{yaml}"
+    assert_contains(
+        &yaml,
+        "laser:\n  parent: 'base_link'\n  broadcaster: '/robot'",
     );
     let dot = domain
         .run_until("tf tree --dot", |answer| all(&answer.out))
         .ok();
-    assert!(
-        dot.contains("\"base_link\" -> \"laser\" [label=\"/robot\\nstatic\"];"),
-        "{dot}"
+    assert_contains(
+        &dot,
+        "\"base_link\" -> \"laser\" [label=\"/robot\\nstatic\"];",
     );
     let json = domain
         .run_until("--json tf tree", |answer| all(&answer.out))
@@ -138,10 +135,7 @@ fn monitor_names_broadcasters_with_their_rates() {
 fn without_transforms_the_verbs_report_an_error() {
     let domain = Domain::new();
     let error = domain.run("tf tree --spin-time 0.2").failed(1);
-    assert!(
-        error.contains("from 0 publishers of /tf and /tf_static"),
-        "{error}"
-    );
+    assert_contains(&error, "from 0 publishers of /tf and /tf_static");
     let error = domain.run("tf echo a b --timeout 0.2").failed(1);
     assert!(error.contains("is any node publishing on /tf"), "{error}");
     let error = domain.run("tf monitor --timeout 0.2").failed(1);

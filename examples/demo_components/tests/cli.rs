@@ -54,6 +54,12 @@ impl Domain {
     }
 }
 
+/// Fails with the whole text unless it contains the part.
+#[track_caller]
+fn assert_contains(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part:?} in:\n{text}");
+}
+
 struct Running {
     child: Child,
     err: BufReader<ChildStderr>,
@@ -97,15 +103,9 @@ fn types_are_listed_by_package() {
         "{text}"
     );
     let text = domain(0).output("component types --json");
-    assert!(
-        text.contains("\"class\": \"pteros_demo_components::Talker\""),
-        "{text}"
-    );
+    assert_contains(&text, "\"class\": \"pteros_demo_components::Talker\"");
     let error = domain(0).error_output("component types pteros_demo_component");
-    assert!(
-        error.contains("did you mean pteros_demo_components?"),
-        "{error}"
-    );
+    assert_contains(&error, "did you mean pteros_demo_components?");
 }
 
 #[test]
@@ -113,10 +113,7 @@ fn components_are_loaded_listed_and_unloaded_as_with_ros2() {
     let domain = domain(1);
     let load = "component load /ComponentManager pteros_demo_components pteros_demo_components";
     let error = domain.error_output(&format!("{load}::Talker"));
-    assert!(
-        error.contains("unable to find container node '/ComponentManager'"),
-        "{error}"
-    );
+    assert_contains(&error, "unable to find container node '/ComponentManager'");
     let mut container = domain.start("component container --executor multi --threads 2");
     container.wait_for("ready");
     assert_eq!(
@@ -139,23 +136,20 @@ fn components_are_loaded_listed_and_unloaded_as_with_ros2() {
         "/ComponentManager\n"
     );
     let error = domain.error_output(&format!("{load}::Walker"));
-    assert!(
-        error.contains("Failed to load component 'pteros_demo_components::Walker'"),
-        "{error}"
+    assert_contains(
+        &error,
+        "Failed to load component 'pteros_demo_components::Walker'",
     );
     let error = domain.error_output(&format!("{load}::Talker -e own_thread:=2"));
-    assert!(
-        error.contains("\"own_thread\": must be a boolean"),
-        "{error}"
-    );
+    assert_contains(&error, "\"own_thread\": must be a boolean");
     assert_eq!(
         domain.output("component unload /ComponentManager 1"),
         "Unloaded component 1 from '/ComponentManager' container node\n"
     );
     let error = domain.error_output("component unload /ComponentManager 1");
-    assert!(
-        error.contains("No node found with unique_id: 1; loaded are: 2 /listener"),
-        "{error}"
+    assert_contains(
+        &error,
+        "No node found with unique_id: 1; loaded are: 2 /listener",
     );
     let json = domain.output("component list --json");
     assert!(json.contains("\"unique_id\": 2"), "{json}");
@@ -170,9 +164,9 @@ fn a_component_runs_standalone_in_a_container_of_its_own() {
     alone.wait_for("Publishing: 'Hello World: 3'");
     let error = domain
         .error_output("component standalone pteros_demo_components pteros_demo_components::Nobody");
-    assert!(
-        error.contains("has no component \"pteros_demo_components::Nobody\""),
-        "{error}"
+    assert_contains(
+        &error,
+        "has no component \"pteros_demo_components::Nobody\"",
     );
 }
 
@@ -180,13 +174,7 @@ fn a_component_runs_standalone_in_a_container_of_its_own() {
 fn a_container_reports_invalid_flags() {
     let domain = domain(3);
     let error = domain.error_output("component container --threads 3");
-    assert!(
-        error.contains("only --executor multi has a number of threads"),
-        "{error}"
-    );
+    assert_contains(&error, "only --executor multi has a number of threads");
     let error = domain.error_output("component container --program /no/such/file");
-    assert!(
-        error.contains("container program /no/such/file does not exist"),
-        "{error}"
-    );
+    assert_contains(&error, "container program /no/such/file does not exist");
 }

@@ -10,7 +10,7 @@ use pteros::log::Severity;
 use pteros::parameter::ParameterValue;
 use pteros_container::ContainerOptions;
 use std::time::Duration;
-use support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, request};
+use support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, assert_contains, request};
 
 #[test]
 fn components_are_loaded_listed_and_unloaded_by_service() {
@@ -105,10 +105,7 @@ fn a_constructor_that_fails_or_panics_is_reported_and_other_components_go_on() {
          there; plug it in"
     );
     let error = container.load_error(&request(MISBEHAVING_PACKAGE, "Panics"));
-    assert!(
-        error.contains("its constructor panicked: wheel 3 is square"),
-        "{error}"
-    );
+    assert_contains(&error, "its constructor panicked: wheel 3 is square");
     let nodes = container.context.graph().nodes();
     assert!(
         nodes.iter().all(|node| node.name != "misbehaving"),

@@ -11,7 +11,7 @@ use pteros::component::FINGERPRINT;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::parameter::ParameterValue;
 use pteros_container::{ComponentIndex, ContainerOptions, LibraryError, Loader};
-use support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, library, request};
+use support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, assert_contains, library, request};
 
 /// A temporary installation prefix, removed when dropped.
 struct Prefix(PathBuf);
@@ -218,10 +218,7 @@ fn invalid_arguments_are_reported_by_name() {
     let mut slow = request(DEMO_PACKAGE, "Talker");
     slow.parameters = vec![parameter("rate", 0.0.into())];
     let error = container.load_error(&slow);
-    assert!(
-        error.contains("its constructor failed: parameter 'rate' = 0"),
-        "{error}"
-    );
+    assert_contains(&error, "its constructor failed: parameter 'rate' = 0");
     let mut wrong = request(DEMO_PACKAGE, "Talker");
     wrong.parameters = vec![parameter("rate", "fast".into())];
     let error = container.load_error(&wrong);

@@ -165,6 +165,12 @@ pub fn start(mut command: Command) -> Running {
     }
 }
 
+/// Fails with the whole text unless it contains the part.
+#[track_caller]
+pub fn assert_contains(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part:?} in:\n{text}");
+}
+
 impl Answer {
     /// The output of a command that succeeded.
     #[track_caller]

@@ -119,6 +119,12 @@ impl Drop for Running {
     }
 }
 
+/// Fails with the whole text unless it contains the part.
+#[track_caller]
+pub fn assert_contains(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part:?} in:\n{text}");
+}
+
 /// A request for a class of a package, `package::Class`.
 pub fn request(package: &str, class: &str) -> LoadNode_Request {
     LoadNode_Request {
