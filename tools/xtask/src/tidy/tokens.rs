@@ -1,10 +1,11 @@
-//! Lexer for Rust sources: identifiers and punctuation with their lines. The import
-//! check ([`super::modules`]) and the lock check ([`super::lock_ranks`]) read its
-//! tokens.
+//! Tokens of Rust sources: identifiers and punctuation with their lines. The import
+//! check ([`super::modules`]) and the lock check ([`super::lock_ranks`]) read them.
 //!
 //! Comments, literals and lifetimes are dropped, so a name in a string or in a doc
-//! comment is never taken for code. It never fails: an unknown character is
-//! punctuation.
+//! comment is never taken for code. A text that is no Rust has no tokens; the
+//! compiler refuses it.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A token and its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,160 +49,53 @@ impl<'a> Token<'a> {
 
 /// The tokens of a source text.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut lexer = Lexer {
-        rest: text,
-        line: 1,
-        tokens: Vec::new(),
-    };
-    while lexer.step() {}
-    lexer.tokens
+    let mut tokens = Vec::new();
+    if let Ok(stream) = text.parse() {
+        push_all(text, stream, &mut tokens);
+    }
+    tokens
 }
 
-struct Lexer<'a> {
-    rest: &'a str,
-    line: usize,
-    tokens: Vec<Token<'a>>,
-}
-
-impl<'a> Lexer<'a> {
-    /// Reads one token or one skipped part. Returns whether text was left.
-    fn step(&mut self) -> bool {
-        let Some(first) = self.rest.chars().next() else {
-            return false;
-        };
-        if self.rest.starts_with("//") {
-            self.skip(self.rest.find('\n').unwrap_or(self.rest.len()));
-        } else if self.rest.starts_with("/*") {
-            self.skip(block_comment(self.rest));
-        } else if let Some(length) = string_literal(self.rest) {
-            self.skip(length);
-        } else if first == '\'' {
-            self.skip(character_or_lifetime(self.rest));
-        } else if first.is_ascii_digit() {
-            self.skip(number(self.rest));
-        } else if first == '_' || first.is_alphabetic() {
-            self.identifier();
-        } else if self.rest.starts_with("::") {
-            self.push(Kind::PathSeparator, 2);
-        } else if first.is_whitespace() {
-            self.skip(first.len_utf8());
-        } else {
-            self.push(Kind::Punctuation(first), first.len_utf8());
-        }
-        true
-    }
-
-    fn identifier(&mut self) {
-        if let Some(raw) = self.rest.strip_prefix("r#") {
-            self.rest = raw;
-        }
-        let length = identifier_length(self.rest);
-        let word = &self.rest[..length];
-        self.push(Kind::Word(word), length);
-    }
-
-    fn push(&mut self, kind: Kind<'a>, length: usize) {
-        self.tokens.push(Token {
-            kind,
-            line: self.line,
-        });
-        self.skip(length);
-    }
-
-    fn skip(&mut self, length: usize) {
-        let (skipped, rest) = self.rest.split_at(length);
-        self.line += skipped.matches('\n').count();
-        self.rest = rest;
-    }
-}
-
-fn identifier_length(text: &str) -> usize {
-    text.find(|c: char| c != '_' && !c.is_alphanumeric())
-        .unwrap_or(text.len())
-}
-
-/// Length of a block comment; they nest.
-fn block_comment(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text[at..];
-        if rest.starts_with("/*") {
-            depth += 1;
-            at += 2;
-        } else if rest.starts_with("*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
+fn push_all<'a>(text: &'a str, stream: TokenStream, tokens: &mut Vec<Token<'a>>) {
+    let mut trees = stream.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        let line = tree.span().start().line;
+        let mut push = |kind, line| tokens.push(Token { kind, line });
+        match tree {
+            TokenTree::Ident(name) => {
+                let word = &text[name.span().byte_range()];
+                // A doc comment is an attribute with its own text as name.
+                if !word.starts_with('/') {
+                    push(Kind::Word(word.strip_prefix("r#").unwrap_or(word)), line);
+                }
             }
-        } else {
-            at += rest.chars().next().map_or(1, char::len_utf8);
-        }
-    }
-    text.len()
-}
-
-/// Length of a string literal of any kind (`"`, `b"`, `c"`, `r#"`, …), if `text`
-/// begins with one.
-fn string_literal(text: &str) -> Option<usize> {
-    let prefix = ["", "b", "c", "r", "br", "cr"]
-        .into_iter()
-        .rev()
-        .find(|prefix| {
-            text.strip_prefix(prefix).is_some_and(|rest| {
-                let rest = if prefix.ends_with('r') {
-                    rest.trim_start_matches('#')
-                } else {
-                    rest
+            // A lifetime is a quote and a name.
+            TokenTree::Punct(mark) if mark.as_char() == '\'' => drop(trees.next()),
+            TokenTree::Punct(mark) => {
+                let is_colon = |tree: &TokenTree| tree.to_string() == ":";
+                let kind = match mark.as_char() {
+                    ':' if trees.next_if(is_colon).is_some() => Kind::PathSeparator,
+                    character => Kind::Punctuation(character),
                 };
-                rest.starts_with('"')
-            })
-        })?;
-    let body = &text[prefix.len()..];
-    if prefix.ends_with('r') {
-        let hashes = body.len() - body.trim_start_matches('#').len();
-        let end = format!("\"{}", "#".repeat(hashes));
-        let open = prefix.len() + hashes + 1;
-        let length = text[open..].find(&end).map(|at| open + at + end.len());
-        return Some(length.unwrap_or(text.len()));
-    }
-    Some(prefix.len() + quoted(body, '"'))
-}
-
-/// Length of a quoted text with escapes, including both quotes.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, character) in text.char_indices().skip(1) {
-        if escaped {
-            escaped = false;
-        } else if character == '\\' {
-            escaped = true;
-        } else if character == quote {
-            return at + 1;
+                push(kind, line);
+            }
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ('(', ')'),
+                    Delimiter::Brace => ('{', '}'),
+                    Delimiter::Bracket | Delimiter::None => ('[', ']'),
+                };
+                let end = group.span_close().start().line;
+                push(Kind::Punctuation(open), line);
+                push_all(text, group.stream(), tokens);
+                tokens.push(Token {
+                    kind: Kind::Punctuation(close),
+                    line: end,
+                });
+            }
+            TokenTree::Literal(_) => {}
         }
     }
-    text.len()
-}
-
-/// Length of a character literal or a lifetime.
-fn character_or_lifetime(text: &str) -> usize {
-    let mut characters = text.chars().skip(1);
-    let (first, second) = (characters.next(), characters.next());
-    if first == Some('\\') || second == Some('\'') {
-        return quoted(text, '\'');
-    }
-    1 + identifier_length(&text[1..])
-}
-
-/// Length of a number. `1..2` is a range: its dots are left.
-fn number(text: &str) -> usize {
-    let integer = identifier_length(text);
-    let rest = &text[integer..];
-    let fraction = rest
-        .strip_prefix('.')
-        .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    integer + fraction.map_or(0, |digits| 1 + identifier_length(digits))
 }
 
 #[cfg(test)]
