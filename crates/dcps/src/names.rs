@@ -306,15 +306,6 @@ pub fn node_path(namespace: &str, node: &str) -> String {
     join(namespace, node)
 }
 
-/// Splits `/ns/sub/name` into namespace and name; without a slash the
-/// namespace is the root.
-pub fn split_node_path(path: &str) -> (&str, &str) {
-    match path.rsplit_once('/') {
-        None | Some(("", _)) => ("/", path.trim_start_matches('/')),
-        Some((namespace, node)) => (namespace, node),
-    }
-}
-
 /// Makes a namespace absolute, as rclcpp does: `ns` becomes `/ns`, an empty one
 /// `/`.
 pub fn absolute_namespace(namespace: &str) -> String {
@@ -551,9 +542,6 @@ mod tests {
         );
         assert_eq!(absolute_namespace(""), "/");
         assert_eq!(absolute_namespace("a/b"), "/a/b");
-        assert_eq!(split_node_path("/a/b/talker"), ("/a/b", "talker"));
-        assert_eq!(split_node_path("/talker"), ("/", "talker"));
-        assert_eq!(split_node_path("talker"), ("/", "talker"));
     }
 
     #[test]

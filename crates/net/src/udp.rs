@@ -3,9 +3,9 @@
 //!
 //! Non-blocking, close-on-exec. It sends with scatter/gather, so a payload is never
 //! copied behind its header. Generic segmentation offload (GSO) sends up to 64
-//! equal fragments with one system call; its counterpart (GRO) receives them so. IP
-//! fragmentation stays allowed: the IP layer handles a datagram above the MTU (RTPS
-//! 2.5 §8.4.14.1.2 leaves the size to the implementation).
+//! equal fragments with one system call. IP fragmentation stays allowed: the IP
+//! layer handles a datagram above the MTU (RTPS 2.5 §8.4.14.1.2 leaves the size to
+//! the implementation).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -47,22 +47,10 @@ pub struct Received {
     pub len: usize,
     /// The sender.
     pub from: SocketAddrV4,
-    /// `Some(n)`: several datagrams of `n` bytes each (the last may be
-    /// shorter) lie back to back, joined by GRO. `None`: one datagram.
-    pub segment_bytes: Option<u16>,
     /// The interface it arrived on, for sockets of [`UdpSocket::bind_multicast`].
     pub interface_index: Option<u32>,
     /// The buffer was too small and the rest is lost: drop the datagram.
     pub truncated: bool,
-}
-
-impl Received {
-    /// Iterates over the datagrams in `buffer`, the one given to `receive`.
-    pub fn datagrams<'b>(&self, buffer: &'b [u8]) -> impl Iterator<Item = &'b [u8]> + use<'b> {
-        let filled = &buffer[..self.len.min(buffer.len())];
-        let size = self.segment_bytes.map_or(filled.len(), usize::from);
-        filled.chunks(size.max(1))
-    }
 }
 
 impl UdpSocket {
@@ -276,7 +264,7 @@ impl UdpSocket {
         getsockopt(&self.socket, sockopt::UdpGsoSegment).is_ok()
     }
 
-    /// Receives one datagram (or several joined by GRO) into `buffer`.
+    /// Receives one datagram into `buffer`.
     ///
     /// One system call, no allocation. Give [`DATAGRAM_BYTES_MAX`] bytes or more: a
     /// longer datagram is cut and marked in [`Received::truncated`].
@@ -284,7 +272,7 @@ impl UdpSocket {
     /// # Errors
     /// `WouldBlock` when nothing is waiting; else the operating system's.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
-        // Room for GRO's int (24 bytes) and in_pktinfo (32 bytes) with headers.
+        // Room for in_pktinfo (32 bytes) with its header.
         let mut control = sys::ControlBuffer::default();
         let mut parts = [IoSliceMut::new(buffer)];
         let message = recvmsg::<SockaddrIn>(
@@ -298,34 +286,15 @@ impl UdpSocket {
             from: message
                 .address
                 .map_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0), Into::into),
-            segment_bytes: None,
             interface_index: None,
             truncated: message.flags.contains(MsgFlags::MSG_TRUNC),
         };
         for item in message.cmsgs()? {
-            match item {
-                ControlMessageOwned::UdpGroSegments(bytes) => {
-                    received.segment_bytes = u16::try_from(bytes)
-                        .ok()
-                        .filter(|b| usize::from(*b) < received.len);
-                }
-                ControlMessageOwned::Ipv4PacketInfo(info) => {
-                    received.interface_index = u32::try_from(info.ipi_ifindex).ok();
-                }
-                _ => {}
+            if let ControlMessageOwned::Ipv4PacketInfo(info) = item {
+                received.interface_index = u32::try_from(info.ipi_ifindex).ok();
             }
         }
         Ok(received)
-    }
-
-    /// Lets the kernel join datagrams of one sender (UDP_GRO), see
-    /// [`Received::segment_bytes`].
-    ///
-    /// # Errors
-    /// `Unsupported` before Linux 5.0: go on without.
-    pub fn enable_gro(&self) -> io::Result<()> {
-        setsockopt(&self.socket, sockopt::UdpGroSegment, &true)
-            .map_err(|e| sys::segmentation_refused(e.into()))
     }
 
     /// The bound port, also when 0 was requested.
@@ -388,7 +357,7 @@ mod tests {
         let received = take(&b, &mut buffer);
         assert_eq!(&buffer[..received.len], b"headpayload");
         assert_eq!(received.from, a.local_address());
-        assert_eq!((received.segment_bytes, received.truncated), (None, false));
+        assert!(!received.truncated);
         let empty = b.receive(&mut buffer).expect_err("nothing left");
         assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
     }
@@ -517,30 +486,23 @@ mod tests {
     }
 
     #[test]
-    fn one_segmented_send_arrives_as_equal_datagrams_joined_or_not() {
+    fn one_segmented_send_arrives_as_equal_datagrams() {
         let bytes: Vec<u8> = (0..10_500).map(|i| (i / 1000) as u8).collect();
         let parts = [IoSlice::new(&bytes[..20]), IoSlice::new(&bytes[20..])];
-        for joined in [false, true] {
-            let (a, b) = (open(), open());
-            if joined && b.enable_gro().is_err() {
-                continue;
-            }
-            match a.send_segmented(&parts, 1000, b.local_address()) {
-                Err(e) if e.kind() == io::ErrorKind::Unsupported => return,
-                outcome => assert_eq!(outcome.expect("send"), bytes.len()),
-            }
-            let (mut buffer, mut sizes, mut whole) = (vec![0u8; 65_536], vec![], vec![]);
-            while whole.len() < bytes.len() {
-                let received = take(&b, &mut buffer);
-                for datagram in received.datagrams(&buffer) {
-                    sizes.push(datagram.len());
-                    whole.extend_from_slice(datagram);
-                }
-            }
-            assert_eq!(whole, bytes, "joined {joined}");
-            assert_eq!(sizes[..10], [1000; 10]);
-            assert_eq!(sizes[10..], [500]);
+        let (a, b) = (open(), open());
+        match a.send_segmented(&parts, 1000, b.local_address()) {
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => return,
+            outcome => assert_eq!(outcome.expect("send"), bytes.len()),
         }
+        let (mut buffer, mut sizes, mut whole) = (vec![0u8; 65_536], vec![], vec![]);
+        while whole.len() < bytes.len() {
+            let received = take(&b, &mut buffer);
+            sizes.push(received.len);
+            whole.extend_from_slice(&buffer[..received.len]);
+        }
+        assert_eq!(whole, bytes);
+        assert_eq!(sizes[..10], [1000; 10]);
+        assert_eq!(sizes[10..], [500]);
     }
 
     #[test]

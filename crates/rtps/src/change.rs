@@ -25,11 +25,6 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// Whether the change disposes the instance.
-    pub const fn is_disposed(self) -> bool {
-        matches!(self, Self::Disposed | Self::DisposedUnregistered)
-    }
-
     /// Whether the change unregisters the instance.
     pub const fn is_unregistered(self) -> bool {
         matches!(self, Self::Unregistered | Self::DisposedUnregistered)

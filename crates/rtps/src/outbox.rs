@@ -14,8 +14,8 @@ use crate::id::GuidPrefix;
 use crate::locator::Locator;
 use crate::time::Timestamp;
 use crate::wire::{
-    AckNack, DataFragHead, DataHead, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag,
-    end_submessage, write_info_destination, write_info_timestamp,
+    AckNack, DataFragHead, DataHead, Gap, Header, Heartbeat, NackFrag, end_submessage,
+    write_info_destination, write_info_timestamp,
 };
 
 /// Datagrams to send, in order.
@@ -220,16 +220,6 @@ impl MessageBuilder<'_> {
         }
     }
 
-    /// Whether a submessage other than INFO has been written.
-    pub fn has_content(&self) -> bool {
-        self.has_content
-    }
-
-    /// Whether the datagram has a large payload, of which there can be one.
-    pub fn has_body(&self) -> bool {
-        self.split.is_some()
-    }
-
     /// Sets the destination participant of the following submessages (INFO_DST).
     /// Written only if it changes.
     pub fn info_destination(&mut self, prefix: GuidPrefix) -> bool {
@@ -289,11 +279,6 @@ impl MessageBuilder<'_> {
 
     /// Adds a HEARTBEAT.
     pub fn heartbeat(&mut self, heartbeat: &Heartbeat) -> bool {
-        self.append(|out| heartbeat.write(out))
-    }
-
-    /// Adds a HEARTBEAT_FRAG.
-    pub fn heartbeat_frag(&mut self, heartbeat: &HeartbeatFrag) -> bool {
         self.append(|out| heartbeat.write(out))
     }
 

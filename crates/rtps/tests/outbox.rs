@@ -49,7 +49,6 @@ fn a_large_payload_is_shared_and_a_heartbeat_follows_it() {
     assert!(builder.info_destination(PEER));
     assert!(builder.info_timestamp(Some(Timestamp::from_nanos(1))));
     assert!(builder.data(&head(1), &payload));
-    assert!(builder.has_body());
     assert!(builder.heartbeat(&heartbeat()));
     assert!(builder.finish());
 

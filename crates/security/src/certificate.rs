@@ -165,11 +165,6 @@ impl Certificate {
         hash
     }
 
-    /// The issuer.
-    pub fn issuer(&self) -> SubjectName {
-        SubjectName::of(&self.issuer)
-    }
-
     /// The serial number in hexadecimal.
     pub fn serial(&self) -> String {
         self.serial
@@ -200,11 +195,6 @@ impl Certificate {
     /// Whether the owner may sign: keyUsage, true without it.
     pub fn may_sign(&self) -> bool {
         self.may_sign.unwrap_or(true)
-    }
-
-    /// Whether it is self-signed.
-    pub fn is_self_signed(&self) -> bool {
-        self.issuer == self.subject_name && self.is_signed_by(self).is_ok()
     }
 
     /// Whether `issuer` signed it; the error is the reason.

@@ -97,13 +97,6 @@ pub enum Plot {
         /// Categories and their layers.
         bars: Vec<(String, Vec<f64>)>,
     },
-    /// Bars by category and name.
-    Bars {
-        /// Names within a category.
-        names: Vec<String>,
-        /// Categories and their values.
-        groups: Vec<(String, Vec<f64>)>,
-    },
 }
 
 /// A line of a plot.

@@ -481,11 +481,6 @@ impl Participant {
         self.matches.of_local(local)
     }
 
-    /// When a participant was last heard; `None` if it is not discovered.
-    pub fn last_heard(&self, prefix: GuidPrefix) -> Option<Instant> {
-        self.leases.last_heard(prefix)
-    }
-
     /// The first exceeded limit: name, count and limit. `None` unless there is a
     /// bug.
     pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {

@@ -24,7 +24,6 @@ pub fn draw(figure: &Figure) -> Option<Markup> {
         ),
         Plot::Boxes(groups) => boxes(groups),
         Plot::Stack { layers, bars } => (stack(bars), layers.clone()),
-        Plot::Bars { names, groups } => (bars(groups), names.clone()),
     };
     let drawn = html! {
         figure {
@@ -314,25 +313,6 @@ fn stack(bars: &[(String, Vec<f64>)]) -> String {
                 &number(*part),
             );
             below += part;
-        }
-    }
-    out
-}
-
-fn bars(groups: &[(String, Vec<f64>)]) -> String {
-    let all = groups.iter().flat_map(|(_, values)| values.iter().copied());
-    let Some(scale) = Scale::from_zero(all, HEIGHT - BOTTOM, TOP) else {
-        return String::new();
-    };
-    let parts = groups.iter().map(|(_, values)| values.len()).max();
-    let (wide, slot) = slots(groups.len(), parts.unwrap_or(1));
-    let mut out = y_axis(scale);
-    for (at, (name, values)) in groups.iter().enumerate() {
-        let left = LEFT + wide * at as f64 + wide * 0.1;
-        out += &category(left + wide * 0.4, name);
-        for (index, value) in values.iter().enumerate().filter(|(_, v)| v.is_finite()) {
-            let x = left + slot * index as f64;
-            out += &bar(scale, x, slot * 0.9, 0.0, *value, index, &number(*value));
         }
     }
     out

@@ -15,7 +15,7 @@ use pteros_runtime::platform::UndrivenContext;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::{Core, DriverState};
 
-use super::process::{ExternalContext, Runner, ScheduledActions, SimProcess};
+use super::process::{ExternalContext, Runner, SimProcess};
 use super::thread_scheduler::ThreadScheduler;
 use crate::fault_points::take_steps;
 use crate::network::Network;
@@ -65,14 +65,11 @@ pub struct EventLoop {
     wall_offsets: Vec<AtomicI64>,
     /// Switches between threads that wait in simulated time.
     pub(super) scheduler: ThreadScheduler,
-    /// Actions of a test that belong to no process.
-    pub(super) scheduled_actions: Mutex<ScheduledActions>,
 }
 
 /// Next event of the loop.
 enum NextEvent {
     Datagram,
-    ScheduledAction,
     Poll(usize),
     Agenda,
 }
@@ -95,7 +92,6 @@ impl EventLoop {
             agenda: OnceLock::new(),
             wall_offsets: hosts.iter().map(|_| AtomicI64::new(0)).collect(),
             scheduler: ThreadScheduler::default(),
-            scheduled_actions: Mutex::default(),
         })
     }
 
@@ -219,12 +215,6 @@ impl EventLoop {
                     self.poll_process(process);
                 }
             }
-            NextEvent::ScheduledAction => {
-                let action = self.scheduled_actions.lock().pop();
-                if let Some(action) = action {
-                    action();
-                }
-            }
             NextEvent::Poll(process) => {
                 self.count_timer(process);
                 self.poll_process(process);
@@ -258,10 +248,6 @@ impl EventLoop {
             }
             offer(process.external_due(now), NextEvent::Poll(index));
         }
-        offer(
-            self.scheduled_actions.lock().next_at(),
-            NextEvent::ScheduledAction,
-        );
         offer(self.network().next_at(), NextEvent::Datagram);
         let events = self.agenda().and_then(|agenda| agenda.next_at());
         offer(events, NextEvent::Agenda);

@@ -126,33 +126,6 @@ impl Simulation {
         self.world.wait(&WakeCondition::Never, until);
     }
 
-    /// Advances the time until `done` returns true, which is called after each
-    /// event. False if that does not happen within `span`.
-    pub fn advance_until(&self, span: Duration, mut done: impl FnMut() -> bool) -> bool {
-        let until = self.world.now().saturating_add(nanos(span));
-        loop {
-            if done() {
-                return true;
-            }
-            if self.world.now() >= until || self.world.has_failed() {
-                return false;
-            }
-            if !self.world.step(until) {
-                self.world.set_now(until);
-            }
-        }
-    }
-
-    /// Schedules an action. It runs inside another thread's wait, so it must not
-    /// block on the context of that thread.
-    pub fn schedule_after(&self, span: Duration, action: impl FnOnce() + Send + 'static) {
-        let at = self.world.now().saturating_add(nanos(span));
-        self.world
-            .scheduled_actions
-            .lock()
-            .add(at, Box::new(action));
-    }
-
     /// Runs `body` here and `others` on threads of their own, in simulated time and
     /// one at a time. Returns when all have ended.
     pub fn run_concurrently<R>(&self, others: Vec<ThreadBody<'_>>, body: impl FnOnce() -> R) -> R {
@@ -175,20 +148,9 @@ impl Simulation {
         self.world.network().trace = Trace::new(true);
     }
 
-    /// The recorded trace.
-    pub fn trace_lines(&self) -> Vec<String> {
-        let network = self.world.network();
-        network.trace.lines().map(str::to_owned).collect()
-    }
-
     /// Adds a line to the trace.
     pub fn trace_line(&self, line: std::fmt::Arguments<'_>) {
         self.world.trace_line(line);
-    }
-
-    /// Hash of everything that was sent.
-    pub fn trace_hash(&self) -> u64 {
-        self.world.network().trace.hash()
     }
 }
 

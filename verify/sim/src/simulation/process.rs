@@ -4,7 +4,6 @@
 //! External contexts are those of tests of `pteros` and of whole nodes. Executors
 //! run their callbacks through a [`Runner`].
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use pteros_runtime::graph::NodeKey;
@@ -88,33 +87,5 @@ impl SimProcess {
         let at = core.next_deadline().as_nanos().min(runner);
         let at = at.max(self.paused_until);
         (at < u64::MAX).then_some(at)
-    }
-}
-
-/// An action of the test at some time.
-pub type ScheduledAction = Box<dyn FnOnce() + Send>;
-
-/// Actions ordered by time, then by the order of scheduling.
-#[derive(Default)]
-pub struct ScheduledActions {
-    planned: BTreeMap<(u64, u64), ScheduledAction>,
-    serial: u64,
-}
-
-impl ScheduledActions {
-    /// When the next action is due.
-    pub fn next_at(&self) -> Option<u64> {
-        self.planned.first_key_value().map(|((at, _), _)| *at)
-    }
-
-    /// Adds an action.
-    pub fn add(&mut self, at: u64, action: ScheduledAction) {
-        self.serial += 1;
-        self.planned.insert((at, self.serial), action);
-    }
-
-    /// The earliest action.
-    pub fn pop(&mut self) -> Option<ScheduledAction> {
-        Some(self.planned.pop_first()?.1)
     }
 }

@@ -75,18 +75,6 @@ impl<'a> Decoder<'a> {
         Ok(values)
     }
 
-    /// `pkg/Message[count]` of fixed layout, in place if possible, else a copy.
-    #[inline]
-    pub fn fixed_array_view<T: FixedLayout + Decode>(
-        &mut self,
-        count: usize,
-    ) -> Result<Cow<'a, [T]>, DecodeError> {
-        match self.fixed_values(count) {
-            Some(values) => Ok(Cow::Borrowed(values)),
-            None => self.vec_with(count, T::decode).map(Cow::Owned),
-        }
-    }
-
     /// An array of `count` non-primitive elements, each read by `read`.
     pub fn vec_with<T>(
         &mut self,
