@@ -46,7 +46,7 @@ use crate::arguments::CommandLine;
 use crate::cli_context::CliContext;
 use crate::console::Console;
 use pteros::args::Arguments;
-use pteros::suggest;
+use pteros::msg::suggest;
 use pteros_launch::run::{WATCHDOG_ARGUMENT, run_watchdog};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;

@@ -85,7 +85,7 @@ impl Session {
             ..ContextOptions::default()
         })?;
         let context = Context::with_options(options).context("joining the graph")?;
-        let node = context.create_node_with(node)?;
+        let node = context.create_node(node)?;
         let executor = SingleThreadedExecutor::new(&context);
         executor.add_node(&node)?;
         Ok(Self {

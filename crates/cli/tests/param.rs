@@ -19,7 +19,7 @@ fn wheels(domain: &Domain) -> SpinThread {
             .namespace("/robot")
             .allow_undeclared_parameters(true)
             .parameter_overrides([Parameter::new("name", name)]);
-        let node = context.create_node_with(options).unwrap();
+        let node = context.create_node(options).unwrap();
         let speed = ParameterDescriptor::new()
             .description("how fast, m/s")
             .additional_constraints("not on Sundays")

@@ -40,7 +40,7 @@ fn own_node(domain: &Domain) -> SpinThread {
     }
     let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
     let options = NodeOptions::new("own").start_type_description_service(true);
-    let node = context.create_node_with(options).unwrap();
+    let node = context.create_node(options).unwrap();
     let small = DynamicType::new(&library.describe("own/msg/Small").unwrap()).unwrap();
     let publisher = node
         .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&small, "small"))

@@ -1,6 +1,6 @@
 //! Name suggestions for errors in launch files.
 
-use pteros::suggest::close_names;
+use pteros::msg::suggest::close_names;
 
 /// `; did you mean a or b?`, or `; hint` if no name is close.
 pub fn did_you_mean<'k>(

@@ -16,6 +16,7 @@
 //! - [`typeobject`]: TypeObject, for type compatibility with other DDS vendors'
 //!   tools
 //! - [`filter`]: content filter, DDS's SQL subset
+//! - `suggest`: close names, for error texts
 //! - `yaml`: YAML text as a tree with line and column numbers
 //!
 //! `no_std` with `alloc`. The feature `std` adds what reads text and folders, and the
@@ -70,6 +71,13 @@ pub mod message;
 #[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
 pub mod plain;
 pub mod schema;
+#[cfg(feature = "std")]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "counts and indexes letters of two names, within their lengths"
+)]
+pub mod suggest;
 pub mod type_support;
 pub mod typeobject;
 pub mod view;

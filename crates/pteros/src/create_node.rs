@@ -26,19 +26,18 @@ struct NodeServices {
 }
 
 impl Context {
-    /// Creates a node in the root namespace, remapped by the command line.
+    /// Creates a node.
+    ///
+    /// The options are the node's name, which the command line remaps, or
+    /// [`NodeOptions`].
     ///
     /// # Errors
     /// See [`CreateError`].
-    pub fn create_node(&self, name: &str) -> Result<Node, CreateError> {
-        self.create_node_with(NodeOptions::new(name))
+    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, CreateError> {
+        self.start_node(options.into())
     }
 
-    /// Creates a node with options.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_node_with(&self, options: NodeOptions) -> Result<Node, CreateError> {
+    fn start_node(&self, options: NodeOptions) -> Result<Node, CreateError> {
         let context = self;
         if context.is_shut_down() {
             return Err(CreateError::ShutDown(options.name));

@@ -72,8 +72,6 @@ mod set_qos;
 mod sleep;
 pub mod subscription;
 mod subscription_group;
-#[doc(hidden)]
-pub mod suggest;
 pub mod task;
 pub mod tf;
 mod time;
@@ -94,7 +92,7 @@ pub use pteros_runtime::rtps::fault;
 pub use pteros_runtime::{config, limits, names, platform, qos, store, thread};
 
 pub use context::{Context, ContextOptions};
-pub use executors::spin;
+pub use executors::{spin, spin_until_future_complete};
 pub use graph::Graph;
 pub use logger::Logger;
 #[doc(hidden)]

@@ -38,11 +38,12 @@ use crate::set_qos::GroupPolicies;
 /// ```no_run
 /// use pteros::interfaces::geometry_msgs::msg::{Point, Vector3};
 /// use pteros::prelude::*;
+/// use pteros::publisher::PublisherGroup;
 /// use pteros::qos::Presentation;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("tracker")?;
-/// let group = node.create_publisher_group(Presentation {
+/// let group = PublisherGroup::new(&node, Presentation {
 ///     access_scope: 2,
 ///     coherent: true,
 ///     ordered: false,
@@ -81,25 +82,23 @@ pub struct CoherentSet {
     core: Arc<PublisherGroupCore>,
 }
 
-impl Node {
-    /// Creates a publisher group. Its presentation replaces that of its publishers'
-    /// profiles.
+impl PublisherGroup {
+    /// Creates a group of publishers of this node.
+    ///
+    /// Its presentation replaces that of its publishers' profiles.
     ///
     /// # Errors
     /// When the access scope is invalid.
-    pub fn create_publisher_group(
-        &self,
-        presentation: Presentation,
-    ) -> Result<PublisherGroup, QosError> {
+    pub fn new(node: &Node, presentation: Presentation) -> Result<Self, QosError> {
         QosProfile {
             presentation,
             ..QosProfile::default()
         }
         .validate()?;
-        let group = self.core().core().create_publisher_group(presentation);
-        Ok(PublisherGroup {
+        let group = node.core().core().create_publisher_group(presentation);
+        Ok(Self {
             core: Arc::new(PublisherGroupCore {
-                node: self.clone(),
+                node: node.clone(),
                 group,
                 members: Mutex::default(),
                 policies: Mutex::default(),
@@ -107,9 +106,7 @@ impl Node {
             }),
         })
     }
-}
 
-impl PublisherGroup {
     /// Creates a publisher of the group, on a topic of the node.
     ///
     /// # Errors

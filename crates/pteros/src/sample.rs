@@ -5,10 +5,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use pteros_msg::cdr::DecodeError;
 use pteros_runtime::instance::{InstanceInfo, SampleInstance};
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::rtps::time::Timestamp;
 use pteros_runtime::sample::{DeliveryPath, SampleMeta};
+
+/// A sample that could not be decoded, and why.
+pub(crate) type UndecodableSample = Box<(SampleInfo, DecodeError)>;
 
 /// A received message. Dereferences to the message.
 ///

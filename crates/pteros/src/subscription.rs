@@ -33,14 +33,14 @@ use crate::executor_queue::ExecutorQueue;
 use crate::instance::{EndedInstance, ReceivedChange};
 use crate::node::{CallbackGroupCore, NodeCore, NodeEntity};
 use crate::qos::QosProfile;
-use crate::sample::{Sample, SampleInfo};
+use crate::sample::{Sample, SampleInfo, UndecodableSample};
 use crate::set_qos::CurrentQos;
 use crate::subscription_group::SubscriptionGroupCore;
 use crate::task::{AsyncSlots, CallbackOutput, UserFuture};
 use crate::waitable::{Waitable, WaitableEntity};
 
 pub use crate::subscription_group::{GroupAccess, GroupChange, SubscriptionGroup};
-pub use crate::view::{InPlaceMessage, MessageView};
+pub use crate::view::{InPlaceMessage, InPlaceResult, MessageView, in_place};
 pub use create::SubscriptionOptions;
 pub(crate) use message::{
     BodyDecoder, Decoded, KeyDecoder, SubscriptionDecoders, downcast, typed_decoder,
@@ -52,9 +52,6 @@ pub use pteros_runtime::content_filter::FilterSpec as ContentFilter;
 pub use pteros_runtime::reader::ReaderCounts;
 pub use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 pub use pteros_runtime::sample::DeliveryPath;
-
-/// A sample that could not be decoded, and why.
-pub(crate) type UndecodableSample = Box<(SampleInfo, DecodeError)>;
 
 /// Callback for each message. A view callback may fail to decode the message.
 pub(crate) type SampleCallback<T> =
@@ -118,10 +115,7 @@ fn erase<T, C: SubscriptionCallback<T>>(mut callback: C) -> AnyCallback<T> {
     if C::Returned::IS_FUTURE {
         AnyCallback::Async(Box::new(move |sample| callback(sample).into_future()))
     } else {
-        AnyCallback::Plain(Box::new(move |sample| {
-            callback(sample);
-            Ok(())
-        }))
+        AnyCallback::Plain(Box::new(move |sample| callback(sample).into_result()))
     }
 }
 

@@ -63,10 +63,11 @@ use crate::set_qos::GroupPolicies;
 /// use pteros::interfaces::geometry_msgs::msg::{Point, Vector3};
 /// use pteros::prelude::*;
 /// use pteros::qos::Presentation;
+/// use pteros::subscription::SubscriptionGroup;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("watcher")?;
-/// let group = node.create_subscription_group(Presentation {
+/// let group = SubscriptionGroup::new(&node, Presentation {
 ///     access_scope: 2,
 ///     coherent: true,
 ///     ordered: true,
@@ -125,25 +126,23 @@ pub(crate) trait GroupMember: Send + Sync {
     fn run_callback(&self, item: QueuedSample);
 }
 
-impl Node {
-    /// Creates a subscription group: coherent or ordered access across topics.
+impl SubscriptionGroup {
+    /// Creates a group of subscriptions of this node: coherent or ordered access
+    /// across topics.
     ///
     /// # Errors
     /// [`QosError`] when the access scope is invalid.
-    pub fn create_subscription_group(
-        &self,
-        presentation: Presentation,
-    ) -> Result<SubscriptionGroup, QosError> {
+    pub fn new(node: &Node, presentation: Presentation) -> Result<Self, QosError> {
         QosProfile {
             presentation,
             ..QosProfile::default()
         }
         .validate()?;
-        let runtime = self.core().core();
+        let runtime = node.core().core();
         let group = runtime.create_subscription_group(presentation);
         let queue = runtime.ready_queue();
         let core = Arc::new(SubscriptionGroupCore {
-            node: self.clone(),
+            node: node.clone(),
             group,
             members: Mutex::default(),
             policies: Mutex::default(),
@@ -153,11 +152,9 @@ impl Node {
         let task: Weak<SubscriptionGroupCore> = Arc::downgrade(&core);
         core.group.slot.set_task(task);
         core.group.slot.attach(Some(queue), || false);
-        Ok(SubscriptionGroup { core })
+        Ok(Self { core })
     }
-}
 
-impl SubscriptionGroup {
     /// Applies the group's presentation and policies to a member's profile.
     pub(crate) fn apply_to(&self, qos: &mut QosProfile) {
         qos.presentation = self.presentation();

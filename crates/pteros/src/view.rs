@@ -15,15 +15,12 @@ use pteros_msg::view::{Viewable, view_payload};
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::SampleBody;
 
-use crate::error::CreateError;
 use crate::message_type_info::MessageTypeInfo;
-use crate::node::Node;
-use crate::sample::{Sample, SampleInfo};
+use crate::node::{CallbackOutput, UserFuture};
+use crate::sample::{Sample, SampleInfo, UndecodableSample};
 use crate::subscription::{
-    AnyCallback, BodyDecoder, Decoded, Subscription, SubscriptionDecoders, SubscriptionMessage,
-    SubscriptionOptions, SubscriptionSupport, downcast,
+    BodyDecoder, Decoded, SubscriptionDecoders, SubscriptionMessage, SubscriptionSupport, downcast,
 };
-use crate::subscription_group::SubscriptionGroup;
 
 /// A received message that was not copied.
 ///
@@ -50,8 +47,8 @@ impl<T: Viewable> InPlaceMessage<T> {
     ///
     /// # Errors
     /// The bytes are not of the type. Messages of
-    /// [`Node::create_view_subscription`] were validated before the callback. They
-    /// fail only if a faulty process modifies its shared memory meanwhile.
+    /// an [`in_place`] callback were validated before the callback. They fail only if a
+    /// faulty process modifies its shared memory meanwhile.
     pub fn view(&self) -> Result<T::View<'_>, DecodeError> {
         match &self.0 {
             InPlaceBody::Shared(value) => Ok(value.as_view()),
@@ -80,7 +77,7 @@ impl<T: Viewable> fmt::Debug for InPlaceMessage<T> {
     }
 }
 
-/// In-place view of a message, for callbacks of [`Node::create_view_subscription`].
+/// In-place view of a message, for callbacks made by [`in_place`].
 ///
 /// Dereferences to the type's view, `view::Image<'_>` in the module of `Image`, or
 /// to the message itself if it has no strings and sequences.
@@ -121,73 +118,62 @@ impl<T: Viewable> fmt::Debug for MessageView<'_, T> {
     }
 }
 
-impl Node {
-    /// Creates a subscription whose callback reads messages in place: zero-copy.
-    ///
-    /// This works for every delivery path. An image, a point cloud or a scan
-    /// received through shared memory is not copied at all; only small fields are
-    /// read out.
-    ///
-    /// ```no_run
-    /// use pteros::subscription::MessageView;
-    /// use pteros::interfaces::sensor_msgs::msg::Image;
-    /// use pteros::prelude::*;
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let node = Context::new()?.create_node("viewer")?;
-    /// let _images = node.create_view_subscription("camera", |image: MessageView<'_, Image>| {
-    ///     if image.encoding == "mono8" {
-    ///         let sum: u64 = image.data.iter().map(|&pixel| u64::from(pixel)).sum();
-    ///         let pixels = u64::from(image.width) * u64::from(image.height);
-    ///         println!("mean {} by {:?}", sum / pixels.max(1), image.info().delivery_path);
-    ///     }
-    /// })?;
-    /// node.spin();
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_view_subscription<T: Viewable>(
-        &self,
-        options: impl Into<SubscriptionOptions<InPlaceMessage<T>>>,
-        callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
-    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
-        let options = with_view_callback(options.into(), callback);
-        self.core().create_subscription(options)
-    }
-}
-
-impl SubscriptionGroup {
-    /// Creates a subscription of the group that reads messages in place.
-    ///
-    /// See [`Node::create_view_subscription`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_view_subscription<T: Viewable>(
-        &self,
-        options: impl Into<SubscriptionOptions<InPlaceMessage<T>>>,
-        callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
-    ) -> Result<Subscription<InPlaceMessage<T>>, CreateError> {
-        self.create(with_view_callback(options.into(), callback))
-    }
-}
-
-/// Calls `callback` with a view of each message.
-fn with_view_callback<T: Viewable>(
-    mut options: SubscriptionOptions<InPlaceMessage<T>>,
+/// A subscription callback that reads messages in place: zero-copy.
+///
+/// Wrap a callback that takes a [`MessageView`], and pass the result to
+/// [`Node::create_subscription`](crate::Node::create_subscription). This works for every
+/// delivery path. An image, a point cloud or a scan received through shared memory is
+/// not copied at all; only small fields are read out. A message that cannot be read
+/// does not reach the callback and is counted
+/// ([`Subscription::undecodable_count`](crate::Subscription::undecodable_count)).
+///
+/// ```no_run
+/// use pteros::subscription::{MessageView, in_place};
+/// use pteros::interfaces::sensor_msgs::msg::Image;
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.create_node("viewer")?;
+/// let brightness = in_place(|image: MessageView<'_, Image>| {
+///     if image.encoding == "mono8" {
+///         let sum: u64 = image.data.iter().map(|&pixel| u64::from(pixel)).sum();
+///         let pixels = u64::from(image.width) * u64::from(image.height);
+///         println!("mean {} by {:?}", sum / pixels.max(1), image.info().delivery_path);
+///     }
+/// });
+/// let _images = node.create_subscription("camera", brightness)?;
+/// node.spin();
+/// # Ok(())
+/// # }
+/// ```
+pub fn in_place<T: Viewable>(
     mut callback: impl FnMut(MessageView<'_, T>) + Send + 'static,
-) -> SubscriptionOptions<InPlaceMessage<T>> {
-    options.callback = Some(AnyCallback::Plain(Box::new(move |sample| {
-        match MessageView::of(&sample) {
-            Ok(view) => callback(view),
-            Err(error) => return Err(Box::new((*sample.info(), error))),
-        }
-        Ok(())
-    })));
-    options
+) -> impl FnMut(Sample<InPlaceMessage<T>>) -> InPlaceResult + Send + 'static {
+    move |sample| {
+        InPlaceResult(match MessageView::of(&sample) {
+            Ok(view) => {
+                callback(view);
+                Ok(())
+            }
+            Err(error) => Err(Box::new((*sample.info(), error))),
+        })
+    }
+}
+
+/// Whether a callback made by [`in_place`] could read its message.
+#[derive(Debug)]
+pub struct InPlaceResult(Result<(), UndecodableSample>);
+
+impl CallbackOutput for InPlaceResult {
+    const IS_FUTURE: bool = false;
+
+    fn into_future(self) -> Option<UserFuture> {
+        None
+    }
+
+    fn into_result(self) -> Result<(), UndecodableSample> {
+        self.0
+    }
 }
 
 impl<T: Viewable> SubscriptionMessage for InPlaceMessage<T> {

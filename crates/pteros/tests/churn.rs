@@ -43,7 +43,7 @@ fn cycle(domain: u32, number: usize) {
     let contexts: Vec<Context> = (0..CONTEXTS).map(context).collect();
     let mut ends = Vec::new();
     for number in 0..NODES {
-        let node = contexts[number / NODES_EACH].create_node(&format!("node{number}"));
+        let node = contexts[number / NODES_EACH].create_node(format!("node{number}"));
         let node = node.unwrap();
         let to = topic(number + NODES_EACH);
         let publisher = node

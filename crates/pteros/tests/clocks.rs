@@ -17,7 +17,7 @@ const MS: u64 = 1_000_000;
 fn simulated(context: &Context, name: &str) -> Node {
     let yes = Parameter::new("use_sim_time", true);
     let options = NodeOptions::new(name).parameter_overrides([yes]);
-    context.create_node_with(options).unwrap()
+    context.create_node(options).unwrap()
 }
 
 fn millis(time: u64) -> Time {

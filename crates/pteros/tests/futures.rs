@@ -199,16 +199,15 @@ fn a_reentrant_group_limits_pending_futures() {
 fn an_async_callback_awaits_a_service_of_its_own_executor() {
     with_each_executor(|_, node| {
         let clock = node.clone();
-        let _service = node
-            .create_deferred_service::<AddTwoInts>("add", move |call| {
-                let clock = clock.clone();
-                Box::pin(async move {
-                    clock.sleep(SOON).await;
-                    let sum = call.request().a + call.request().b;
-                    call.respond(AddTwoInts_Response { sum }).unwrap();
-                })
+        let _service = Service::<AddTwoInts>::deferred(node, "add", move |call| {
+            let clock = clock.clone();
+            Box::pin(async move {
+                clock.sleep(SOON).await;
+                let sum = call.request().a + call.request().b;
+                call.respond(AddTwoInts_Response { sum }).unwrap();
             })
-            .unwrap();
+        })
+        .unwrap();
         let client = node.create_client::<AddTwoInts>("add").unwrap();
         assert!(client.wait_for_service(TIMEOUT));
         let (sender, receiver) = mpsc::channel();
@@ -309,7 +308,7 @@ fn a_task_awaits_the_next_message() {
 fn a_spawned_task_ends_with_its_handle_unless_detached() {
     let context = context();
     let node = context
-        .create_node_with(NodeOptions::new("n").tasks_max(2))
+        .create_node(NodeOptions::new("n").tasks_max(2))
         .unwrap();
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
@@ -376,6 +375,13 @@ fn spin_until_future_complete_returns_the_output() {
     assert_eq!(
         executor.spin_until_future_complete(pending::<()>(), SOON),
         None
+    );
+    // With an executor of the call's own, which runs the timer of the sleep.
+    executor.remove_node(&node);
+    let slept = node.sleep(SOON);
+    assert_eq!(
+        pteros::spin_until_future_complete(&node, slept, TIMEOUT),
+        Some(())
     );
 }
 

@@ -30,7 +30,7 @@ fn child() {
     let executor = SingleThreadedExecutor::new(&context);
     let mut ends = Vec::new();
     for (n, qos) in profiles.iter().enumerate() {
-        let node = context.create_node(&format!("{own}{n}")).unwrap();
+        let node = context.create_node(format!("{own}{n}")).unwrap();
         executor.add_node(&node).unwrap();
         let theirs = format!("{other}{n}");
         let subscription = node.create_subscription::<Text>(theirs.as_str().qos(qos), |_| {});

@@ -27,7 +27,7 @@ struct Adder {
 fn adder(domain: u32) -> Adder {
     let context = Context::with_options(ContextOptions::local(domain)).unwrap();
     let options = NodeOptions::new("adder").namespace("/robot");
-    let node = context.create_node_with(options).unwrap();
+    let node = context.create_node(options).unwrap();
     let service = node
         .create_service::<AddTwoInts>("add", |asked| AddTwoInts_Response {
             sum: asked.a + asked.b,

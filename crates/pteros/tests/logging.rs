@@ -38,7 +38,7 @@ fn received_logs(subscription: &Subscription<Log>) -> Vec<(u8, String, String)> 
 fn enabled_messages_are_on_rosout_for_late_joiners_too() {
     let context = context(61, "--log-level robot.arm:=warn");
     let options = NodeOptions::new("arm").namespace("/robot");
-    let node = context.create_node_with(options).unwrap();
+    let node = context.create_node(options).unwrap();
     let log = node.logger();
     pteros::info!(log, "not {}", "said");
     pteros::warn!(log, "{} degrees", 81);
@@ -109,7 +109,7 @@ fn rosout_can_be_switched_off() {
 fn logger_level_services_exist_where_enabled() {
     let context = context(65, "");
     let options = NodeOptions::new("arm").enable_logger_service(true);
-    let node = context.create_node_with(options).unwrap();
+    let node = context.create_node(options).unwrap();
     let asker = context.create_node("asker").unwrap();
     let set = asker
         .create_client::<srv::SetLoggerLevels>("/arm/set_logger_levels")

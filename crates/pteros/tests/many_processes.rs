@@ -50,7 +50,7 @@ fn child() {
     let (place, of) = place.split_once('/').unwrap();
     let (place, of): (usize, usize) = (place.parse().unwrap(), of.parse().unwrap());
     let context = open(std::env::var(DOMAIN).unwrap().parse().unwrap());
-    let node = context.create_node(&format!("node{place}")).unwrap();
+    let node = context.create_node(format!("node{place}")).unwrap();
     let topic = |place: usize| format!("to{}", place % of);
     let publisher = node
         .create_publisher::<Text>(topic(place + 1).keep_last(10))

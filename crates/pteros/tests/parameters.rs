@@ -95,7 +95,7 @@ fn overrides_precede_defaults_and_options_precede_the_command_line() {
         Parameter::new("frame", "odom"),
         Parameter::new("name", "mine"),
     ]);
-    let node = context.create_node_with(options).unwrap();
+    let node = context.create_node(options).unwrap();
     // An integer without loss as a double becomes one.
     assert_eq!(node.declare_parameter("speed", 1.5).unwrap().value(), 3.0);
     assert_eq!(
@@ -259,7 +259,7 @@ fn dynamically_typed_parameters_can_change_type_and_be_deleted() {
         "parameter 'any' cannot be set because it was not declared"
     );
     let options = NodeOptions::new("free").allow_undeclared_parameters(true);
-    let free = node.context().create_node_with(options).unwrap();
+    let free = node.context().create_node(options).unwrap();
     assert_eq!(free.parameter("new").unwrap(), ParameterValue::NotSet);
     assert!(set(&free, "new", 1.5).0);
     assert_eq!(free.parameter("new").unwrap(), 1.5.into());
@@ -273,7 +273,7 @@ fn overrides_are_declared_automatically_if_enabled() {
     let options = NodeOptions::new("wheels")
         .automatically_declare_parameters_from_overrides(true)
         .parameter_overrides([Parameter::new("a.b", 1), Parameter::new("c", true)]);
-    let node = context(&["-p", "d:=x"]).create_node_with(options).unwrap();
+    let node = context(&["-p", "d:=x"]).create_node(options).unwrap();
     assert_eq!(node.parameter_names("a"), ["a.b"]);
     assert_eq!(node.parameter("d").unwrap(), "x".into());
     assert!(set(&node, "c", "other type").0);
@@ -385,7 +385,7 @@ fn changes_are_published_on_parameter_events() {
 fn a_node_without_parameter_services_has_no_endpoints_for_them() {
     let context = context(&[]);
     let counts = |options: NodeOptions| {
-        let node = context.create_node_with(options).unwrap();
+        let node = context.create_node(options).unwrap();
         let graph = context.graph();
         let name = node.fully_qualified_name();
         let nodes = graph.nodes();

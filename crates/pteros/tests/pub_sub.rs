@@ -137,7 +137,7 @@ fn the_graph_has_nodes_and_topics_and_removes_left_nodes() {
     let b = Context::with_options(ContextOptions::local(105)).unwrap();
     let graph = b.graph();
     let node = a
-        .create_node_with(NodeOptions::new("talker").namespace("/robot1"))
+        .create_node(NodeOptions::new("talker").namespace("/robot1"))
         .unwrap();
     let publisher = node
         .create_publisher::<Text>("chatter".keep_last(10))

@@ -376,7 +376,7 @@ fn a_thread_that_stops_spinning_hands_the_sockets_over() {
     let context = context(182);
     let nodes: Vec<Node> = ["a", "b", "c"]
         .iter()
-        .map(|name| context.create_node(name).unwrap())
+        .map(|name| context.create_node(*name).unwrap())
         .collect();
     let remote = crate::context(182);
     let talker = remote.create_node("talker").unwrap();

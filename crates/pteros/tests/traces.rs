@@ -12,6 +12,7 @@ use pteros::interfaces::example_interfaces::srv::{
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::Presentation;
+use pteros::subscription::SubscriptionGroup;
 use pteros::trace::{
     BYTES_MIN, CurrentCallback, EXTENSION, Recording, Trace, TraceEvent, TraceOptions,
     TraceReadError, TraceRecord,
@@ -330,9 +331,7 @@ fn causes_of_responses_groups_and_polled_messages_cross_threads() {
         .create_subscription("start".keep_last(10), ask)
         .unwrap();
     // A member of a group.
-    let group = node
-        .create_subscription_group(Presentation::default())
-        .unwrap();
+    let group = SubscriptionGroup::new(&node, Presentation::default()).unwrap();
     let gathered = tell("gathered");
     let gather = move |m: Sample<Text>| gathered.publish(&m).unwrap();
     let _member = group

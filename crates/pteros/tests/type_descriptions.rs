@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn node_with_service(context: &Context, name: &str) -> Node {
     let options = NodeOptions::new(name).start_type_description_service(true);
-    context.create_node_with(options).unwrap()
+    context.create_node(options).unwrap()
 }
 
 fn request_description(node: &Node, client_node: &Node, hash: &str) -> GetTypeDescription_Response {

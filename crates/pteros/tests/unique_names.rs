@@ -15,7 +15,7 @@ fn context(domain: u32) -> Context {
 }
 
 fn unique(context: &Context, span: Duration) -> Result<Node, CreateError> {
-    context.create_node_with(NodeOptions::new("arm").unique_name(span))
+    context.create_node(NodeOptions::new("arm").unique_name(span))
 }
 
 /// Waits until the context has discovered that many nodes. On a busy machine that
@@ -37,7 +37,7 @@ fn a_name_used_by_another_process_is_refused_until_it_is_free() {
     // A refused node is not in the graph.
     assert_eq!(other.graph().nodes().len(), 1);
     let elsewhere = NodeOptions::new("arm").namespace("/left").unique_name(SPAN);
-    other.create_node_with(elsewhere).unwrap();
+    other.create_node(elsewhere).unwrap();
     drop(first);
     wait_for_nodes(&other, 0);
     unique(&other, SPAN).unwrap();

@@ -122,7 +122,7 @@ fn a_wait_is_woken_by_other_threads_and_timers() {
 fn a_service_and_its_client_share_one_wait_set() {
     let context = context();
     let node = context.create_node("n").unwrap();
-    let service = node.create_polled_service::<AddTwoInts>("add").unwrap();
+    let service = Service::<AddTwoInts>::polled(&node, "add").unwrap();
     let client = node.create_client::<AddTwoInts>("add").unwrap();
     assert!(client.wait_for_service(TIMEOUT));
     let mut set = WaitSet::new(&context);

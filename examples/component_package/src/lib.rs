@@ -18,7 +18,7 @@ pub struct Counter {
 
 impl Component for Counter {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("counter"))?;
+        let node = context.create_node(options.name("counter"))?;
         let publisher = node.create_publisher::<Int64>("count".keep_last(10))?;
         let step = node.declare_parameter("step", 1_i64)?;
         let mut data = 0_i64;
@@ -47,7 +47,7 @@ pub struct Doubler {
 
 impl Component for Doubler {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("doubler"))?;
+        let node = context.create_node(options.name("doubler"))?;
         let publisher = node.create_publisher::<Int64>("doubled".keep_last(10))?;
         let counts = node.create_subscription::<Int64>("count".keep_last(10), move |count| {
             let data = count.data.wrapping_mul(2);

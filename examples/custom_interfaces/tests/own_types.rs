@@ -143,7 +143,7 @@ fn nodes_send_the_definition_files_of_custom_types() {
     use pteros::interfaces::type_description_interfaces::srv;
     let context = Context::with_options(ContextOptions::local(73)).unwrap();
     let options = NodeOptions::new("arm").start_type_description_service(true);
-    let node = context.create_node_with(options).unwrap();
+    let node = context.create_node(options).unwrap();
     let _arms = node.create_publisher::<Arm>("arms".keep_last(10)).unwrap();
     let _park = node
         .create_service::<Park>("park", |_| Default::default())

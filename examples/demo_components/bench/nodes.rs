@@ -17,7 +17,7 @@ pub struct Empty(Node);
 
 impl Component for Empty {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        Ok(Self(context.create_node_with(options.name("empty"))?))
+        Ok(Self(context.create_node(options.name("empty"))?))
     }
 
     fn node(&self) -> &Node {
@@ -34,7 +34,7 @@ impl Component for Bare {
             .name("bare")
             .start_parameter_services(false)
             .start_parameter_event_publisher(false);
-        Ok(Self(context.create_node_with(options)?))
+        Ok(Self(context.create_node(options)?))
     }
 
     fn node(&self) -> &Node {

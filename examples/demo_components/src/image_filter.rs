@@ -3,7 +3,7 @@
 use pteros::component::{Component, ComponentError};
 use pteros::interfaces::sensor_msgs::msg::Image;
 use pteros::prelude::*;
-use pteros::subscription::MessageView;
+use pteros::subscription::{MessageView, in_place};
 
 /// Converts the images of `image` to black and white and publishes them on
 /// `image_filtered`. Both images stay in place (zero-copy): the filter reads and
@@ -18,13 +18,13 @@ pub struct ImageFilter {
 
 impl Component for ImageFilter {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("image_filter"))?;
+        let node = context.create_node(options.name("image_filter"))?;
         let threshold = node.declare_parameter("threshold", 128_i64)?;
         let publisher = node.create_publisher::<Image>("image_filtered".sensor_data())?;
         let (mut filtered, name) = (Image::default(), node.logger_name());
-        let images = node.create_view_subscription(
+        let images = node.create_subscription(
             "image".sensor_data(),
-            move |image: MessageView<'_, Image>| {
+            in_place(move |image: MessageView<'_, Image>| {
                 filtered.header.stamp = image.header.stamp;
                 filtered.header.frame_id = image.header.frame_id.to_string();
                 (filtered.width, filtered.height) = (image.width, image.height);
@@ -50,7 +50,7 @@ impl Component for ImageFilter {
                 if let Err(error) = sent {
                     tracing::warn!("[{name}] {error}");
                 }
-            },
+            }),
         )?;
         Ok(Self {
             node,

@@ -21,7 +21,7 @@ const SIDE_MAX: i64 = 16_384;
 
 impl Component for ImageSource {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("image_source"))?;
+        let node = context.create_node(options.name("image_source"))?;
         let rate = node.declare_parameter("rate", 30.0)?.value();
         let width = side(&node, "width", 640)?;
         let height = side(&node, "height", 480)?;

@@ -30,7 +30,7 @@ pub struct LatencyProbe {
 
 impl Component for LatencyProbe {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("latency_probe"))?;
+        let node = context.create_node(options.name("latency_probe"))?;
         let type_name = node
             .declare_required_parameter::<String>("type", type_descriptor())?
             .value();

@@ -12,7 +12,7 @@ pub struct Listener {
 
 impl Component for Listener {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("listener"))?;
+        let node = context.create_node(options.name("listener"))?;
         let log = node.logger();
         let subscription = node.create_subscription::<Text>("chatter", move |text| {
             pteros::info!(log, "I heard: [{}]", text.data);

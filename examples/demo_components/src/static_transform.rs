@@ -20,7 +20,7 @@ pub struct StaticTransformPublisher {
 
 impl Component for StaticTransformPublisher {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("static_transform_publisher"))?;
+        let node = context.create_node(options.name("static_transform_publisher"))?;
         let frame = |name, what: &str| {
             let descriptor = ParameterDescriptor::new().description(what).read_only();
             let frame = node.declare_required_parameter::<String>(name, descriptor)?;

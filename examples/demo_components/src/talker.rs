@@ -14,7 +14,7 @@ pub struct Talker {
 
 impl Component for Talker {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("talker"))?;
+        let node = context.create_node(options.name("talker"))?;
         let publisher = node.create_publisher::<Text>("chatter")?;
         let rate = node.declare_parameter("rate", 1.0)?.value();
         let (mut count, log) = (0_u64, node.logger());

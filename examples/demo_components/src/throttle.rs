@@ -26,7 +26,7 @@ pub struct Throttle {
 
 impl Component for Throttle {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("throttle"))?;
+        let node = context.create_node(options.name("throttle"))?;
         let type_name = node
             .declare_required_parameter::<String>("type", type_descriptor())?
             .value();

@@ -60,7 +60,7 @@ impl TestNodes {
             timers: Vec::new(),
         };
         for number in 0..options.subscriptions {
-            let node = context.create_node(&format!("n{number}"))?;
+            let node = context.create_node(format!("n{number}"))?;
             let (tally, work) = (tally.clone(), options.work);
             crowd.subscriptions.push(if has_callbacks {
                 node.create_subscription("load".keep_last(10), move |_: Sample<UInt64>| {

@@ -42,7 +42,7 @@ struct VelocityCommand {
 
 impl Component for Base {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("base"))?;
+        let node = context.create_node(options.name("base"))?;
         let mut drive = DiffDrive::new(
             declare_geometry(&node)?,
             FloorMap::built_in(),
@@ -91,7 +91,7 @@ impl Component for Base {
                 .publish_owned(odometry_message(&drive, now))
                 .and_then(|()| truth.publish_owned(ground_truth_message(&drive, now)));
             let frame = frames.send_transform(odom_transform(&drive, now));
-            if let Err(error) = message.map_err(Into::into).and(frame) {
+            if let Err(error) = message.and(frame) {
                 pteros::warn!(log, "{error}");
             }
         })?;

@@ -28,7 +28,7 @@ pub struct Laser {
 
 impl Component for Laser {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("laser"))?;
+        let node = context.create_node(options.name("laser"))?;
         let rate = ParameterDescriptor::new().float_range(0.1, 100.0, 0.0);
         let rate = node.declare_parameter_with("rate", 10.0, rate.read_only())?;
         let rays = ParameterDescriptor::new().integer_range(4, 3_600, 1);

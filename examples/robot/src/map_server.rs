@@ -20,7 +20,7 @@ pub struct MapServer {
 
 impl Component for MapServer {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("map_server"))?;
+        let node = context.create_node(options.name("map_server"))?;
         let start = node
             .declare_parameter("start", crate::START.to_vec())?
             .value();

@@ -20,7 +20,7 @@ pub struct SimClock {
 
 impl Component for SimClock {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("sim_clock"))?;
+        let node = context.create_node(options.name("sim_clock"))?;
         let start = Time::from_nanos(1_000_000_000);
         let clock = ClockServer::new(&node, start, Duration::from_millis(10))?;
         let range = ParameterDescriptor::new().float_range(0.0, 100.0, 0.0);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use pteros::PublisherOptions;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::prelude::*;
+use pteros::publisher::PublisherGroup;
 use pteros::qos::QosProfile;
 
 use crate::arguments::{Arguments, FinalState};
@@ -18,7 +19,7 @@ const HEIGHT: i32 = 270;
 /// instances as requested and waits at most a second for acknowledgements.
 pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::Result<()> {
     let colors = numbered(arguments.color(), arguments.num_instances);
-    let group = node.create_publisher_group(arguments.presentation())?;
+    let group = PublisherGroup::new(node, arguments.presentation())?;
     let mut writers = Vec::new();
     for topic in topics(arguments) {
         println!("Create topic: {topic}");

@@ -19,7 +19,7 @@ use crate::topics;
 pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::Result<()> {
     let presentation = arguments.presentation();
     let group = if presentation.coherent || presentation.ordered {
-        Some(node.create_subscription_group(presentation)?)
+        Some(SubscriptionGroup::new(node, presentation)?)
     } else {
         None
     };

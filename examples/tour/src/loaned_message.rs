@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pteros::interfaces::sensor_msgs::msg::Image;
 use pteros::prelude::*;
-use pteros::subscription::MessageView;
+use pteros::subscription::{MessageView, in_place};
 
 const PIXELS: usize = 1920 * 1080;
 
@@ -18,16 +18,16 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let (camera, viewer) = (camera.create_node("camera")?, viewer.create_node("viewer")?);
     let publisher = camera.create_publisher::<Image>("image".keep_last(1))?;
     let (sender, receiver) = mpsc::channel();
-    let _images = viewer.create_view_subscription(
+    let _images = viewer.create_subscription(
         "image".keep_last(1),
-        move |image: MessageView<'_, Image>| {
+        in_place(move |image: MessageView<'_, Image>| {
             let brightest = image.data.iter().max().copied().unwrap_or(0);
             let path = image.info().delivery_path.name();
             let _ = sender.send(format!(
                 "{}: brightest {brightest}, by {path}",
                 image.encoding
             ));
-        },
+        }),
     )?;
     publisher.wait_for_matched(1, Duration::from_secs(5));
 

@@ -20,7 +20,7 @@ impl Component for ScaleTestNode {
             .name("crowd")
             .start_parameter_services(false)
             .start_parameter_event_publisher(false);
-        let node = context.create_node_with(bare)?;
+        let node = context.create_node(bare)?;
         let topic = node
             .declare_parameter("topic", String::from("crowd"))?
             .value();

@@ -22,7 +22,7 @@ pub struct TopologyNode(Node);
 
 impl Component for TopologyNode {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-        let node = context.create_node_with(options.name("topology_node"))?;
+        let node = context.create_node(options.name("topology_node"))?;
         add_node_entities(context, &node)?;
         Ok(Self(node))
     }

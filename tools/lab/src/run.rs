@@ -16,7 +16,7 @@ use crate::testbed::{
     Implementation, MeasurementFailure, PeerBuild, implementation, network, programs,
 };
 use anyhow::{Context, Result, anyhow, bail};
-use pteros::suggest::did_you_mean;
+use pteros::msg::suggest::did_you_mean;
 use pteros_net::ShutdownSignal;
 
 use crate::experiment::{Experiment, Paper, Scope};

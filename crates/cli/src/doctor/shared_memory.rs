@@ -43,8 +43,8 @@ fn exchange_message() -> anyhow::Result<Option<String>> {
             .start_parameter_services(false)
             .start_parameter_event_publisher(false)
     };
-    let from = one.create_node_with(bare("from"))?;
-    let to = other.create_node_with(bare("to"))?;
+    let from = one.create_node(bare("from"))?;
+    let to = other.create_node(bare("to"))?;
     let topic = format!("/_pteros_doctor_{}", std::process::id());
     let publisher = from.create_publisher::<Text>(&topic)?;
     let subscription = to.create_polled_subscription::<Text>(&topic)?;

@@ -91,7 +91,7 @@ impl Container {
         let bare = NodeOptions::new(NODE_NAME)
             .start_parameter_services(false)
             .start_parameter_event_publisher(false);
-        let node = context.create_node_with(bare)?;
+        let node = context.create_node(bare)?;
         let executors = ContainerExecutors::new(context, options.executor);
         executors.add_manager(&node)?;
         let classes = ComponentSources {
@@ -103,16 +103,14 @@ impl Container {
         let (for_load, for_unload, for_list) =
             (registry.clone(), registry.clone(), registry.clone());
         Ok(Self {
-            _load: node.create_deferred_service::<LoadNode>(
-                "~/_container/load_node",
-                move |call| {
-                    let request = call.request().clone();
-                    for_load.start_loading(&request, move |outcome| {
-                        respond(call, load_response(outcome));
-                    });
-                },
-            )?,
-            _unload: node.create_deferred_service::<UnloadNode>(
+            _load: Service::<LoadNode>::deferred(&node, "~/_container/load_node", move |call| {
+                let request = call.request().clone();
+                for_load.start_loading(&request, move |outcome| {
+                    respond(call, load_response(outcome));
+                });
+            })?,
+            _unload: Service::<UnloadNode>::deferred(
+                &node,
                 "~/_container/unload_node",
                 move |call| {
                     let id = call.request().unique_id;

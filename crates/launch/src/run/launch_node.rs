@@ -371,6 +371,6 @@ fn create_node(context: &Context, options: NodeOptions) -> Result<Node, String> 
         .start_parameter_services(false)
         .start_parameter_event_publisher(false);
     context
-        .create_node_with(options)
+        .create_node(options)
         .map_err(|error| error.to_string())
 }

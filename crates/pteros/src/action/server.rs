@@ -303,7 +303,8 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
     fn serve(&self, action: &str) -> Result<ActionServices<A>, CreateError> {
         let node = &self.goals.node;
         let weak_self = self.weak_self.clone();
-        let goals = node.create_deferred_service::<A::SendGoal>(
+        let goals = Service::<A::SendGoal>::deferred(
+            node,
             ServiceOptions::of_type(
                 A::send_goal(&self.support),
                 endpoint_name(action, "send_goal"),
@@ -325,7 +326,8 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
             },
         )?;
         let weak_self = self.weak_self.clone();
-        let results = node.create_deferred_service::<A::GetResult>(
+        let results = Service::<A::GetResult>::deferred(
+            node,
             ServiceOptions::of_type(
                 A::get_result(&self.support),
                 endpoint_name(action, "get_result"),

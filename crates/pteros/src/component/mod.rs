@@ -19,7 +19,7 @@
 //!
 //! impl Component for Listener {
 //!     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-//!         let node = context.create_node_with(options.name("listener"))?;
+//!         let node = context.create_node(options.name("listener"))?;
 //!         let subscription = node.create_subscription::<Text>("chatter".keep_last(10), |text| {
 //!             println!("I subscription: {}", text.data);
 //!         })?;
@@ -76,7 +76,7 @@ pub trait Component: Send + Sized + 'static {
 /// # struct Listener(Node);
 /// # impl Component for Listener {
 /// #     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-/// #         Ok(Self(context.create_node_with(options.name("listener"))?))
+/// #         Ok(Self(context.create_node(options.name("listener"))?))
 /// #     }
 /// #     fn node(&self) -> &Node { &self.0 }
 /// # }

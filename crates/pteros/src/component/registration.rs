@@ -112,7 +112,7 @@ pub const fn record<const BYTES: usize>(parts: &[&str]) -> [u8; BYTES] {
 /// # struct Talker(Node);
 /// # impl Component for Talker {
 /// #     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-/// #         Ok(Self(context.create_node_with(options.name("talker"))?))
+/// #         Ok(Self(context.create_node(options.name("talker"))?))
 /// #     }
 /// #     fn node(&self) -> &Node { &self.0 }
 /// # }

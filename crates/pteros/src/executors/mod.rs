@@ -26,7 +26,7 @@ pub use panic_policy::PanicPolicy;
 pub(crate) use panic_policy::panic_message;
 pub use polled::PolledExecutor;
 pub use single_threaded::SingleThreadedExecutor;
-pub use spin::spin;
+pub use spin::{spin, spin_until_future_complete};
 pub use static_executor::{
     DataSemantics, Readiness, RoundOutput, StaticExecutor, StaticExecutorHandle, StepKey, Trigger,
 };

@@ -10,6 +10,18 @@ pub fn spin(node: &Node) {
     node.spin();
 }
 
+/// Spins one node until `future` completes and returns its output.
+///
+/// Returns `None` if `timeout` passes or the context shuts down first. Blocks. See
+/// [`SingleThreadedExecutor::spin_until_future_complete`].
+pub fn spin_until_future_complete<F: Future>(
+    node: &Node,
+    future: F,
+    timeout: Duration,
+) -> Option<F::Output> {
+    node.executor().spin_until_future_complete(future, timeout)
+}
+
 impl Node {
     fn executor(&self) -> SingleThreadedExecutor {
         let executor = SingleThreadedExecutor::new(self.context());

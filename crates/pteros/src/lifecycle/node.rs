@@ -135,7 +135,7 @@ impl LifecycleNode {
         options: NodeOptions,
         callbacks: impl LifecycleCallbacks,
     ) -> Result<Self, CreateError> {
-        let node = context.create_node_with(options)?;
+        let node = context.create_node(options)?;
         Self::with_node(&node, callbacks).map_err(|source| CreateError::Part {
             node: node.fully_qualified_name(),
             source: Box::new(source),

@@ -43,22 +43,21 @@ impl LifecycleServices {
         // group runs.
         let group = node.create_callback_group(CallbackGroupType::MutuallyExclusive);
         let change = core.clone();
-        let change =
-            node.create_deferred_service::<ChangeState>("~/change_state", move |call| {
-                let Some(core) = change.upgrade() else {
-                    return;
-                };
-                let requested = &call.request().transition;
-                // The label takes precedence: the id is zero if only a label was
-                // given.
-                let request = if requested.label.is_empty() {
-                    TransitionRequest::Id(requested.id)
-                } else {
-                    TransitionRequest::Label(requested.label.clone())
-                };
-                // The response reports the result.
-                let _ = core.change(&request, Some(ChangeStateCall(call)));
-            })?;
+        let change = Service::<ChangeState>::deferred(node, "~/change_state", move |call| {
+            let Some(core) = change.upgrade() else {
+                return;
+            };
+            let requested = &call.request().transition;
+            // The label takes precedence: the id is zero if only a label was
+            // given.
+            let request = if requested.label.is_empty() {
+                TransitionRequest::Id(requested.id)
+            } else {
+                TransitionRequest::Label(requested.label.clone())
+            };
+            // The response reports the result.
+            let _ = core.change(&request, Some(ChangeStateCall(call)));
+        })?;
         let state = serve::<GetState>(node, "~/get_state", &group, core, |core| {
             GetState_Response {
                 current_state: state_message(core.map_or(LifecycleState::Unknown, |c| c.state())),

@@ -18,6 +18,7 @@ use pteros_runtime::trace;
 
 use super::entity::{CallbackGroupCore, NodeEntity};
 use crate::executor_queue::ExecutorQueue;
+use crate::sample::UndecodableSample;
 
 /// Boxed future of user code.
 pub type UserFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -31,6 +32,15 @@ pub trait CallbackOutput {
 
     /// The future, if it is one.
     fn into_future(self) -> Option<UserFuture>;
+
+    /// An error if the callback could not decode its message.
+    #[doc(hidden)]
+    fn into_result(self) -> Result<(), UndecodableSample>
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
 }
 
 impl CallbackOutput for () {

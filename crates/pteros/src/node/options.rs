@@ -151,3 +151,24 @@ impl Default for NodeOptions {
         Self::new(String::new())
     }
 }
+
+/// Options of a node of that name in the root namespace.
+impl From<&str> for NodeOptions {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+/// Options of a node of that name in the root namespace.
+impl From<&String> for NodeOptions {
+    fn from(name: &String) -> Self {
+        Self::new(name)
+    }
+}
+
+/// Options of a node of that name in the root namespace.
+impl From<String> for NodeOptions {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}

@@ -68,6 +68,32 @@ impl<S: ServiceTypeSupport> Clone for Service<S> {
 }
 
 impl<S: ServiceTypeSupport> Service<S> {
+    /// Creates a service whose responses may be sent later, from any thread.
+    ///
+    /// `take` runs in the node's executor. If it returns a boxed future, the executor
+    /// runs that ([`DeferredCallback`]).
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn deferred(
+        node: &Node,
+        options: impl Into<ServiceOptions<S>>,
+        take: impl DeferredCallback<S::Request, S::Response>,
+    ) -> Result<Self, CreateError> {
+        let options = options.into();
+        let handler = node.deferred_handler(&options, take);
+        node.serve(options, handler)
+    }
+
+    /// Creates a service without callback: requests wait for
+    /// [`Service::take_request`].
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn polled(node: &Node, options: impl Into<ServiceOptions<S>>) -> Result<Self, CreateError> {
+        node.serve(options.into(), RequestHandler::Polled)
+    }
+
     /// The service's fully qualified name, after remapping.
     pub fn service_name(&self) -> &str {
         &self.core.service
@@ -97,9 +123,8 @@ impl<S: ServiceTypeSupport> Service<S> {
 
     /// Takes the oldest waiting request. Never blocks and reads no socket.
     ///
-    /// For polled services
-    /// ([`Node::create_polled_service`](crate::Node::create_polled_service)); with
-    /// a callback there is usually nothing to take.
+    /// For [polled](Service::polled) services; with a callback there is usually
+    /// nothing to take.
     pub fn take_request(&self) -> Option<PendingRequest<S::Request, S::Response>> {
         let (id, request) = self.core.take_request()?;
         Some(PendingRequest {
@@ -135,7 +160,7 @@ impl<S: ServiceTypeSupport> fmt::Debug for Service<S> {
 
 /// A received request, to be answered now or later, from any thread.
 ///
-/// See [`Node::create_deferred_service`](crate::Node::create_deferred_service). If
+/// See [`Service::deferred`]. If
 /// it is dropped without a response, its client waits until its own time limit.
 pub struct PendingRequest<Q: 'static, R: 'static> {
     request: Sample<Q>,
@@ -234,6 +259,8 @@ impl Node {
     /// response. A response of another dynamic type is not sent and logged as a
     /// warning.
     ///
+    /// [`Service::deferred`] responds later, [`Service::polled`] has no callback.
+    ///
     /// # Errors
     /// See [`CreateError`].
     pub fn create_service<S: ServiceTypeSupport>(
@@ -242,35 +269,6 @@ impl Node {
         answer: impl FnMut(Sample<S::Request>) -> S::Response + Send + 'static,
     ) -> Result<Service<S>, CreateError> {
         self.serve(options.into(), RequestHandler::Immediate(Box::new(answer)))
-    }
-
-    /// Creates a service whose responses may be sent later, from any thread.
-    ///
-    /// `take` runs in the node's executor. If it returns a boxed future, the executor
-    /// runs that ([`DeferredCallback`]).
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_deferred_service<S: ServiceTypeSupport>(
-        &self,
-        options: impl Into<ServiceOptions<S>>,
-        take: impl DeferredCallback<S::Request, S::Response>,
-    ) -> Result<Service<S>, CreateError> {
-        let options = options.into();
-        let handler = self.deferred_handler(&options, take);
-        self.serve(options, handler)
-    }
-
-    /// Creates a service without callback: requests wait for
-    /// [`Service::take_request`].
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    pub fn create_polled_service<S: ServiceTypeSupport>(
-        &self,
-        options: impl Into<ServiceOptions<S>>,
-    ) -> Result<Service<S>, CreateError> {
-        self.serve(options.into(), RequestHandler::Polled)
     }
 
     fn deferred_handler<S: ServiceTypeSupport, C>(

@@ -5,11 +5,12 @@ use std::fmt::Write;
 
 use pteros_runtime::rtps::id::Guid;
 
+use pteros_msg::suggest::close_names;
+
 use super::buffer::{TransformBuffer, empty_frame_id_error};
 use super::error::{FrameEdge, LookupError};
 use super::history::{FrameId, TransformHistory};
 use super::tree::{Authority, DEPTH_MAX, Frame, FrameTree, LookupMiss, without_leading_slash};
-use crate::suggest::close_names;
 use crate::time::Time;
 
 /// State of one frame in a buffer.

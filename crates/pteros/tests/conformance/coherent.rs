@@ -33,10 +33,7 @@ fn requesting(presentation: Presentation) -> QosProfile {
 }
 
 fn group(harness: &Harness, presentation: Presentation) -> PublisherGroup {
-    harness
-        .publishing
-        .create_publisher_group(presentation)
-        .unwrap()
+    PublisherGroup::new(&harness.publishing, presentation).unwrap()
 }
 
 fn publisher(group: &PublisherGroup, topic: &str, qos: &QosProfile) -> Publisher<Text> {
@@ -326,10 +323,7 @@ pub fn invalid_group_operations_are_errors(harness: &Harness) {
         access_scope: 3,
         ..Presentation::default()
     };
-    let error = harness
-        .publishing
-        .create_publisher_group(scope)
-        .unwrap_err();
+    let error = PublisherGroup::new(&harness.publishing, scope).unwrap_err();
     assert!(error.to_string().contains("access scope 3"), "{error}");
     let group = group(harness, coherent(GROUP));
     let changes = group.begin_coherent_changes().unwrap();

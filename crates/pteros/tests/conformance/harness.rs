@@ -119,7 +119,7 @@ impl Harness {
         };
         let node = |context: &Context, name: &str| {
             let options = NodeOptions::new(name).use_intra_process_comms(shares_values);
-            context.create_node_with(options).unwrap()
+            context.create_node(options).unwrap()
         };
         let harness = Self {
             transport,

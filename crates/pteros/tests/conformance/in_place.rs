@@ -6,11 +6,13 @@ use pteros::interfaces::visualization_msgs::msg::Marker;
 use pteros::msg::Viewable;
 use pteros::msg::view::Cow;
 use pteros::prelude::*;
+use pteros::publisher::PublisherGroup;
 use pteros::qos::{Presentation, Representation};
+use pteros::subscription::SubscriptionGroup;
 use pteros::{
     SubscriptionOptions,
     error::PublishError,
-    subscription::{DeliveryPath, InPlaceMessage, MessageView},
+    subscription::{DeliveryPath, InPlaceMessage, MessageView, in_place},
 };
 
 use crate::harness::{Harness, TIMEOUT, TestTransport};
@@ -296,7 +298,7 @@ pub fn a_callback_reads_in_place(harness: &Harness) {
     };
     let views = harness
         .subscribing
-        .create_view_subscription("topic".keep_last(10), callback)
+        .create_subscription("topic".keep_last(10), in_place(callback))
         .unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT) && views.wait_for_matched(1, TIMEOUT));
     let sent = image(10_000);
@@ -375,8 +377,8 @@ pub fn a_group_shows_views_of_whole_sets(harness: &Harness) {
         coherent: true,
         ordered: false,
     };
-    let out = harness.publishing.create_publisher_group(presentation);
-    let group = harness.subscribing.create_subscription_group(presentation);
+    let out = PublisherGroup::new(&harness.publishing, presentation);
+    let group = SubscriptionGroup::new(&harness.subscribing, presentation);
     let (out, group) = (out.unwrap(), group.unwrap());
     let publisher = out
         .create_publisher::<Image>("topic".keep_last(10))

@@ -8,6 +8,7 @@ use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::msg::message::Message;
 use pteros::prelude::*;
+use pteros::publisher::PublisherGroup;
 use pteros::qos::{
     DurabilityService, History, Ownership, Presentation, Representation, ResourceLimits,
 };
@@ -83,10 +84,7 @@ pub fn a_raw_reader_without_key_reader_gets_no_instance_ends(harness: &Harness) 
 /// publisher that is dropped.
 pub fn a_filtered_set_of_instances_is_complete_with_flow_control(harness: &Harness) {
     let qos = QosProfile::default().keep_last(20);
-    let group = harness
-        .publishing
-        .create_publisher_group(TOPIC_SETS)
-        .unwrap();
+    let group = PublisherGroup::new(&harness.publishing, TOPIC_SETS).unwrap();
     let options = PublisherOptions::new("shapes".qos(&qos)).asynchronous(SLOW_CONTROLLER);
     let publisher: Publisher<Shape> = group.create_publisher(options).unwrap();
     let wants = QosProfile {
@@ -187,10 +185,7 @@ pub fn coherent_sets_respect_ownership_per_instance(harness: &Harness) {
         ..QosProfile::default().keep_last(20)
     };
     let make = |strength| {
-        let group = harness
-            .publishing
-            .create_publisher_group(TOPIC_SETS)
-            .unwrap();
+        let group = PublisherGroup::new(&harness.publishing, TOPIC_SETS).unwrap();
         let publisher: Publisher<Shape> =
             group.create_publisher("shapes".qos(qos(strength))).unwrap();
         (group, publisher)
@@ -299,10 +294,7 @@ pub fn a_batch_of_instances_keeps_its_order_under_a_time_filter(harness: &Harnes
 /// end, though the time-based filter would suppress it.
 pub fn kept_coherent_sets_are_filtered_for_late_joiners(harness: &Harness) {
     let qos = QosProfile::default().keep_last(20).transient_local();
-    let group = harness
-        .publishing
-        .create_publisher_group(TOPIC_SETS)
-        .unwrap();
+    let group = PublisherGroup::new(&harness.publishing, TOPIC_SETS).unwrap();
     let publisher: Publisher<Shape> = group.create_publisher("shapes".qos(&qos)).unwrap();
     let wants = QosProfile {
         presentation: TOPIC_SETS,

@@ -54,7 +54,7 @@ fn nodes() -> [Node; 2] {
     .unwrap();
     [true, false].map(|shares_values| {
         let options = NodeOptions::new(format!("shares_{shares_values}"));
-        let node = context.create_node_with(options.use_intra_process_comms(shares_values));
+        let node = context.create_node(options.use_intra_process_comms(shares_values));
         node.unwrap()
     })
 }

@@ -103,10 +103,10 @@ pub fn a_call_without_a_server_fails_with_no_server(harness: &Harness) {
 pub fn a_response_may_be_sent_later_and_from_any_thread(harness: &Harness) {
     let (send, calls) = mpsc::channel::<PendingRequest<AddTwoInts_Request, AddTwoInts_Response>>();
     let options = ServiceOptions::new(NAME);
-    let _service = harness
-        .publishing
-        .create_deferred_service::<AddTwoInts>(options, move |call| send.send(call).unwrap())
-        .unwrap();
+    let _service = Service::<AddTwoInts>::deferred(&harness.publishing, options, move |call| {
+        send.send(call).unwrap()
+    })
+    .unwrap();
     let _spun = harness.spin(&harness.publishing);
     let client = client(harness);
     assert!(client.wait_for_service(TIMEOUT));
@@ -125,10 +125,10 @@ pub fn a_response_may_be_sent_later_and_from_any_thread(harness: &Harness) {
 pub fn a_response_after_its_call_ended_is_counted(harness: &Harness) {
     let (send, calls) = mpsc::channel();
     let options = ServiceOptions::new(NAME);
-    let _service = harness
-        .publishing
-        .create_deferred_service::<AddTwoInts>(options, move |call| send.send(call).unwrap())
-        .unwrap();
+    let _service = Service::<AddTwoInts>::deferred(&harness.publishing, options, move |call| {
+        send.send(call).unwrap()
+    })
+    .unwrap();
     let _spun = harness.spin(&harness.publishing);
     let client = client(harness);
     assert!(client.wait_for_service(TIMEOUT));
@@ -157,10 +157,10 @@ pub fn a_response_after_its_call_ended_is_counted(harness: &Harness) {
 pub fn a_call_fails_when_its_server_leaves(harness: &Harness) {
     let options = ServiceOptions::new(NAME);
     let (send, calls) = mpsc::channel();
-    let service = harness
-        .publishing
-        .create_deferred_service::<AddTwoInts>(options, move |call| send.send(call).unwrap())
-        .unwrap();
+    let service = Service::<AddTwoInts>::deferred(&harness.publishing, options, move |call| {
+        send.send(call).unwrap()
+    })
+    .unwrap();
     let spun = harness.spin(&harness.publishing);
     let client = client(harness);
     assert!(client.wait_for_service(TIMEOUT));

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
+use pteros::publisher::PublisherGroup;
 use pteros::qos::Presentation;
+use pteros::subscription::SubscriptionGroup;
 use pteros::{
     error::{CreateError, QosChangeError},
     event_handler::{EndpointEvent as Event, PolicyId},
@@ -434,14 +436,8 @@ pub fn a_group_changes_partition_as_a_whole(harness: &Harness) {
         coherent: true,
         ordered: false,
     };
-    let writing = harness
-        .publishing
-        .create_publisher_group(presentation)
-        .unwrap();
-    let reading = harness
-        .subscribing
-        .create_subscription_group(presentation)
-        .unwrap();
+    let writing = PublisherGroup::new(&harness.publishing, presentation).unwrap();
+    let reading = SubscriptionGroup::new(&harness.subscribing, presentation).unwrap();
     let qos = QosProfile::default();
     let publisher = |topic: &str| writing.create_publisher::<Text>(topic.qos(&qos)).unwrap();
     let subscription = |topic: &str| {

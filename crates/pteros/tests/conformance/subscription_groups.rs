@@ -68,7 +68,7 @@ impl GroupFixture {
         qos: &QosProfile,
     ) -> Self {
         let node = &harness.subscribing;
-        let group = node.create_subscription_group(out.presentation()).unwrap();
+        let group = SubscriptionGroup::new(node, out.presentation()).unwrap();
         let [of_left, of_right] = ["left", "right"]
             .map(|topic| group.create_polled_subscription(topic.qos(qos)).unwrap());
         Self {
@@ -130,7 +130,7 @@ fn publishers(
     qos: &QosProfile,
 ) -> (PublisherGroup, [Publisher<Text>; 2]) {
     let node = &harness.publishing;
-    let out = node.create_publisher_group(presentation).unwrap();
+    let out = PublisherGroup::new(node, presentation).unwrap();
     let publishers = ["left", "right"].map(|topic| out.create_publisher(topic.qos(qos)).unwrap());
     (out, publishers)
 }
@@ -266,10 +266,7 @@ pub fn group_callbacks_run_in_order_and_see_complete_sets(harness: &Harness) {
         ..coherent()
     };
     let (out, [left, right]) = publishers(harness, presentation, &depth(20));
-    let group = harness
-        .subscribing
-        .create_subscription_group(presentation)
-        .unwrap();
+    let group = SubscriptionGroup::new(&harness.subscribing, presentation).unwrap();
     let received = Arc::new(Mutex::new(Vec::<usize>::new()));
     let note = || {
         let received = received.clone();
@@ -422,10 +419,7 @@ fn expire_in_a_full_group(harness: &Harness, look: impl FnOnce(&SubscriptionGrou
 
 pub fn filtered_samples_do_not_make_a_set_incomplete(harness: &Harness) {
     let (out, publishers) = publishers(harness, coherent(), &depth(20));
-    let group = harness
-        .subscribing
-        .create_subscription_group(coherent())
-        .unwrap();
+    let group = SubscriptionGroup::new(&harness.subscribing, coherent()).unwrap();
     let options =
         SubscriptionOptions::new("left".qos(depth(20))).content_filter("data LIKE 'a%'", [""; 0]);
     let of_left: Subscription<Text> = group.create_polled_subscription(options).unwrap();
@@ -473,16 +467,10 @@ pub fn instances_end_within_sets(harness: &Harness) {
         ordered: true,
         ..coherent()
     };
-    let out = harness
-        .publishing
-        .create_publisher_group(presentation)
-        .unwrap();
+    let out = PublisherGroup::new(&harness.publishing, presentation).unwrap();
     let shapes: Publisher<Shape> = out.create_publisher("shapes".qos(depth(2))).unwrap();
     let notes: Publisher<Text> = out.create_publisher("notes".qos(depth(20))).unwrap();
-    let group = harness
-        .subscribing
-        .create_subscription_group(presentation)
-        .unwrap();
+    let group = SubscriptionGroup::new(&harness.subscribing, presentation).unwrap();
     let of_shapes: Subscription<Shape> = group
         .create_polled_subscription("shapes".qos(depth(2)))
         .unwrap();
@@ -558,9 +546,6 @@ pub fn a_group_without_group_access_has_independent_subscriptions(harness: &Harn
         access_scope: 3,
         ..Presentation::default()
     };
-    let error = harness
-        .subscribing
-        .create_subscription_group(scope)
-        .unwrap_err();
+    let error = SubscriptionGroup::new(&harness.subscribing, scope).unwrap_err();
     assert!(error.to_string().contains("access scope 3"), "{error}");
 }

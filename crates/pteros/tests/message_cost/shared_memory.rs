@@ -6,7 +6,10 @@ use std::sync::atomic::AtomicBool;
 use pteros::NamedQosExt;
 use pteros::Publisher;
 use pteros::msg::view::Cow;
-use pteros::{shared_memory::ConnectionCounts, subscription::MessageView};
+use pteros::{
+    shared_memory::ConnectionCounts,
+    subscription::{MessageView, in_place},
+};
 
 use super::*;
 
@@ -229,7 +232,7 @@ fn a_loaned_megabyte_is_never_copied() {
         };
         let views = listener
             .node
-            .create_view_subscription("t".keep_last(10), callback);
+            .create_subscription("t".keep_last(10), in_place(callback));
         let publisher = talker
             .node
             .create_publisher::<UInt8MultiArray>("t".keep_last(10));

@@ -111,7 +111,7 @@ fn listeners_of_a_process_share_subscriptions_by_topic() {
     let arguments = ["--ros-args", "-r", "/tf:=other_tf"].map(String::from);
     let (arguments, _) = pteros::args::Arguments::parse(arguments).unwrap();
     let elsewhere = NodeOptions::new("elsewhere").arguments(arguments);
-    let elsewhere = context.create_node_with(elsewhere).unwrap();
+    let elsewhere = context.create_node(elsewhere).unwrap();
     let listeners = [&one, &two, &two].map(|node| TransformListener::new(node).unwrap());
     let apart = TransformListener::new(&elsewhere).unwrap();
     let own = TransformBufferOptions::default();
@@ -223,7 +223,7 @@ fn a_backward_time_jump_clears_dynamic_transforms_and_ends_waits() {
     time.pause();
     let options =
         NodeOptions::new("simulated").parameter_overrides([Parameter::new("use_sim_time", true)]);
-    let node = context.create_node_with(options).unwrap();
+    let node = context.create_node(options).unwrap();
     let transforms = TransformListener::new(&node).unwrap();
     let broadcaster = TransformBroadcaster::new(&source).unwrap();
     let fixed = StaticTransformBroadcaster::new(&source).unwrap();

@@ -19,7 +19,7 @@ macro_rules! component {
 
         impl Component for $name {
             fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
-                let $node = context.create_node_with(options.name("misbehaving"))?;
+                let $node = context.create_node(options.name("misbehaving"))?;
                 let parts = $body;
                 Ok(Self { node: $node, _parts: Box::new(parts) })
             }

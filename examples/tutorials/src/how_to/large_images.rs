@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use pteros::interfaces::sensor_msgs::msg::Image;
 use pteros::prelude::*;
-use pteros::subscription::MessageView;
+use pteros::subscription::{MessageView, in_place};
 
 /// Publishes one image in `context` and returns its brightest pixel, read by a view.
 pub fn run(context: &Context) -> Result<Option<u8>, Box<dyn Error>> {
     let node = context.create_node("camera")?;
     let publisher = node.create_publisher::<Image>("image".keep_last(2))?;
     let (sender, receiver) = mpsc::channel();
-    let _images = node.create_view_subscription(
+    let _images = node.create_subscription(
         "image".keep_last(2),
-        move |image: MessageView<'_, Image>| {
+        in_place(move |image: MessageView<'_, Image>| {
             // A slice of the memory that the publisher wrote.
             let _ = sender.send(image.data.iter().max().copied());
-        },
+        }),
     )?;
     publisher.wait_for_matched(1, Duration::from_secs(5));
 

@@ -3,7 +3,7 @@
 use super::setting::{Ending, Setting};
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros::suggest::did_you_mean;
+use pteros::msg::suggest::did_you_mean;
 use pteros_lab::lab::topology_worker;
 use pteros_lab::topology::{self, Division, ProcessResult, RunOptions, Shape};
 use serde_json::json;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use pteros::suggest::did_you_mean;
+use pteros::msg::suggest::did_you_mean;
 use serde_json::{Map, Value};
 
 use super::problem::TopologyProblem;

@@ -276,7 +276,7 @@ fn make_node(
         LifecycleNode::new(context, options, ())
             .map(|managed| (managed.node().clone(), Some(managed)))
     } else {
-        context.create_node_with(options).map(|node| (node, None))
+        context.create_node(options).map(|node| (node, None))
     };
     created.with_context(|| format!("make node \"{}\"", spec.name))
 }

@@ -6,7 +6,7 @@ use pteros::interfaces::library as standard;
 use pteros::msg::dynamic::{DynamicService, DynamicType, Element, Shape};
 use pteros::msg::library::{InterfaceLibrary, split_full_name};
 use pteros::msg::schema::InterfaceKind;
-use pteros::suggest::did_you_mean;
+use pteros::msg::suggest::did_you_mean;
 
 /// The package of types without one.
 const DEFAULT_PACKAGE: &str = "irobot_interfaces_plugin";

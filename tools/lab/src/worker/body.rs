@@ -4,7 +4,7 @@
 use super::host::Traffic;
 use super::{Bytes, Matched, Text, error_text};
 use pteros::prelude::*;
-use pteros::subscription::MessageView;
+use pteros::subscription::{MessageView, in_place};
 
 /// A message type of variable size.
 pub trait Body: Message + Default + Clone {
@@ -71,7 +71,7 @@ impl Body for Bytes {
     ) -> Result<Matched, String> {
         let callback =
             move |m: MessageView<'_, Self>| on_data(&m.data, m.info().delivery_path.name());
-        let views = node.create_view_subscription(topic.qos(qos), callback);
+        let views = node.create_subscription(topic.qos(qos), in_place(callback));
         let views = views.map_err(error_text)?;
         Ok(Box::new(move |count, timeout| {
             views.wait_for_matched(count, timeout)

@@ -151,7 +151,7 @@ fn bare_node(context: &Context, name: &str, serialize: bool) -> Result<Node, Str
         .use_intra_process_comms(!serialize)
         .start_parameter_services(false)
         .start_parameter_event_publisher(false);
-    context.create_node_with(options).map_err(error_text)
+    context.create_node(options).map_err(error_text)
 }
 
 fn qos(options: &Options) -> QosProfile {

@@ -140,7 +140,7 @@ impl LifecycleSupervisor {
         nodes: impl IntoIterator<Item = SupervisedNode>,
     ) -> Result<Self, CreateError> {
         let nodes = supervised_node::sort_by_dependencies(nodes.into_iter().collect())?;
-        let node = context.create_node_with(NodeOptions::new("lifecycle_supervisor"))?;
+        let node = context.create_node(NodeOptions::new("lifecycle_supervisor"))?;
         let inbox = Arc::new(Inbox {
             updates: Mutex::new(vec![NodeUpdate::default(); nodes.len()]),
         });

@@ -71,7 +71,7 @@ struct Ticker {
 impl Ticker {
     fn create(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let guard = LiveGuard::new();
-        let node = context.create_node_with(options.name("ticker"))?;
+        let node = context.create_node(options.name("ticker"))?;
         let timer = node.create_timer(Duration::from_millis(50), || {})?;
         Ok(Self {
             node,

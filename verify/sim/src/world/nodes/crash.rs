@@ -21,7 +21,7 @@ use pteros::interfaces::example_interfaces::srv::{
 use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetState_Request};
 use pteros::msg::message::GoalId;
 use pteros::{
-    Client, Node, NodeOptions,
+    Client, Node, NodeOptions, Service,
     action::{ActionClient, ActionError, ActionServerOptions, GoalStatus, ServerGoalHandle},
     lifecycle::{LifecycleNode, LifecycleState, LifecycleSupervisor, LossPolicy, SupervisedNode},
     service::{CallError, ResponseFuture},
@@ -186,7 +186,7 @@ fn start_process(world: &NodeWorld, oracle: &Arc<CrashOracle>) -> Process {
     });
     process.keep(sums.expect("a service"));
     let mut held = Vec::new();
-    let never = node.create_deferred_service::<AddTwoInts>("hold", move |call| held.push(call));
+    let never = Service::<AddTwoInts>::deferred(&node, "hold", move |call| held.push(call));
     process.keep(never.expect("a service"));
     count(&mut process, &node, incarnation, oracle.clone());
     world.spin(&mut process, world.random_executor(), &[&node, base.node()]);

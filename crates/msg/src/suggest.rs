@@ -4,6 +4,10 @@
 //! neighbours. A name is also close if only its last segment matches, since
 //! `String` for `std_msgs/msg/String` is the most common slip.
 
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+
 /// Up to three of `known` that are close to `wanted`, the closest first.
 pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let allowed = (wanted.chars().count() / 3).clamp(1, 4);
@@ -64,7 +68,7 @@ fn edit_distance(a: &str, b: &str) -> usize {
                 row[j] = row[j].min(before_last[j - 2] + 1);
             }
         }
-        before_last = std::mem::replace(&mut last, row);
+        before_last = core::mem::replace(&mut last, row);
     }
     last[b.len()]
 }
