@@ -23,6 +23,7 @@ use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
 use pteros_runtime::thread::ThreadSettings;
 use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_runtime::udp::SystemPlatform;
+use pteros_runtime::wire::OpenWire;
 use pteros_runtime::{
     Core, CoreCounts, CoreOptions, Limits, PeerDelivery, SecurityOptions, SharedMemoryOptions,
     StoreOptions,
@@ -155,6 +156,11 @@ pub struct ContextOptions {
     /// folder, with at most PTEROS_TRACE_BYTES per context. Otherwise tracing is
     /// off.
     pub trace: Option<TraceOptions>,
+    /// Wires beside RTPS and shared memory, four at most; see [`crate::wire`].
+    ///
+    /// None by default. With [`DiscoveryRange::Off`] they are the only way out of the
+    /// process.
+    pub wires: Vec<OpenWire>,
 }
 
 impl ContextOptions {
@@ -453,6 +459,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .fragment_bytes
             .unwrap_or(default.fragment_bytes_network),
         enclave,
+        wires: options.wires.clone(),
         lease: options.participant_lease.map_or(default.lease, Into::into),
         flow_controllers: options.flow_controllers.clone(),
         limits: options.limits,

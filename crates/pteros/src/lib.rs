@@ -89,7 +89,7 @@ pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
 #[doc(hidden)]
 pub use pteros_runtime::rtps::fault;
-pub use pteros_runtime::{config, limits, names, platform, qos, store, thread};
+pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, wire};
 
 pub use context::{Context, ContextOptions};
 pub use executors::{spin, spin_until_future_complete};

@@ -12,18 +12,22 @@ use pteros::prelude::*;
 use pteros::subscription::DeliveryPath;
 use pteros_security::date::UnixTime;
 use pteros_security::keystore::{Keystore, Options};
+use pteros_sim::WireBus;
 
 const CHILD_ROLE: &str = "PTEROS_TEST_PART";
 const TIMEOUT: Duration = Duration::from_secs(60);
 const DOMAIN: u32 = 97;
 
-fn open(enclave: &str) -> Context {
-    Context::with_options(ContextOptions {
+fn options(enclave: &str) -> ContextOptions {
+    ContextOptions {
         use_environment: true,
         enclave: Some(enclave.into()),
         ..ContextOptions::local(DOMAIN)
-    })
-    .unwrap()
+    }
+}
+
+fn open(enclave: &str) -> Context {
+    Context::with_options(options(enclave)).unwrap()
 }
 
 /// The secured process: a publisher and two subscriptions, one in its own enclave
@@ -33,6 +37,13 @@ fn child() {
     if std::env::var(CHILD_ROLE).is_err() {
         return;
     }
+    let unprotected = Context::with_options(ContextOptions {
+        wires: vec![WireBus::new(Duration::ZERO).wire()],
+        ..options("/one")
+    });
+    let refused = unprotected.map(|_| ()).unwrap_err().to_string();
+    let expected = "the wire \"bus\" does not protect messages, and this context is secured";
+    assert!(refused.starts_with(expected), "{refused}");
     let contexts = ["/one", "/one", "/two"].map(open);
     let [a, b, c] = &contexts;
     let talker = a.create_node("talker").unwrap();

@@ -66,6 +66,24 @@ pub struct CacheChange {
 }
 
 impl CacheChange {
+    /// A sample without instance, stamp and correlation.
+    pub fn new(writer: Guid, sequence: SequenceNumber, payload: Bytes) -> Self {
+        Self {
+            kind: ChangeKind::Alive,
+            writer,
+            sequence,
+            source_timestamp: None,
+            via_shared_memory: false,
+            payload,
+            key_only: false,
+            key_hash: None,
+            related_sample_identity: None,
+            original_writer_info: None,
+            expires_at: Instant::FAR_FUTURE,
+            coherent_mark: None,
+        }
+    }
+
     /// Whether it is a sample, a dispose or an unregister, and not a marker of a
     /// coherent set or a group sequence number.
     pub(crate) fn is_sample(&self) -> bool {
@@ -87,18 +105,8 @@ impl CacheChange {
             ..CoherentMark::default()
         };
         Self {
-            kind: ChangeKind::Alive,
-            writer,
-            sequence: last,
-            source_timestamp: None,
-            via_shared_memory: false,
-            payload: Bytes::new(),
-            key_hash: None,
-            key_only: false,
-            related_sample_identity: None,
-            original_writer_info: None,
-            expires_at: Instant::FAR_FUTURE,
             coherent_mark: Some(Box::new(coherent_mark)),
+            ..Self::new(writer, last, Bytes::new())
         }
     }
 }

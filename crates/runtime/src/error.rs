@@ -76,6 +76,30 @@ pub enum OpenError {
         /// The requested size.
         given: usize,
     },
+    /// A wire beside RTPS did not open.
+    #[error("open the wire \"{name}\": {reason}")]
+    Wire {
+        /// Its name.
+        name: &'static str,
+        /// What failed, and what mends it.
+        reason: String,
+    },
+    /// More wires than a context may have.
+    #[error("{given} wires beside RTPS; a context has at most {max}")]
+    TooManyWires {
+        /// The number given.
+        given: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A secured context was to open a wire that does not protect what it carries.
+    #[error(
+        "the wire \"{name}\" does not protect messages, and this context is secured; leave out the wire, or open the context without security"
+    )]
+    UnprotectedWire {
+        /// Its name.
+        name: &'static str,
+    },
     /// The enclave of a secured context cannot be used.
     ///
     /// One text per problem, with file, line and remedy.

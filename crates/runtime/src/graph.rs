@@ -14,12 +14,15 @@ use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantE
 use pteros_msg::cdr::{DecodeError, Decoder};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{Guid, GuidPrefix};
-use pteros_rtps::participant::{Participant, ParticipantEvent, RemoteEndpoint};
+use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::time::Duration;
 
 use crate::lock::{Mutex, rank};
 use crate::names::node_path;
+pub use crate::node_key::NodeKey;
 use crate::user_data::user_data_value;
+use crate::wire::RemoteEndpointRecord;
+use crate::wire::wires::Wires;
 
 /// DDS name of the topic, outside of ROS's name space.
 pub const DISCOVERY_TOPIC: &str = "ros_discovery_info";
@@ -60,24 +63,13 @@ pub struct GraphEndpoint {
     pub local: bool,
 }
 
-/// A key for nodes of this context.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct NodeKey(u64);
-
-impl NodeKey {
-    /// As a number, for traces.
-    pub(crate) fn to_u32(self) -> u32 {
-        u32::try_from(self.0).unwrap_or(u32::MAX)
-    }
-}
-
 /// The graph cache. Thread-safe; calls return copies.
 ///
-/// Remote endpoints are stored in the participant, not here.
+/// Remote endpoints are stored in the wires, not here.
 pub struct Graph {
     own_prefix: GuidPrefix,
     enclave: String,
-    participant: Arc<Mutex<Participant, rank::Participant>>,
+    wires: Arc<Wires>,
     state: Mutex<GraphState, rank::GraphState>,
     revision: AtomicU64,
 }
@@ -100,15 +92,11 @@ struct NodeRecord {
 }
 
 impl Graph {
-    pub(crate) fn new(
-        participant: Arc<Mutex<Participant, rank::Participant>>,
-        enclave: String,
-    ) -> Self {
-        let own_prefix = participant.lock().prefix();
+    pub(crate) fn new(own_prefix: GuidPrefix, wires: Arc<Wires>, enclave: String) -> Self {
         Self {
             own_prefix,
             enclave,
-            participant,
+            wires,
             state: Mutex::default(),
             revision: AtomicU64::new(1),
         }
@@ -161,13 +149,13 @@ impl Graph {
                 })
                 .collect()
         };
-        let participant = self.participant.lock();
-        let others = participant.remote_endpoints();
-        found.extend(
-            others
-                .filter(|known| wanted(known.guid(), known.topic()))
-                .map(remote_endpoint),
-        );
+        for wire in self.wires.iter() {
+            wire.for_each_endpoint(&mut |known| {
+                if wanted(known.guid(), known.topic()) {
+                    found.push(remote_endpoint(known));
+                }
+            });
+        }
         found
     }
 
@@ -183,21 +171,32 @@ impl Graph {
                 })
                 .collect()
         };
-        let participant = self.participant.lock();
-        found.extend(participant.remote_endpoints_on(topic).map(remote_endpoint));
+        for wire in self.wires.iter() {
+            wire.for_each_endpoint_on(topic, &mut |known| found.push(remote_endpoint(known)));
+        }
         found
     }
 
     /// Whether an endpoint exists, local or remote.
     pub fn has_endpoint(&self, guid: Guid) -> bool {
         self.state.lock().own_endpoints.contains_key(&guid)
-            || self.participant.lock().remote_endpoint(guid).is_some()
+            || self.with_remote(guid, |_| ()).is_some()
     }
 
     /// USER_DATA of a remote endpoint.
     pub(crate) fn user_data_of(&self, guid: Guid) -> Option<Vec<u8>> {
-        let participant = self.participant.lock();
-        Some(participant.remote_endpoint(guid)?.user_data())
+        self.with_remote(guid, |known| known.user_data())
+    }
+
+    fn with_remote<T>(
+        &self,
+        guid: Guid,
+        read: impl Fn(&dyn RemoteEndpointRecord) -> T,
+    ) -> Option<T> {
+        let mut found = None;
+        let mut wires = self.wires.iter();
+        wires.any(|wire| wire.with_endpoint(guid, &mut |known| found = Some(read(known))));
+        found
     }
 
     /// Calls `see` with the DDS topic and type name of every endpoint except the
@@ -213,8 +212,8 @@ impl Graph {
         for data in self.state.lock().own_endpoints.values() {
             see(&data.topic, &data.type_name);
         }
-        for known in self.participant.lock().remote_endpoints() {
-            see(known.topic(), known.type_name());
+        for wire in self.wires.iter() {
+            wire.for_each_endpoint(&mut |known| see(known.topic(), known.type_name()));
         }
     }
 
@@ -228,9 +227,9 @@ impl Graph {
         let own = state.own_endpoints.values();
         let mut found: Vec<_> = own.filter_map(|data| of(data.group, data.guid)).collect();
         drop(state);
-        let participant = self.participant.lock();
-        let others = participant.remote_endpoints();
-        found.extend(others.filter_map(|known| of(known.group(), known.guid())));
+        for wire in self.wires.iter() {
+            wire.for_each_endpoint(&mut |known| found.extend(of(known.group(), known.guid())));
+        }
         found
     }
 
@@ -284,7 +283,7 @@ impl Graph {
     pub(crate) fn add_node(&self, name: &str, namespace: &str) -> (NodeKey, Option<&'static str>) {
         let mut state = self.state.lock();
         state.next_key += 1;
-        let key = NodeKey(state.next_key);
+        let key = NodeKey::new(state.next_key);
         let node = NodeRecord {
             name: name.into(),
             namespace: namespace.into(),
@@ -370,6 +369,22 @@ impl Graph {
         }
     }
 
+    /// Stores a node list that a further wire reports.
+    pub(crate) fn note_nodes(&self, participant: GuidPrefix, list: &ParticipantEntitiesInfo) {
+        let guids = |gids: &[Gid]| gids.iter().map(|gid| Guid::from_bytes(gid.data)).collect();
+        let nodes = list.node_entities_info_seq.iter().take(NODES_MAX);
+        let nodes = nodes.map(|node| NodeRecord {
+            name: node.node_name.clone(),
+            namespace: node.node_namespace.clone(),
+            readers: guids(&node.reader_gid_seq),
+            writers: guids(&node.writer_gid_seq),
+        });
+        self.store_node_list(NodeList {
+            participant,
+            nodes: nodes.collect(),
+        });
+    }
+
     fn store_node_list(&self, info: NodeList) {
         let mut state = self.state.lock();
         // Nodes of a participant that is not discovered yet are kept: data may
@@ -411,9 +426,9 @@ impl GraphState {
     }
 }
 
-fn remote_endpoint(known: RemoteEndpoint<'_>) -> GraphEndpoint {
+fn remote_endpoint(known: &dyn RemoteEndpointRecord) -> GraphEndpoint {
     GraphEndpoint {
-        data: Arc::new(known.data()),
+        data: Arc::new(known.to_data()),
         local: false,
     }
 }

@@ -10,7 +10,8 @@
 //! receiving (`core/dispatch`), driving (`core/driver`) and matching. The parts are
 //! `endpoints` (readers, writers, tables), `send` (the way to the sockets),
 //! `scheduler` (timeouts, wake-ups, the background I/O thread), `same_host`,
-//! `security`, `graph` and `trace`. `lock` orders their locks.
+//! `security`, `graph` and `trace`. `wire` is the seam for other wires than RTPS.
+//! `lock` orders the locks.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -29,6 +30,7 @@ mod endpoints;
 pub mod error;
 pub mod graph;
 pub mod lock;
+mod node_key;
 pub mod outbound;
 pub mod platform;
 mod same_host;
@@ -46,11 +48,12 @@ mod shm_connections;
 pub mod shm_transport;
 pub mod trace;
 pub mod udp;
+pub mod wire;
 
 pub use crate::core::driver::DriverState;
 pub use crate::core::external_event_loop;
 pub use crate::core::matching::EndpointSpec;
-pub use crate::core::{Core, CoreCounts, CoreOptions};
+pub use crate::core::{Core, CoreCounts, CoreOptions, WIRES_MAX};
 pub use crate::endpoints::durable_store::StoreOptions;
 pub use crate::endpoints::{
     content_filter, event, publisher_group, reader, subscription_group, writer,

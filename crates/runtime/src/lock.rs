@@ -95,6 +95,8 @@ lock_ranks! {
     WriterState: several,
     /// A reader's protocol machine.
     ReaderMachine,
+    /// Writers on further wires that wait for a reader's space.
+    WireHolds,
     /// Coherent sets and ordered access over the readers of a subscription group.
     SubscriptionGroup,
     /// A reader's history cache: the samples that wait for the callback.

@@ -2,7 +2,7 @@
 //!
 //! They are in one context, or in two that discover each other on this host, over
 //! UDP or shared memory, or on two hosts of a simulated network, where time passes
-//! only while some thread waits.
+//! only while some thread waits, and over a second wire there.
 
 use std::path::Path as FolderPath;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use pteros::{
     NodeOptions, event_handler::EndpointEvent, publisher::FlowController,
     shared_memory::SharedMemoryOptions, subscription::DeliveryPath,
 };
-use pteros_sim::{Link, SimThread, Simulation, ThreadBody};
+use pteros_sim::{Link, SimThread, Simulation, ThreadBody, WireBus};
 
 /// For anything that should happen soon, on a busy machine.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
@@ -38,12 +38,14 @@ pub enum TestTransport {
     /// Over a simulated network that loses, duplicates and reorders datagrams, by
     /// this seed.
     SimulatedLossy(u64),
+    /// Over a wire of the simulation that carries whole samples, without RTPS.
+    SimulatedWire,
 }
 
 impl TestTransport {
     fn simulated(self) -> Option<Simulation> {
         match self {
-            Self::Simulated => Some(Simulation::new(&[1, 2], 1)),
+            Self::Simulated | Self::SimulatedWire => Some(Simulation::new(&[1, 2], 1)),
             Self::SimulatedLossy(seed) => {
                 let sim = Simulation::new(&[1, 2], seed);
                 sim.set_links(Link {
@@ -101,11 +103,17 @@ impl Harness {
             ..ContextOptions::local(domain)
         };
         let sim = transport.simulated().map(Arc::new);
+        let bus = (transport == TestTransport::SimulatedWire)
+            .then(|| WireBus::new(Duration::from_micros(100)));
         let open = |place| match &sim {
             None => Context::with_options(options.clone()).unwrap(),
             Some(sim) => {
                 let options = ContextOptions {
-                    discovery_range: Some(DiscoveryRange::Subnet),
+                    discovery_range: Some(match &bus {
+                        None => DiscoveryRange::Subnet,
+                        Some(_) => DiscoveryRange::Off,
+                    }),
+                    wires: bus.iter().map(WireBus::wire).collect(),
                     ..options.clone()
                 };
                 let disk = Arc::new(SystemPlatform::new());
@@ -160,9 +168,10 @@ impl Harness {
     pub fn path(&self) -> DeliveryPath {
         match self.transport {
             TestTransport::IntraProcess => DeliveryPath::IntraProcess,
-            TestTransport::Udp | TestTransport::Simulated | TestTransport::SimulatedLossy(_) => {
-                DeliveryPath::Network
-            }
+            TestTransport::Udp
+            | TestTransport::Simulated
+            | TestTransport::SimulatedLossy(_)
+            | TestTransport::SimulatedWire => DeliveryPath::Network,
             TestTransport::SharedMemory => DeliveryPath::SharedMemory,
         }
     }

@@ -3,8 +3,8 @@
 //!
 //! Each test case runs intra-process (with and without shared values), over UDP,
 //! through shared memory, and in simulated time over a perfect network and several
-//! lossy ones. `lossy_network.rs` lists the test cases that are exempt from the
-//! last.
+//! lossy ones, and over a second wire instead of RTPS. `lossy_network.rs` and
+//! `other_wire.rs` list the test cases that are exempt.
 #![allow(clippy::disallowed_methods, reason = "ends that block are threads")]
 
 mod back_pressure;
@@ -19,6 +19,8 @@ mod in_place;
 mod instance_policies;
 mod instances;
 mod lossy_network;
+mod other_wire;
+
 mod policies;
 mod policy_combinations;
 mod representation;
@@ -62,6 +64,11 @@ macro_rules! on_every_transport {
             #[test]
             fn in_simulated_time() {
                 $module::$test_case(&Harness::new(TestTransport::Simulated));
+            }
+
+            #[test]
+            fn over_another_wire() {
+                other_wire::run(stringify!($test_case), $module::$test_case);
             }
 
             #[test]
@@ -229,3 +236,16 @@ on_every_transport!(
     policy_combinations::a_batch_of_instances_keeps_its_order_under_a_time_filter,
     policy_combinations::kept_coherent_sets_are_filtered_for_late_joiners,
 );
+
+/// Each exemption names a test case, once and with a reason.
+#[test]
+fn exemptions_name_test_cases() {
+    for exempt in [lossy_network::EXEMPT, other_wire::EXEMPT] {
+        for (index, (name, reason)) in exempt.iter().enumerate() {
+            assert!(TEST_CASES.contains(name), "{name} is no test case");
+            assert!(!reason.is_empty());
+            let mut before = exempt[..index].iter();
+            assert!(before.all(|(other, _)| other != name), "{name} twice");
+        }
+    }
+}

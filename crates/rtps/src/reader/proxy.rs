@@ -352,6 +352,12 @@ impl WriterProxy {
         Some(lost)
     }
 
+    /// Notes that all numbers below `sequence` are received or irrelevant.
+    pub fn skip_to(&mut self, sequence: SequenceNumber) {
+        self.synced = true;
+        self.next = self.next.max(sequence.0);
+    }
+
     /// Delivers samples that are in order.
     pub fn deliver_in_order(&mut self, ready: &mut ReadyQueue) {
         if !self.synced && self.reliable {

@@ -12,13 +12,13 @@ use crate::platform::unicast_port;
 impl Core {
     /// Finds out which participant ports are bound, before announcements are sent.
     pub(crate) fn probe_bound_ports(&self, now: Instant) {
-        if !self.participant.lock().is_announcement_due(now) {
+        if !self.participant().lock().is_announcement_due(now) {
             return;
         }
         let domain = self.options.domain_id;
         let ports = unicast_port(domain, 0)..=unicast_port(domain, LOCAL_PEERS_MAX - 1);
         let bound = self.transport.bound_ports(ports);
-        self.participant.lock().set_bound_ports(bound);
+        self.participant().lock().set_bound_ports(bound);
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_lone_participant_announces_to_no_port_and_a_later_one_is_discovered() {
         let first = open();
-        let announced = || first.participant.lock().stats().announcements_sent;
+        let announced = || first.participant().lock().stats().announcements_sent;
         until(|| announced() >= 5);
         let sent = first.counts().datagrams_sent;
         match first.transport.bound_ports(0..=u16::MAX) {
@@ -70,7 +70,7 @@ mod tests {
             None => assert!(sent >= 5 * u64::from(LOCAL_PEERS_MAX - 1)),
         }
         let second = open();
-        let met = |core: &Core| core.participant.lock().participants().count() == 1;
+        let met = |core: &Core| core.participant().lock().participants().count() == 1;
         until(|| met(&first) && met(&second));
     }
 }

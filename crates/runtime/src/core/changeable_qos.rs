@@ -67,7 +67,7 @@ impl Core {
                 let theirs = reader.announced();
                 self.rematch_local(now, writer, &reader, &before, &theirs);
             }
-            self.participant.lock().add_writer(now, after);
+            self.announce_endpoint(now, &after);
         }
         drop(order);
         self.serve_participant(now);
@@ -122,7 +122,7 @@ impl Core {
                 let theirs = writer.announced();
                 self.rematch_local(now, &writer, reader, &theirs, &before);
             }
-            self.participant.lock().add_reader(now, after);
+            self.announce_endpoint(now, &after);
         }
         drop(order);
         self.serve_participant(now);

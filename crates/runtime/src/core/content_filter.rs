@@ -38,7 +38,7 @@ impl Core {
         });
         reader.set_announced(announced.clone());
         self.graph.change_own_endpoint(&announced);
-        self.participant.lock().add_reader(now, announced);
+        self.announce_endpoint(now, &announced);
         drop(order);
         self.serve_participant(now);
         Ok(())

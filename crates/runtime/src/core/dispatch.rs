@@ -103,7 +103,7 @@ impl Core {
                 if !builtin && is_ours && self.is_connecting_peer(now, source.prefix) {
                     return;
                 }
-                let mut participant = self.participant.lock();
+                let mut participant = self.participant().lock();
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
                 builtin = true;
             } else {
@@ -189,7 +189,7 @@ impl Core {
             renewed.clear();
         }
         renewed.insert(prefix, now);
-        self.participant.lock().renew_lease(prefix, now);
+        self.participant().lock().renew_lease(prefix, now);
         true
     }
 
@@ -353,6 +353,7 @@ impl Core {
             let may_delay = has_new_samples && machine.has_only_positive_acks();
             let more = !may_delay && machine.poll_transmit(now, outbox);
             reader.schedule(&self.scheduler, &machine);
+            reader.wire_holds.release_if(|| machine.has_space());
             more
         });
         if reader.is_graph() {

@@ -435,10 +435,14 @@ impl Core {
                 } else {
                     now
                 };
-                self.participant.lock().handle_timeout(clock);
+                self.participant().lock().handle_timeout(clock);
                 self.serve_participant(now);
             }
             TimeoutOwner::ShmConnections => self.poll_shm_connections(now),
+            TimeoutOwner::Wire(index) => {
+                let _order = self.endpoints.begin_match();
+                self.serve_wire(now, index);
+            }
             TimeoutOwner::Graph => self.announce_graph(now),
             TimeoutOwner::SameHostPeers => self.poll_same_host_peers(now),
             TimeoutOwner::Handshakes => self.poll_handshakes(now),

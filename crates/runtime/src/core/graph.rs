@@ -101,6 +101,9 @@ impl Core {
             let _order = self.endpoints.begin_match();
             self.same_host.append_node_list(now, &payload);
         }
+        for wire in self.wires.added() {
+            wire.announce_nodes(now, &list);
+        }
         let Some(writer) = self.graph_writer.get() else {
             return;
         };
@@ -121,7 +124,7 @@ impl Core {
             let sender = item.meta.publisher.prefix;
             // Messages from before it became a same-host peer may arrive after the
             // records of its log.
-            let is_same_host_peer = self.participant.lock().is_same_host_peer(sender);
+            let is_same_host_peer = self.participant().lock().is_same_host_peer(sender);
             any |= !is_same_host_peer && self.graph.handle_node_list(sender, &payload);
         }
         if any {

@@ -96,7 +96,7 @@ impl Core {
         self.scheduler.remove(TimeoutOwner::Writer(guid.entity));
         self.scheduler
             .remove(TimeoutOwner::LingeringWriter(guid.entity));
-        self.participant.lock().remove_endpoint(now, guid);
+        self.withdraw_endpoint(now, guid);
         drop(order);
         self.serve_participant(now);
         // Its last changes were delivered.

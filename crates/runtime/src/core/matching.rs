@@ -36,6 +36,7 @@ use crate::qos::DataLifecycle;
 use crate::sample::samples_max;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::send::flow_controller::{FlowController, FlowMembership};
+use crate::wire::{Wire, WireEvent};
 
 /// Maximum number of endpoints of a context. A robot process has tens; the bound
 /// makes a runaway loop an error.
@@ -168,7 +169,7 @@ impl Core {
         for reader in &local {
             self.match_local(now, &writer, reader);
         }
-        self.participant.lock().add_writer(now, data);
+        self.announce_endpoint(now, &data);
         drop(order);
         self.serve_participant(now);
         if has_manual_lease(&writer.data.qos) {
@@ -279,8 +280,7 @@ impl Core {
         for writer in &local {
             self.match_local(now, writer, &reader);
         }
-        let announced = reader.announced();
-        self.participant.lock().add_reader(now, announced);
+        self.announce_endpoint(now, &reader.announced());
         drop(order);
         self.serve_participant(now);
         self.scheduler.wake_waiters();
@@ -308,7 +308,7 @@ impl Core {
             member.group.remove_reader(now, member.index);
         }
         self.scheduler.remove(TimeoutOwner::Reader(guid.entity));
-        self.participant.lock().remove_endpoint(now, guid);
+        self.withdraw_endpoint(now, guid);
         self.forget_endpoint(guid);
         drop(order);
         self.serve_participant(now);
@@ -343,26 +343,18 @@ impl Core {
         self.same_host.append_announcements(now);
         loop {
             let mut events = Vec::new();
-            self.send.transmit(|outbox| {
-                let mut participant = self.participant.lock();
-                while let Some(event) = participant.poll_event() {
-                    events.push(event);
-                }
-                let more = participant.poll_transmit(now, outbox);
-                if let Some(security) = &self.security {
-                    security.set_unvalidated_count(participant.unvalidated_count());
-                }
-                // Under the lock: a later timeout must not be overwritten.
-                self.scheduler
-                    .schedule(TimeoutOwner::Participant, participant.next_timeout());
-                more
-            });
+            self.wires.rtps.poll(now, &mut events);
+            if let Some(security) = &self.security {
+                security.set_unvalidated_count(self.participant().lock().unvalidated_count());
+            }
             if events.is_empty() {
                 break;
             }
             let publishers_change = events.iter().any(changes_publishers);
             for event in events {
-                self.apply(now, event);
+                if let WireEvent::Discovery(event) = event {
+                    self.apply(now, event);
+                }
             }
             if publishers_change {
                 // After the matches: a publisher whose writers are all known has
@@ -370,9 +362,10 @@ impl Core {
                 self.update_publisher_writers(now);
             }
         }
+        self.serve_wires(now);
     }
 
-    fn apply(&self, now: Instant, event: ParticipantEvent) {
+    pub(crate) fn apply(&self, now: Instant, event: ParticipantEvent) {
         self.graph.handle_participant_event(&event);
         self.handle_unauthenticated_event(now, &event);
         match event {
@@ -518,7 +511,7 @@ impl Core {
     /// Whether both sides know of the match before either sends: the discovery log
     /// of a same-host peer is read before any message of it.
     fn is_mutually_known(&self, remote: Guid) -> bool {
-        self.participant.lock().is_same_host_peer(remote.prefix)
+        self.participant().lock().is_same_host_peer(remote.prefix)
     }
 
     pub(crate) fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {

@@ -50,7 +50,9 @@ impl Core {
             }
         }
         drop(table);
-        let exceeded = self.participant.lock().exceeded_limit();
-        exceeded.map(|(what, held, max)| format!("participant: {held} {what}, limit {max}"))
+        self.wires.iter().find_map(|wire| {
+            let (what, held, max) = wire.exceeded_limit()?;
+            Some(format!("wire {}: {held} {what}, limit {max}", wire.name()))
+        })
     }
 }

@@ -36,6 +36,7 @@ mod security;
 mod subscription_group;
 mod traced_publish;
 mod type_objects;
+mod wire;
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +44,6 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use pteros_rtps::id::{GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, NetworkScope};
-use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
@@ -63,9 +63,9 @@ use crate::same_host::SameHostPeers;
 use crate::scheduler::Scheduler;
 use crate::scheduler::background_io::BackgroundIo;
 use crate::scheduler::ready_queue::ReadyQueue;
+use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::security::{Credentials, Security, SecurityOptions, SecurityParts};
 use crate::send::SendPath;
-use crate::send::back_pressure::{BlockingBudget, GOODBYE_WAIT};
 use crate::send::datagram_protection::{CryptoTransform, peer_authenticator};
 use crate::send::deferred::DeferredSends;
 use crate::send::flow_controller::FlowController;
@@ -73,7 +73,12 @@ use crate::send::flow_controllers::FlowControllers;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
 use crate::trace::{self, TraceOptions, Tracer};
+use crate::wire::rtps::RtpsWire;
+use crate::wire::wires::{Wires, open_wires};
+use crate::wire::{OpenWire, SampleWire, WireScheduler, WireSetup};
 use driver::DriverState;
+
+pub use crate::wire::wires::WIRES_MAX;
 
 /// Participant indices of this host that receive unicast announcements, so that
 /// processes find each other without multicast. Only bound ports are used. ROS 2's
@@ -127,6 +132,8 @@ pub struct CoreOptions {
     pub security: Option<SecurityOptions>,
     /// Whether and where the context is traced, see [`crate::trace`].
     pub trace: Option<TraceOptions>,
+    /// Wires beside RTPS, at most [`WIRES_MAX`].
+    pub wires: Vec<OpenWire>,
 }
 
 impl Default for CoreOptions {
@@ -152,6 +159,7 @@ impl Default for CoreOptions {
             shared_memory: SharedMemoryOptions::default(),
             security: None,
             trace: None,
+            wires: Vec::new(),
         }
     }
 }
@@ -192,7 +200,8 @@ pub struct Core {
     pub(crate) prefix: GuidPrefix,
     pub(crate) options: CoreOptions,
     sockets: SocketReport,
-    pub(crate) participant: Arc<Mutex<Participant, rank::Participant>>,
+    /// RTPS, and the wires that were added to it.
+    pub(crate) wires: Arc<Wires>,
     pub(crate) endpoints: Endpoints,
     pub(crate) intra_process: IntraProcess,
     pub(crate) scheduler: Arc<Scheduler>,
@@ -243,14 +252,7 @@ impl Core {
         if let Some(tracer) = &tracer {
             opened = trace::with_tracing(opened, tracer);
         }
-        for advice in &opened.advice {
-            tracing::warn!("{advice}");
-        }
-        if let Err(reason) = &opened.shm
-            && plan.shared_memory.enabled
-        {
-            tracing::warn!("{reason}; processes of this host communicate by UDP");
-        }
+        report_sockets(&plan, &opened);
         let config = participant_config(&options, prefix, credentials.as_ref(), &opened);
         let now = platform.now();
         let participant = Participant::new(now, config);
@@ -262,6 +264,7 @@ impl Core {
             opened.shm.as_ref().ok().cloned(),
             crypto_transform.clone(),
         ));
+        let mut wire_failure = None;
         let core = Arc::new_cyclic(|me: &Weak<Self>| {
             let context: Weak<dyn UndrivenContext> = me.clone();
             let background_io = if platform.drives_undriven(&context) {
@@ -279,7 +282,17 @@ impl Core {
             };
             let own = credentials.zip(crypto_transform);
             let security = own.map(|(own, transform)| own.into_security(transform, parts));
-            let graph = Arc::new(Graph::new(participant.clone(), options.enclave.clone()));
+            let rtps = RtpsWire {
+                participant: participant.clone(),
+                send: send.clone(),
+                scheduler: WireScheduler::new(scheduler.clone(), TimeoutOwner::Participant),
+            };
+            let added = open_added_wires(&options, prefix, &scheduler).unwrap_or_else(|error| {
+                wire_failure = Some(error);
+                Vec::new()
+            });
+            let wires = Arc::new(Wires::new(rtps, added));
+            let graph = Arc::new(Graph::new(prefix, wires.clone(), options.enclave.clone()));
             Self {
                 prefix,
                 sockets: SocketReport {
@@ -297,7 +310,7 @@ impl Core {
                     prefix,
                     options.lease,
                     transport.clone(),
-                    participant.clone(),
+                    participant,
                     graph.clone(),
                     scheduler.clone(),
                 ),
@@ -309,7 +322,7 @@ impl Core {
                 transport,
                 graph,
                 graph_writer: OnceLock::new(),
-                participant,
+                wires,
                 endpoints: Endpoints::new(prefix),
                 driver: Mutex::new(DriverState::new(options.busy_poll)),
                 idle_queue: ReadyQueue::new(|| {}),
@@ -326,6 +339,9 @@ impl Core {
                 options,
             }
         });
+        if let Some(failure) = wire_failure {
+            return Err(failure);
+        }
         core.start(now);
         Ok(core)
     }
@@ -341,6 +357,11 @@ impl Core {
     /// The GUID prefix of the participant.
     pub fn prefix(&self) -> GuidPrefix {
         self.prefix
+    }
+
+    /// The participant: discovery by RTPS.
+    pub(crate) fn participant(&self) -> &Mutex<Participant, rank::Participant> {
+        &self.wires.rtps.participant
     }
 
     /// The options with which the context was opened.
@@ -411,12 +432,10 @@ impl Core {
         }
         self.send_deferred();
         self.request_shutdown();
-        let mut outbox = Outbox::new();
         let now = self.platform.now();
-        self.participant.lock().shut_down(now, &mut outbox);
-        // A peer that misses it keeps the participant until its lease expires.
-        self.send
-            .send(&outbox, 0, &BlockingBudget::for_publish(GOODBYE_WAIT));
+        for wire in self.wires.iter() {
+            wire.close(now);
+        }
     }
 }
 
@@ -504,6 +523,36 @@ fn participant_config(
         config.entity_name = None;
     }
     config
+}
+
+/// Logs what the operator should know about the sockets.
+fn report_sockets(plan: &SocketPlan, opened: &OpenedTransports) {
+    for advice in &opened.advice {
+        tracing::warn!("{advice}");
+    }
+    if let Err(reason) = &opened.shm
+        && plan.shared_memory.enabled
+    {
+        tracing::warn!("{reason}; processes of this host communicate by UDP");
+    }
+}
+
+/// Opens the wires beside RTPS.
+fn open_added_wires(
+    options: &CoreOptions,
+    prefix: GuidPrefix,
+    scheduler: &Arc<Scheduler>,
+) -> Result<Vec<Arc<dyn SampleWire>>, OpenError> {
+    let is_secured = options.security.is_some();
+    open_wires(&options.wires, is_secured, scheduler, |scheduler| {
+        WireSetup {
+            domain_id: options.domain_id,
+            prefix,
+            enclave: options.enclave.clone(),
+            local_only: options.local_only,
+            scheduler,
+        }
+    })
 }
 
 /// The sockets and the shared memory that the context needs from the platform.

@@ -7,9 +7,10 @@
 use bytes::Bytes;
 use pteros_rtps::coherent_mark::CoherentMark;
 use pteros_rtps::fault;
-use pteros_rtps::history::ChangeKind;
+use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{History, Liveliness};
+use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
@@ -244,6 +245,9 @@ impl Core {
             }
             let group = writer.group.as_ref().map(|group| group.begin_write());
             let mut state = writer.state.lock();
+            if !state.wires.have_space(writer.guid(), write.bytes) {
+                return false;
+            }
             let now = self.platform.now();
             if state.machine.has_filters() {
                 // The filters read it and decide which readers it must wait for.
@@ -306,8 +310,10 @@ impl Core {
             state.note_written(now, message.kind(), instance);
             return meta.sequence;
         }
-        let is_read =
-            state.machine.has_readers() || writer.store.is_some() || message.shared().is_none();
+        let is_read = state.machine.has_readers()
+            || !state.wires.is_empty()
+            || writer.store.is_some()
+            || message.shared().is_none();
         let payload = is_read.then(|| {
             if is_made {
                 message.serialized()
@@ -369,10 +375,18 @@ impl Core {
     ) {
         let WriteLocks { mut state, group } = locks;
         let instance = sample.instance;
+        let is_on_wires = !state.wires.is_empty();
+        if is_on_wires && let Some(payload) = &payload {
+            let change = cache_change(message, payload, &sample);
+            state.wires.write(now, &change, message.directed_to());
+        }
         keep_for_late_joiners(&mut state, now, writer, message, payload, sample);
         state.note_written(now, message.kind(), instance);
         end_group_write(self, now, writer, group);
         self.send_new(writer, state, now);
+        if is_on_wires {
+            self.flush_wires(now, writer);
+        }
     }
 
     /// Drives the network until `space` returns true.
@@ -537,7 +551,10 @@ impl Core {
     }
 
     fn assert_writer(&self, now: Instant, writer: &WriterEndpoint) {
-        writer.state.lock().machine.assert_liveliness(now);
+        let mut state = writer.state.lock();
+        state.machine.assert_liveliness(now);
+        state.wires.assert_writer(now, writer.guid());
+        drop(state);
         self.count_liveliness_assertion(writer);
         self.serve_writer(now, writer);
         self.intra_process.assert_liveliness(now, writer);
@@ -557,7 +574,9 @@ impl Core {
         for writer in &writers {
             self.assert_writer(now, writer);
         }
-        self.participant.lock().assert_liveliness(now, kind);
+        for wire in self.wires.iter() {
+            wire.assert_liveliness(now, kind);
+        }
         self.serve_participant(now);
     }
 }
@@ -619,6 +638,25 @@ fn new_change(
         key_hash: instance.map(|instance| instance.info.key.0),
         coherent_mark: sample.mark.clone(),
         ..NewChange::default()
+    }
+}
+
+/// The sample as a further wire carries it.
+fn cache_change(
+    message: &dyn OutboundMessage,
+    payload: &Bytes,
+    sample: &WrittenSample<'_>,
+) -> CacheChange {
+    let meta = &sample.meta;
+    let kind = sample.instance.map_or(ChangeKind::Alive, |of| of.kind);
+    let sequence = SequenceNumber(meta.sequence);
+    CacheChange {
+        kind,
+        source_timestamp: meta.source,
+        key_only: kind != ChangeKind::Alive,
+        key_hash: sample.instance.map(|of| of.info.key.0),
+        related_sample_identity: message.related(),
+        ..CacheChange::new(meta.publisher, sequence, payload.clone())
     }
 }
 

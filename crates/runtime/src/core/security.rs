@@ -130,7 +130,7 @@ impl Core {
                 (false, Some(why)) => self.end_matches(now, security, own.guid, why),
                 (true, None) => {
                     // A peer that knows it receives it as a new endpoint.
-                    let mut participant = self.participant.lock();
+                    let mut participant = self.participant().lock();
                     participant.remove_endpoint(now, own.guid);
                     if own.is_writer() {
                         participant.add_writer(now, own)
@@ -165,7 +165,7 @@ impl Core {
     /// announced, so that they can report the reason, too.
     fn end_matches(&self, now: Instant, security: &Security, own: Guid, why: &str) {
         let matched: Vec<Guid> = {
-            let participant = self.participant.lock();
+            let participant = self.participant().lock();
             let decisions = participant.match_outcomes(own);
             let matched = decisions.filter(|(_, decision)| **decision == MatchOutcome::Matched);
             matched.map(|(remote, _)| remote).collect()

@@ -26,7 +26,7 @@ impl Core {
                 announced,
                 describe,
             } => {
-                self.participant
+                self.participant()
                     .lock()
                     .offer_type_lazily(announced, describe);
                 Some(Bytes::from_static(announced))
@@ -43,7 +43,7 @@ impl Core {
         if objects.name != type_name {
             return None;
         }
-        self.participant.lock().offer_type(&objects);
+        self.participant().lock().offer_type(&objects);
         Some(objects.information().into())
     }
 
@@ -54,7 +54,7 @@ impl Core {
     /// endpoint.
     pub fn remote_type(&self, remote: Guid) -> Option<RemoteType> {
         let now = self.platform.now();
-        let known = self.participant.lock().remote_type(now, remote);
+        let known = self.participant().lock().remote_type(now, remote);
         self.serve_participant(now);
         known
     }

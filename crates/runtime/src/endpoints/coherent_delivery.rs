@@ -12,6 +12,7 @@ use pteros_rtps::reader::Reader;
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::endpoints::reader::ReaderEndpoint;
+use crate::wire::WireEvent;
 
 impl ReaderEndpoint {
     /// Whether samples may have to wait for others.
@@ -329,11 +330,11 @@ impl ReaderEndpoint {
 }
 
 /// Whether the event may change which writers a publisher has, or is known to have.
-pub(crate) fn changes_publishers(event: &ParticipantEvent) -> bool {
+pub(crate) fn changes_publishers(event: &WireEvent) -> bool {
     match event {
-        ParticipantEvent::EndpointDiscovered(data) => data.group.is_some(),
-        ParticipantEvent::Matched { remote, .. } => remote.group.is_some(),
-        ParticipantEvent::EndpointLost(_) => true,
+        WireEvent::Discovery(ParticipantEvent::EndpointDiscovered(data)) => data.group.is_some(),
+        WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => remote.group.is_some(),
+        WireEvent::Discovery(ParticipantEvent::EndpointLost(_)) => true,
         _ => false,
     }
 }

@@ -27,6 +27,7 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::ready_queue::ReadySlot;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::trace::Tracer;
+use crate::wire::holds::WireHolds;
 use pteros_dcps::cache::FullQueuePolicy;
 use pteros_dcps::cache::ReaderCache;
 use pteros_dcps::coherent::SOLE_READER;
@@ -98,6 +99,8 @@ pub struct ReaderEndpoint {
     graph: AtomicBool,
     /// Receives its samples in place of a queue.
     pub(crate) listener: Option<InlineListener>,
+    /// Writers on further wires that wait for space.
+    pub(crate) wire_holds: WireHolds,
     /// Its membership in a subscription group.
     pub(crate) group: Option<GroupMembership>,
     /// The tracer, in a traced context.
@@ -147,6 +150,7 @@ impl ReaderEndpoint {
             lost: AtomicU64::new(0),
             graph: AtomicBool::new(false),
             listener: None,
+            wire_holds: WireHolds::default(),
             group: None,
             tracer: None,
         }

@@ -32,6 +32,7 @@ use crate::send::back_pressure::{BlockingBudget, next_send_retry};
 use crate::send::deferred::{self, DeferredSlot};
 use crate::send::flow_controller::FlowMembership;
 use crate::store::Store;
+use crate::wire::routes::WireRoutes;
 use pteros_dcps::history::LocalHistory;
 
 /// The counters of a publisher. Totals since it was created.
@@ -71,6 +72,8 @@ pub struct WriterEndpoint {
     pub(crate) serialize_only: bool,
     pub(crate) state: Mutex<WriterState, rank::WriterState>,
     remote: AtomicUsize,
+    /// Number of remote readers on further wires.
+    on_wires: AtomicUsize,
     /// Number of remote readers that are reached by shared memory.
     connected: AtomicUsize,
     /// Some remote readers get a connection with the next message.
@@ -90,6 +93,8 @@ pub(crate) struct WriterState {
     pub(crate) machine: Writer,
     /// Its readers within the context.
     pub(crate) local: Vec<IntraProcessRoute>,
+    /// Its readers on further wires.
+    pub(crate) wires: WireRoutes,
     pub(crate) history: LocalHistory,
     /// The remote send of its last message, if deferred.
     pub(crate) deferred: DeferredSlot,
@@ -155,6 +160,7 @@ impl WriterEndpoint {
             state: Mutex::new(WriterState {
                 machine,
                 local: Vec::new(),
+                wires: WireRoutes::default(),
                 history,
                 deferred: DeferredSlot::default(),
                 instances,
@@ -166,6 +172,7 @@ impl WriterEndpoint {
                 delivered_locally: 0,
             }),
             remote: AtomicUsize::new(0),
+            on_wires: AtomicUsize::new(0),
             connected: AtomicUsize::new(0),
             wants_connections: AtomicBool::new(false),
             group,
@@ -203,10 +210,16 @@ impl WriterEndpoint {
     pub fn matched(&self) -> Vec<Guid> {
         let state = self.state.lock();
         let local = state.local.iter().map(|route| route.reader.data.guid);
-        state.machine.matched().chain(local).collect()
+        let on_wires = state.wires.readers();
+        state
+            .machine
+            .matched()
+            .chain(on_wires)
+            .chain(local)
+            .collect()
     }
 
-    /// Number of matched readers of other processes.
+    /// Number of matched readers of other processes that RTPS reaches.
     pub fn remote_count(&self) -> usize {
         self.remote.load(Ordering::Acquire)
     }
@@ -259,6 +272,7 @@ impl WriterEndpoint {
         let machine = &state.machine;
         state.deferred.is_empty()
             && machine.is_acked_by_all()
+            && state.wires.are_acknowledged(self.guid())
             && (self.flow_membership.is_none() || !machine.has_output())
     }
 
@@ -280,7 +294,7 @@ impl WriterEndpoint {
 
     /// Whether readers of other processes, or later ones, need a message.
     pub(crate) fn leaves_process(&self) -> bool {
-        self.remote_count() > 0 || self.keeps_local_history()
+        self.remote_count() > 0 || self.keeps_local_history() || self.is_on_wires()
     }
 
     /// How long a publisher may block for space in the socket.
@@ -311,6 +325,18 @@ impl WriterEndpoint {
 
     pub(crate) fn note_serialized(&self) {
         self.serialized.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether some remote readers are on further wires.
+    pub(crate) fn is_on_wires(&self) -> bool {
+        self.on_wires.load(Ordering::Relaxed) > 0
+    }
+
+    /// Updates the number of readers on further wires.
+    pub(crate) fn update_wire_count(&self, state: &WriterState) {
+        // Release: the routes were changed before, under the lock.
+        let count = state.wires.readers().count();
+        self.on_wires.store(count, Ordering::Release);
     }
 
     pub(crate) fn note_remote(&self, change: i32) {

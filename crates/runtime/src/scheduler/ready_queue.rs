@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use crate::graph::NodeKey;
 use crate::lock::{Condvar, Mutex, MutexGuard, rank};
+use crate::node_key::NodeKey;
 use crate::scheduler::mutual_exclusion::MutualExclusionGate;
 
 /// User code that runs when it has work.

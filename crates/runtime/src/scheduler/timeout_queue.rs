@@ -15,6 +15,8 @@ use crate::lock::{Mutex, rank};
 pub enum TimeoutOwner {
     /// Discovery: SPDP and SEDP.
     Participant,
+    /// A further wire, by its index in the context.
+    Wire(usize),
     /// The announcement of the node list.
     Graph,
     /// Discovery logs of same-host peers.

@@ -25,7 +25,7 @@ use pteros_rtps::id::{EntityId, GuidPrefix};
 use pteros_rtps::time::Instant;
 
 use crate::error::OpenError;
-use crate::graph::NodeKey;
+use crate::node_key::NodeKey;
 use crate::platform::{OpenedTransports, Platform};
 use crate::sample::{DeliveryPath, SampleMeta};
 use current_context::{CallbackContext, CallbackInput};

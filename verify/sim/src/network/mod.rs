@@ -9,6 +9,7 @@ mod datagram_text;
 pub mod link;
 pub mod shared_memory;
 pub mod trace;
+pub mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,0 +1,268 @@
+//! Further wires: announces endpoints on all wires, and applies what a wire beside
+//! RTPS reports.
+//!
+//! A remote writer on such a wire is a best-effort writer of the reader's machine, as
+//! one of this process is. So filters, limits, DEADLINE and LIVELINESS act on its
+//! samples alike.
+
+use std::sync::Arc;
+
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::fault;
+use pteros_rtps::history::{CacheChange, ChangeKind};
+use pteros_rtps::id::{Guid, VendorId};
+use pteros_rtps::locator::Route;
+use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
+use pteros_rtps::reader::WriterProxyConfig;
+use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::endpoints::mismatch;
+use crate::endpoints::reader::ReaderEndpoint;
+use crate::endpoints::writer::{WriterEndpoint, WriterState};
+use crate::names::ros_topic;
+use crate::sample::QueuedSample;
+use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::wire::{SampleWire, WireEvent, WireSample};
+
+/// Polls of one wire, each with at most one sample, before user code has its turn. As
+/// many datagrams are handled in one turn.
+const POLLS_MAX: usize = 64;
+
+impl Core {
+    /// Announces a local endpoint on all wires, or its changed data.
+    pub(crate) fn announce_endpoint(&self, now: Instant, endpoint: &Arc<EndpointData>) {
+        for wire in self.wires.iter() {
+            let Some(reason) = wire.why_not(endpoint) else {
+                wire.announce(now, endpoint);
+                continue;
+            };
+            tracing::warn!(
+                endpoint = %endpoint.guid,
+                "topic \"{}\": the wire \"{}\" does not carry this endpoint: {reason}",
+                ros_topic(&endpoint.topic), wire.name()
+            );
+        }
+    }
+
+    /// Withdraws a local endpoint from all wires.
+    pub(crate) fn withdraw_endpoint(&self, now: Instant, endpoint: Guid) {
+        for wire in self.wires.iter() {
+            wire.withdraw(now, endpoint);
+        }
+    }
+
+    /// Polls the further wires and applies what they report. Call under `MatchOrder`.
+    pub(crate) fn serve_wires(&self, now: Instant) {
+        for index in 0..self.wires.added().len() {
+            self.serve_wire(now, index);
+        }
+    }
+
+    /// The same for one of them.
+    pub(crate) fn serve_wire(&self, now: Instant, index: usize) {
+        let Some(wire) = self.wires.added().get(index) else {
+            return;
+        };
+        for _ in 0..POLLS_MAX {
+            let mut events = Vec::new();
+            wire.poll(now, &mut events);
+            if events.is_empty() {
+                return;
+            }
+            for event in events {
+                self.apply_wire_event(now, wire, event);
+            }
+        }
+        // The rest waits until user code had its turn.
+        self.scheduler
+            .schedule(TimeoutOwner::Wire(index), Some(now));
+    }
+
+    fn apply_wire_event(&self, now: Instant, wire: &Arc<dyn SampleWire>, event: WireEvent) {
+        match event {
+            WireEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
+                self.apply_wire_match(now, wire, local, &remote);
+            }
+            WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
+                self.apply_wire_unmatch(now, local, remote);
+            }
+            WireEvent::Discovery(event) => self.apply(now, event),
+            WireEvent::Nodes { participant, nodes } => self.graph.note_nodes(participant, &nodes),
+            WireEvent::Sample(sample) => self.receive_wire_sample(now, wire, *sample),
+            WireEvent::WriterAsserted(writer) => {
+                for reader in self.readers_of(writer) {
+                    let mut machine = reader.machine.lock();
+                    machine.note_delivered_elsewhere(now, writer, false);
+                    drop(machine);
+                    self.serve_reader(now, &reader);
+                }
+            }
+            WireEvent::SamplesLost { writer, count } => {
+                for reader in self.readers_of(writer) {
+                    let mut machine = reader.machine.lock();
+                    machine.note_samples_lost(now, writer, count);
+                    drop(machine);
+                    self.serve_reader(now, &reader);
+                }
+            }
+            WireEvent::SpaceFreed => {}
+        }
+        self.scheduler.wake_waiters();
+    }
+
+    fn readers_of(&self, writer: Guid) -> Vec<Arc<ReaderEndpoint>> {
+        let table = self.endpoints.read();
+        let readers = table.readers_of_writer.get(&writer);
+        readers.cloned().unwrap_or_default()
+    }
+
+    fn receive_wire_sample(&self, now: Instant, wire: &Arc<dyn SampleWire>, sample: WireSample) {
+        let WireSample { change, readers } = sample;
+        for reader in self.readers_of(change.writer) {
+            if !readers.is_empty() && !readers.contains(&reader.data.guid) {
+                continue;
+            }
+            let mut machine = reader.machine.lock();
+            machine.handle_whole_sample(now, change.clone());
+            drop(machine);
+            self.serve_reader(now, &reader);
+            let qos = &reader.data.qos;
+            if qos.history == History::KeepAll
+                && qos.reliability == Reliability::Reliable
+                && !reader.machine.lock().has_space()
+                && is_reliable(&**wire, change.writer)
+            {
+                reader.wire_holds.hold(wire, change.writer);
+                // A thread may have made space meanwhile and seen no held writer.
+                reader
+                    .wire_holds
+                    .release_if(|| reader.machine.lock().has_space());
+            }
+        }
+    }
+
+    fn apply_wire_match(
+        &self,
+        now: Instant,
+        wire: &Arc<dyn SampleWire>,
+        local: Guid,
+        remote: &Arc<EndpointData>,
+    ) {
+        if let Some(writer) = self.endpoints.writer(local.entity) {
+            let mut state = writer.state.lock();
+            self.write_deferred(now, &writer, &mut state);
+            if !wire.keeps_history() {
+                write_kept_samples(now, wire, &writer, &state, remote);
+            }
+            state.wires.add(wire, remote.guid);
+            writer.update_wire_count(&state);
+            drop(state);
+            wire.flush(now, writer.guid());
+            writer.events.note_matched(remote.guid, 1);
+            mismatch::warn_about_definitions(self.prefix, &writer.data, remote);
+        } else if let Some(reader) = self.endpoints.reader(local.entity) {
+            reader.note_writer(remote.guid, remote.qos.ownership_strength);
+            reader.note_durable(remote.guid, &remote.qos);
+            reader.machine.lock().match_writer(now, monitored(remote));
+            let mut table = self.endpoints.write();
+            let readers = table.readers_of_writer.entry(remote.guid).or_default();
+            readers.push(reader.clone());
+            drop(table);
+            self.serve_reader(now, &reader);
+            reader.events.note_matched(remote.guid, 1);
+            mismatch::warn_about_definitions(self.prefix, &reader.data, remote);
+        }
+    }
+
+    fn apply_wire_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
+        let Some(writer) = self.endpoints.writer(local.entity) else {
+            if let Some(reader) = self.endpoints.reader(local.entity) {
+                reader.wire_holds.forget(remote);
+            }
+            return self.apply_unmatch(now, local, remote);
+        };
+        let mut state = writer.state.lock();
+        let was_matched = state.wires.remove(remote);
+        writer.update_wire_count(&state);
+        drop(state);
+        if was_matched {
+            writer.events.note_matched(remote, -1);
+        }
+    }
+
+    /// Sends what a publishing thread has queued on further wires. Takes no lock while
+    /// it sends.
+    pub(crate) fn flush_wires(&self, now: Instant, writer: &WriterEndpoint) {
+        let wires = writer.state.lock().wires.wires();
+        for wire in wires {
+            wire.flush(now, writer.guid());
+        }
+    }
+}
+
+/// Writes the kept samples again for a late joiner, directed to it. Call under the
+/// writer's lock, before it is a reader of the wire.
+fn write_kept_samples(
+    now: Instant,
+    wire: &Arc<dyn SampleWire>,
+    writer: &WriterEndpoint,
+    state: &WriterState,
+    reader: &EndpointData,
+) {
+    if fault!("late-joiner-gets-no-history") {
+        return;
+    }
+    let filter = writer.filter_of(reader);
+    let machine = &state.machine;
+    let passes = |item: &QueuedSample| writer.passes_filter(machine, item, filter.as_deref());
+    let kept = state.history.for_reader(now, &reader.qos, passes);
+    for item in kept.into_iter().filter(|item| !item.ends_set()) {
+        let payload = writer.kept_payload(machine, item);
+        let change = kept_change(writer.guid(), item, payload);
+        let readers = vec![reader.guid];
+        wire.write(now, &WireSample { change, readers });
+    }
+}
+
+fn kept_change(writer: Guid, item: &QueuedSample, payload: bytes::Bytes) -> CacheChange {
+    let instance = item.instance.as_ref();
+    let kind = instance.map_or(ChangeKind::Alive, |of| of.kind);
+    CacheChange {
+        kind,
+        source_timestamp: item.meta.source,
+        key_only: kind != ChangeKind::Alive,
+        key_hash: instance.map(|of| of.info.key.0),
+        original_writer_info: item.related_identity.as_ref().and_then(|of| of.original),
+        ..CacheChange::new(writer, SequenceNumber(item.meta.sequence), payload)
+    }
+}
+
+fn is_reliable(wire: &dyn SampleWire, writer: Guid) -> bool {
+    let mut reliable = false;
+    wire.with_endpoint(writer, &mut |known| {
+        reliable = known.to_data().qos.reliability == Reliability::Reliable;
+    });
+    reliable
+}
+
+/// A remote writer as the reader's machine monitors it: it never sends to it, and the
+/// wire itself reports the end of a writer with AUTOMATIC liveliness.
+fn monitored(writer: &EndpointData) -> WriterProxyConfig {
+    let mut qos = EndpointQos {
+        reliability: Reliability::BestEffort,
+        durability: Durability::Volatile,
+        ..EndpointQos::clone(&writer.qos)
+    };
+    if qos.liveliness == Liveliness::Automatic {
+        qos.lease_duration = Duration::INFINITE;
+    }
+    WriterProxyConfig {
+        guid: writer.guid,
+        qos: qos.into(),
+        route: Route::by_socket(&[], false),
+        vendor: VendorId::PTEROS,
+    }
+}

@@ -1,0 +1,246 @@
+//! Endpoint matcher: matching for wires that only tell which endpoints exist.
+//!
+//! It holds a wire's local and remote endpoints, and turns their changes into the
+//! events of [`WireEvent::Discovery`](super::WireEvent), each change of a pair once.
+//! The rules are those of RTPS ([`evaluate_match`]). Sans-IO; the wire locks it.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::locator::Route;
+use pteros_rtps::matching::{MatchOutcome, evaluate_match};
+use pteros_rtps::participant::{LostReason, ParticipantEvent};
+
+/// Limits of a matcher's tables.
+#[derive(Clone, Copy, Debug)]
+pub struct MatcherLimits {
+    /// Remote participants.
+    pub participants: usize,
+    /// Remote endpoints.
+    pub endpoints: usize,
+}
+
+impl Default for MatcherLimits {
+    /// Those of discovery by RTPS.
+    fn default() -> Self {
+        let of_rtps = crate::limits::Limits::default().participant_limits();
+        Self {
+            participants: of_rtps.participants,
+            endpoints: of_rtps.endpoints,
+        }
+    }
+}
+
+/// See the module documentation.
+#[derive(Default)]
+pub struct EndpointMatcher {
+    limits: MatcherLimits,
+    locals: BTreeMap<Guid, Arc<EndpointData>>,
+    participants: BTreeMap<GuidPrefix, Arc<ParticipantData>>,
+    remotes: BTreeMap<Guid, Arc<EndpointData>>,
+    /// By local and remote endpoint.
+    outcomes: BTreeMap<(Guid, Guid), MatchOutcome>,
+    events: VecDeque<ParticipantEvent>,
+    refused: u64,
+}
+
+impl EndpointMatcher {
+    /// An empty matcher.
+    pub fn new(limits: MatcherLimits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a local endpoint, or replaces its data.
+    pub fn add_local(&mut self, endpoint: &Arc<EndpointData>) {
+        self.locals.insert(endpoint.guid, endpoint.clone());
+        let remotes: Vec<_> = self.remotes.values().cloned().collect();
+        for remote in remotes {
+            self.evaluate(endpoint, &remote);
+        }
+    }
+
+    /// Removes a local endpoint and ends its matches.
+    pub fn remove_local(&mut self, local: Guid) {
+        if self.locals.remove(&local).is_some() {
+            self.end_pairs(|(own, _)| *own == local);
+        }
+    }
+
+    /// Adds a remote participant, or replaces its data. Returns false when the table
+    /// is full.
+    pub fn add_participant(&mut self, data: ParticipantData) -> bool {
+        let is_known = self.participants.contains_key(&data.prefix);
+        if !is_known && self.participants.len() >= self.limits.participants {
+            self.refused += 1;
+            return false;
+        }
+        let data = Arc::new(data);
+        let before = self.participants.insert(data.prefix, data.clone());
+        if before.as_ref() != Some(&data) {
+            self.events.push_back(match before {
+                None => ParticipantEvent::ParticipantDiscovered(data),
+                Some(_) => ParticipantEvent::ParticipantChanged(data),
+            });
+        }
+        true
+    }
+
+    /// Removes a remote participant with its endpoints.
+    pub fn remove_participant(&mut self, prefix: GuidPrefix, reason: LostReason) {
+        if self.participants.remove(&prefix).is_none() {
+            return;
+        }
+        self.end_pairs(|(_, remote)| remote.prefix == prefix);
+        let of_it = |guid: &Guid| guid.prefix == prefix;
+        let gone: Vec<Guid> = self.remotes.keys().copied().filter(of_it).collect();
+        for guid in gone {
+            self.remotes.remove(&guid);
+            self.events.push_back(ParticipantEvent::EndpointLost(guid));
+        }
+        self.events
+            .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
+    }
+
+    /// Adds an endpoint of a known participant, or replaces its data. Returns false
+    /// when the participant is unknown or the table is full.
+    pub fn add_remote(&mut self, endpoint: EndpointData) -> bool {
+        let is_known = self.remotes.contains_key(&endpoint.guid);
+        let is_full = !is_known && self.remotes.len() >= self.limits.endpoints;
+        if is_full || !self.participants.contains_key(&endpoint.guid.prefix) {
+            self.refused += 1;
+            return false;
+        }
+        let remote = Arc::new(endpoint);
+        let before = self.remotes.insert(remote.guid, remote.clone());
+        if before.as_ref() == Some(&remote) {
+            return true;
+        }
+        self.events.push_back(match before {
+            None => ParticipantEvent::EndpointDiscovered(remote.clone()),
+            Some(_) => ParticipantEvent::EndpointChanged {
+                remote: remote.clone(),
+                route: no_route(),
+            },
+        });
+        let locals: Vec<_> = self.locals.values().cloned().collect();
+        for local in locals {
+            self.evaluate(&local, &remote);
+        }
+        true
+    }
+
+    /// Removes a remote endpoint and ends its matches.
+    pub fn remove_remote(&mut self, remote: Guid) {
+        if self.remotes.remove(&remote).is_some() {
+            self.end_pairs(|(_, theirs)| *theirs == remote);
+            self.events
+                .push_back(ParticipantEvent::EndpointLost(remote));
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<ParticipantEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether [`EndpointMatcher::poll_event`] has one.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// The remote endpoints.
+    pub fn remotes(&self) -> impl Iterator<Item = &EndpointData> {
+        self.remotes.values().map(|remote| &**remote)
+    }
+
+    /// One remote endpoint.
+    pub fn remote(&self, guid: Guid) -> Option<&EndpointData> {
+        self.remotes.get(&guid).map(|remote| &**remote)
+    }
+
+    /// Participants and endpoints refused because a table was full, or because the
+    /// participant of an endpoint is unknown.
+    pub fn refused_count(&self) -> u64 {
+        self.refused
+    }
+
+    /// The table that has outgrown its limit: name, count and limit.
+    pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
+        let MatcherLimits {
+            participants,
+            endpoints,
+        } = self.limits;
+        [
+            ("participants", self.participants.len(), participants),
+            ("endpoints", self.remotes.len(), endpoints),
+        ]
+        .into_iter()
+        .find(|(_, held, max)| held > max)
+    }
+
+    fn evaluate(&mut self, local: &Arc<EndpointData>, remote: &Arc<EndpointData>) {
+        let pair = (local.guid, remote.guid);
+        let are_opposite = local.is_writer() != remote.is_writer();
+        if local.topic != remote.topic || !are_opposite {
+            return;
+        }
+        let outcome = if local.is_writer() {
+            evaluate_match(local, remote)
+        } else {
+            evaluate_match(remote, local)
+        };
+        let before = self.outcomes.insert(pair, outcome.clone());
+        if before.as_ref() == Some(&outcome) {
+            return;
+        }
+        let (local, remote) = (local.guid, remote.clone());
+        if before == Some(MatchOutcome::Matched) {
+            let remote = remote.guid;
+            self.events
+                .push_back(ParticipantEvent::Unmatched { local, remote });
+        }
+        self.events.push_back(match outcome {
+            MatchOutcome::Matched => ParticipantEvent::Matched {
+                local,
+                vendor: self.vendor_of(remote.guid.prefix),
+                remote,
+                route: no_route(),
+            },
+            MatchOutcome::IncompatibleQos(policies) => ParticipantEvent::IncompatibleQos {
+                local,
+                remote,
+                policies,
+            },
+            MatchOutcome::InconsistentType => ParticipantEvent::InconsistentTopic { local, remote },
+            MatchOutcome::NoCommonPartition | MatchOutcome::DifferentProtection => return,
+        });
+    }
+
+    fn vendor_of(&self, prefix: GuidPrefix) -> pteros_rtps::id::VendorId {
+        let participant = self.participants.get(&prefix);
+        participant.map(|data| data.vendor).unwrap_or_default()
+    }
+
+    fn end_pairs(&mut self, ends: impl Fn(&(Guid, Guid)) -> bool) {
+        let events = &mut self.events;
+        self.outcomes.retain(|pair, outcome| {
+            let stays = !ends(pair);
+            if !stays && *outcome == MatchOutcome::Matched {
+                let (local, remote) = *pair;
+                events.push_back(ParticipantEvent::Unmatched { local, remote });
+            }
+            stays
+        });
+    }
+}
+
+/// A further wire knows no locators.
+fn no_route() -> Route {
+    Route::by_socket(&[], false)
+}

@@ -1,0 +1,109 @@
+//! Stories of contexts that another wire joins, without RTPS between them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pteros::config::DiscoveryRange;
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros::wire::OpenWire;
+use pteros_sim::{Simulation, WireBus};
+
+const SOON: Duration = Duration::from_secs(5);
+
+fn open(sim: &Simulation, bus: &Arc<WireBus>, process: usize) -> Context {
+    let options = ContextOptions {
+        discovery_range: Some(DiscoveryRange::Off),
+        wires: vec![bus.wire()],
+        ..ContextOptions::default()
+    };
+    Context::with_platform(sim.env(process, None), options).unwrap()
+}
+
+fn text(n: usize) -> Text {
+    Text {
+        data: n.to_string(),
+    }
+}
+
+#[test]
+fn an_unplugged_context_is_lost_and_found_again_with_its_history() {
+    let sim = Simulation::new(&[1, 2, 3], 1);
+    let bus = WireBus::new(Duration::from_micros(200));
+    let contexts = [0, 1, 2].map(|process| open(&sim, &bus, process));
+    let [talker, one, other] = ["talker", "one", "other"];
+    let soon = |done: &mut dyn FnMut() -> bool| contexts[1].graph().wait_until(SOON, done);
+    let nodes: Vec<Node> = contexts
+        .iter()
+        .zip([talker, one, other])
+        .map(|(context, name)| context.create_node(name).unwrap())
+        .collect();
+    let latched = || "chatter".keep_last(2).transient_local();
+    let publisher: Publisher<Text> = nodes[0].create_publisher(latched()).unwrap();
+    let listen =
+        |node: &Node| -> Subscription<Text> { node.create_polled_subscription(latched()).unwrap() };
+    let (near, far) = (listen(&nodes[1]), listen(&nodes[2]));
+    assert!(soon(&mut || publisher.matched_count() == 2));
+    let names = |context: &Context| {
+        let nodes = context.graph().nodes().into_iter();
+        let mut names: Vec<String> = nodes.map(|node| node.name).collect();
+        names.sort();
+        names
+    };
+    assert!(soon(&mut || names(&contexts[1]) == [one, other, talker]));
+
+    publisher.publish(&text(1)).unwrap();
+    let next = |subscription: &Subscription<Text>| {
+        let mut taken = None;
+        soon(&mut || {
+            taken = subscription.take().map(|sample| Text::clone(&sample));
+            taken.is_some()
+        });
+        taken
+    };
+    assert_eq!([next(&near), next(&far)], [Some(text(1)), Some(text(1))]);
+
+    bus.unplug(contexts[2].guid().prefix);
+    assert!(soon(&mut || publisher.matched_count() == 1));
+    assert!(soon(&mut || far.matched_count() == 0));
+    assert!(soon(&mut || names(&contexts[1]) == [one, talker]));
+    assert_eq!(names(&contexts[2]), [other]);
+    for n in 2..=4 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    assert_eq!(next(&far), None);
+
+    bus.plug(contexts[2].guid().prefix);
+    assert!(soon(&mut || publisher.matched_count() == 2));
+    for n in [3, 4] {
+        assert_eq!(next(&far), Some(text(n)), "kept for late joiners");
+    }
+    assert!(soon(&mut || names(&contexts[1]) == [one, other, talker]));
+
+    drop((nodes, publisher));
+    assert!(soon(&mut || near.matched_count() == 0));
+    assert_eq!(sim.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn a_context_tells_why_a_wire_did_not_open() {
+    let sim = Simulation::new(&[1], 1);
+    let bus = WireBus::new(Duration::ZERO);
+    let open = |wires| {
+        let options = ContextOptions {
+            wires,
+            ..ContextOptions::default()
+        };
+        let opened = Context::with_platform(sim.env(0, None), options);
+        opened.map(|_| ()).unwrap_err().to_string()
+    };
+    let broken = OpenWire::new("uplink", |_| Err("no router at 10.0.0.1:7447".into()));
+    assert_eq!(
+        open(vec![bus.wire(), broken]),
+        "open the wire \"uplink\": no router at 10.0.0.1:7447"
+    );
+    assert_eq!(
+        open(vec![bus.wire(); 5]),
+        "5 wires beside RTPS; a context has at most 4"
+    );
+}
