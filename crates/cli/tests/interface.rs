@@ -2,9 +2,12 @@
 
 mod support;
 
+#[path = "launch/folder.rs"]
+mod folder;
+
+use folder::Folder;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::Stdio;
 use support::{assert_contains, pteros, run, run_with_input};
 
@@ -134,7 +137,7 @@ fn a_users_interface_folder_is_searched_and_its_errors_have_locations() {
         "std_msgs/Header header\nfloat64 speed 0.5 # m/s\n",
     );
     folder.write("robot_msgs/msg/Broken.msg", "int32 a\nint3 b\n");
-    let with = |words: &str| run(&format!("{words} --interfaces {}", folder.0.display()));
+    let with = |words: &str| run(&format!("{words} --interfaces {}", folder.path().display()));
     let text = with("interface show robot_msgs/msg/Wheel").ok();
     assert!(text.contains("float64 speed 0.5 # m/s"), "{text}");
     assert!(
@@ -166,7 +169,7 @@ fn a_sourced_workspace_is_searched() {
     folder.write("share/robot_msgs/srv/Start.srv", "---\nbool ok\n");
     let output = pteros()
         .args(["interface", "package", "robot_msgs"])
-        .env("AMENT_PREFIX_PATH", &folder.0)
+        .env("AMENT_PREFIX_PATH", folder.path())
         .output()
         .unwrap();
     assert_eq!(
@@ -214,29 +217,5 @@ fn completion_scripts_contain_the_verbs() {
             script.contains("echo") && script.contains("interface"),
             "{shell}"
         );
-    }
-}
-
-/// A temporary folder, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("{name}_{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

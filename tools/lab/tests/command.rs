@@ -4,34 +4,27 @@
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 mod support;
 
+#[path = "../../../crates/cli/tests/launch/folder.rs"]
+mod folder;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use folder::Folder;
 use support::{Answer, finish, pteros, start};
 
-/// A folder for runs, removed when dropped.
-struct Folder(PathBuf);
-
 impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = format!("pteros-lab-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(folder);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder for the test");
-        Self(folder)
-    }
-
     fn out(&self) -> PathBuf {
-        self.0.join("out")
+        self.path().join("out")
     }
 
     /// `pteros-lab run WORDS --out FOLDER/out`, with the peers' programs in the
     /// folder too.
     fn lab(&self, words: &str) -> Command {
         let mut command = pteros();
-        command.env("XDG_CACHE_HOME", &self.0);
+        command.env("XDG_CACHE_HOME", self.path());
         command.args(["run"]).args(words.split(' '));
         command.arg("--out").arg(self.out());
         command
@@ -39,12 +32,6 @@ impl Folder {
 
     fn run(&self, words: &str) -> Answer {
         finish(self.lab(words))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -237,7 +224,7 @@ fn a_folder_that_is_not_writable_is_reported_at_the_start() {
     let out = folder.out().to_string_lossy().into_owned();
     assert!(answer.err.contains(&out), "{}", answer.err);
     let mut report = pteros();
-    report.arg("report").arg(&folder.0);
+    report.arg("report").arg(folder.path());
     let report = finish(report);
     assert_eq!(report.code, Some(1));
     assert!(report.err.contains("no run of the lab"), "{}", report.err);
@@ -248,7 +235,7 @@ fn a_peer_that_cannot_be_installed_is_skipped_and_the_rest_is_measured() {
     let folder = Folder::new("missing");
     let mut command = folder.lab("m16.1 --smoke --peers fastdds");
     // The build tools are not on PATH, except those that the lab itself runs.
-    let tools = folder.0.join("tools");
+    let tools = folder.path().join("tools");
     fs::create_dir_all(&tools).expect("a folder");
     for tool in ["unshare", "ip", "mount", "setpriv", "chrt", "date"] {
         let found = std::env::split_paths(&std::env::var_os("PATH").expect("PATH"))

@@ -1,30 +1,17 @@
 //! A run written by the test, read back and reported.
 
-use std::path::PathBuf;
+#[path = "../../../crates/cli/tests/support/mod.rs"]
+mod support;
 
+#[path = "../../../crates/cli/tests/launch/folder.rs"]
+mod folder;
+
+use folder::Folder;
 use pteros_lab::compare::compare;
 use pteros_lab::experiments;
 use pteros_lab::measurement::{Configuration, Delivery, Extent, Measurement};
 use pteros_lab::report::{Report, page, summary};
 use pteros_lab::store::{RepeatOutcome, Store};
-
-/// A temporary folder.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("pteros-lab-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&folder);
-        Self(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn configuration(size: u64, implementation: &'static str) -> Configuration {
     Configuration {
@@ -65,7 +52,7 @@ fn write(store: &Store, size: u64, implementation: &'static str, medians: [f64; 
 }
 
 fn run(folder: &Folder, ours: [f64; 3]) -> Store {
-    let store = Store::create(&folder.0, Extent::Quick).expect("a store");
+    let store = Store::create(folder.path(), Extent::Quick).expect("a store");
     write(&store, 256, "pteros", ours, 0);
     write(&store, 256, "cyclone", [80.0, 81.0, 82.0], 1);
     write(&store, 1024, "pteros", [50.0, 51.0, 52.0], 0);
@@ -128,7 +115,7 @@ fn a_regression_between_two_runs_is_counted() {
 fn samples_of_a_repeat_that_was_never_finished_do_not_count() {
     let folder = Folder::new("torn");
     let store = run(&folder, [100.0, 101.0, 102.0]);
-    let samples = folder.0.join("m16.1/samples.csv");
+    let samples = folder.path().join("m16.1/samples.csv");
     let whole = std::fs::read_to_string(&samples).expect("samples");
     std::fs::write(&samples, format!("{whole}local,reliable,256,pte")).expect("written");
     let read = store.samples("m16.1").expect("samples");
@@ -141,9 +128,9 @@ fn samples_of_a_repeat_that_was_never_finished_do_not_count() {
 fn writes(folder: &Folder) -> Vec<(bool, Vec<u8>)> {
     let (mut samples, mut lines) = (0, 0);
     let mut all = Vec::new();
-    let store = Store::create(&folder.0, Extent::Quick).expect("a store");
+    let store = Store::create(folder.path(), Extent::Quick).expect("a store");
     let mut grown = |all: &mut Vec<(bool, Vec<u8>)>| {
-        let read = |name| std::fs::read(folder.0.join("m16.1").join(name)).expect("a file");
+        let read = |name| std::fs::read(folder.path().join("m16.1").join(name)).expect("a file");
         let (now, journal) = (read("samples.csv"), read("measured.jsonl"));
         all.push((false, now[samples..].to_vec()));
         all.push((true, journal[lines..].to_vec()));
@@ -209,7 +196,7 @@ fn a_kill_at_any_point_costs_one_repeat_at_most() {
         samples.sort_by_key(|s| (s.repeat, s.configuration.clone(), s.value.to_bits()));
         samples
     };
-    let expected = of(&Store::open(&whole.0).expect("a store"));
+    let expected = of(&Store::open(whole.path()).expect("a store"));
     assert_eq!(expected.len(), 2 * (STEPS - 1));
     let total: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
     let killed = Folder::new("killed");
@@ -221,8 +208,8 @@ fn a_kill_at_any_point_costs_one_repeat_at_most() {
     let is_tried =
         |at: &usize| at.is_multiple_of(13) || ends.iter().any(|end| end.abs_diff(*at) <= 1);
     for at in (0..=total).filter(is_tried) {
-        let store = Store::create(&killed.0, Extent::Quick).expect("a store");
-        let folder = killed.0.join("m16.1");
+        let store = Store::create(killed.path(), Extent::Quick).expect("a store");
+        let folder = killed.path().join("m16.1");
         std::fs::create_dir_all(&folder).expect("a folder");
         let mut files = [Vec::new(), Vec::new()];
         let (mut left, mut finished) = (at, 0);
@@ -247,10 +234,10 @@ fn a_kill_at_any_point_costs_one_repeat_at_most() {
 fn lines_with_missing_samples_are_measured_again_and_stay_deleted() {
     let folder = Folder::new("gone");
     drop(writes(&folder));
-    let store = Store::open(&folder.0).expect("a store");
+    let store = Store::open(folder.path()).expect("a store");
     let expected = store.samples("m16.1").expect("samples").len();
     // As after a power cut that only the journal survived.
-    let samples = folder.0.join("m16.1/samples.csv");
+    let samples = folder.path().join("m16.1/samples.csv");
     let text = std::fs::read_to_string(&samples).expect("samples");
     let kept = text.lines().take(2).map(str::len).sum::<usize>() + 2;
     std::fs::write(&samples, &text[..kept]).expect("written");

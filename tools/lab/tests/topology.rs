@@ -4,9 +4,13 @@
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 mod support;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+#[path = "../../../crates/cli/tests/launch/folder.rs"]
+mod folder;
 
+use std::fs;
+use std::path::Path;
+
+use folder::Folder;
 use serde_json::Value;
 use support::{Domain, run};
 
@@ -24,32 +28,9 @@ const ROBOT: &str = r#"{"nodes": [
      "clients": [{"service_name": "shot", "srv_type": "stamped10b", "period_ms": 50}]},
     {"node_name": "server", "servers": [{"service_name": "shot", "srv_type": "stamped10b"}]}]}"#;
 
-/// A temporary folder of one test.
-struct Folder(PathBuf);
-
 impl Folder {
-    fn new(name: &str) -> Self {
-        let own = format!("pteros-topology-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(own);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, text).expect("written");
-        path.to_string_lossy().into_owned()
-    }
-
     fn out(&self) -> String {
-        self.0.join("out").to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        self.path().join("out").to_string_lossy().into_owned()
     }
 }
 

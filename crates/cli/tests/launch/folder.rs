@@ -1,4 +1,5 @@
-//! A folder with launch files of one test, and the processes that they start.
+//! A temporary folder of one test, for its launch files and others, and the processes
+//! that a launch starts.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -12,7 +13,7 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Self {
-        let name = format!("pteros-launch-{name}-{}", std::process::id());
+        let name = format!("pteros-test-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
@@ -27,6 +28,12 @@ impl Folder {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
+    }
+
+    /// Writes a file, and returns its path.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        self.write(name, text);
+        self.0.join(name).display().to_string()
     }
 
     pub fn read(&self, name: &str) -> String {
