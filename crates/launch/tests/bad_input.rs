@@ -263,19 +263,6 @@ fn nesting_recursion_and_action_count_have_limits() {
     assert!(long.contains("longer than 4 MiB"), "{long}");
 }
 
-/// Steele and Vigna's splitmix64: a deterministic random generator.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-}
-
 #[test]
 fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
     const XML: &str = r#"<launch><arg name="n" default="2"/><group scoped="false"><let name="x" value="$(eval '$(var n) * 2')"/>
@@ -286,7 +273,7 @@ fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
         "<", ">", "\"", "'", "$(", ")", "\\", "&#0;", "{", "[", "- ", "\n", "\u{0}", "$(var n)",
     ];
     let folder = Folder::new();
-    let mut chance = Chance(7);
+    let mut chance = fastrand::Rng::with_seed(7);
     let (mut fine, mut wrong) = (0, 0);
     for round in 0..1500 {
         let (name, text) = match round % 2 {
@@ -294,20 +281,20 @@ fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
             _ => ("a.launch.yaml", YAML),
         };
         let mut letters: Vec<char> = text.chars().collect();
-        for _ in 0..=chance.below(4) {
-            let at = chance.below(letters.len().max(1));
+        for _ in 0..=chance.usize(..4) {
+            let at = chance.usize(..letters.len().max(1));
             if letters.is_empty() {
                 break;
             }
-            match chance.below(4) {
+            match chance.usize(..4) {
                 0 => drop(letters.remove(at)),
                 1 => letters.truncate(at.max(1)),
                 2 => {
-                    let other = chance.below(letters.len());
+                    let other = chance.usize(..letters.len());
                     letters.swap(at, other);
                 }
                 _ => {
-                    let piece = PIECES[chance.below(PIECES.len())];
+                    let piece = PIECES[chance.usize(..PIECES.len())];
                     letters.splice(at..at, piece.chars());
                 }
             }

@@ -45,12 +45,9 @@ fn it_is_a_queue_for_records_of_every_length() {
     let connection = Connection::new(1024);
     let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
     let mut model = VecDeque::new();
-    let (mut state, mut full) = (12_345_u64, 0);
+    let (mut random, mut full) = (fastrand::Rng::with_seed(12_345), 0);
     for _ in 0..if cfg!(miri) { 300 } else { 30_000 } {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        let chance = (state >> 33) as usize;
+        let chance = random.usize(..1 << 31);
         if chance.is_multiple_of(2) {
             let parts = [chance % 97, chance % 1301, chance % 13].map(|len| bytes(len, chance));
             let slices = [&parts[0][..], &parts[1], &parts[2]];

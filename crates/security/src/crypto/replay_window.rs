@@ -99,13 +99,10 @@ mod tests {
     fn the_replay_window_agrees_with_a_set_of_all_vectors() {
         let session = SessionId([1, 2, 3, 4]);
         let (mut window, mut seen) = (ReplayWindow::default(), BTreeSet::new());
-        let (mut newest, mut state) = (0_u64, 5_u64);
+        let (mut newest, mut random) = (0_u64, fastrand::Rng::with_seed(5));
         for round in 0..20_000_u64 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let vector = (round / 2 + (state >> 33) % 300).saturating_sub(100)
-                + if (state >> 20) % 500 == 0 { 900 } else { 0 };
+            let vector = (round / 2 + random.u64(..300)).saturating_sub(100)
+                + if random.u64(..500) == 0 { 900 } else { 0 };
             let fresh =
                 !seen.contains(&vector) && newest.saturating_sub(vector) < ReplayWindow::WINDOW;
             assert_eq!(
