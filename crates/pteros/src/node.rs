@@ -4,6 +4,9 @@
 //! [`executors`](crate::executors) those that spin. A node owns no socket and no
 //! thread: the [`Context`] does. Names follow the ROS 2 design page "Topic and Service
 //! name mapping to DDS".
+//!
+//! Its 52 methods are rclcpp's: one that creates each kind of entity, getters,
+//! parameters and spinning.
 
 mod core;
 mod entity;

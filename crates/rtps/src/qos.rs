@@ -4,7 +4,7 @@
 //! Among them: reliability, durability (transient local for a late joiner), history
 //! (keep last / keep all), deadline, lifespan, liveliness, ownership strength,
 //! partition, presentation, destination order, time-based filter, durability
-//! service.
+//! service. [`EndpointQos`] has a field for each.
 
 use alloc::string::String;
 use alloc::vec::Vec;

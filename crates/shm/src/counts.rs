@@ -1,4 +1,4 @@
-//! Counters of a shared-memory transport.
+//! Counters of a shared-memory transport, a field for each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

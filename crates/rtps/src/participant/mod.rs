@@ -14,6 +14,9 @@
 //! Drain order for the driver: `handle_*`, then [`Participant::poll_event`] until
 //! `None`, then [`Participant::poll_transmit`] until `false`. One call adds events
 //! for the endpoints of at most one participant.
+//!
+//! `Participant` stays one type of 107 methods: each protocol (SPDP, SEDP, WLP,
+//! TypeLookup, security) is a type with its own file, and this one routes between them.
 
 mod announce;
 mod config;

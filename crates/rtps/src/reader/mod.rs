@@ -6,6 +6,9 @@
 //! any `handle_*` call and whenever [`Reader::next_timeout`] has come, poll
 //! transmissions, samples and events until empty. A late or repeated poll is safe.
 //! In steady state nothing is allocated but the payload of a sample.
+//!
+//! `Reader` has 47 methods: one per submessage, per output and per question of the
+//! runtime. What concerns one writer is in its proxy.
 
 mod ack_state;
 mod acknack;

@@ -13,6 +13,10 @@
 //! [`Writer::next_timeout`] has come, poll transmissions and events until empty. A
 //! late or repeated poll is safe. Payloads are shared, never copied. In steady
 //! state nothing is allocated.
+//!
+//! `Writer` stays one type of 112 methods: a write, an ACKNACK and a timer each change
+//! history, proxies and timers together. There is a file per subject in this folder,
+//! each with its own part of the state.
 
 mod ack_requests;
 mod acknack;

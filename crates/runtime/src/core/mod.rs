@@ -1,9 +1,9 @@
-//! The core of a context: the wiring of one RTPS participant.
+//! The core of a context: the wiring of one RTPS participant and its further wires.
 //!
 //! A [`Core`] owns the parts of a context and carries what one of them reports to
 //! the others. Each part has its own folder, fields and locks: endpoints, send path,
-//! scheduler, shared-memory connections, same-host peers, graph, security. A part
-//! never sees the core. What concerns one part alone is a method of that part.
+//! scheduler, wires, shared-memory connections, same-host peers, graph, security. A
+//! part never sees the core. What concerns one part alone is a method of that part.
 //!
 //! `Core` has 21 fields, nearly all of them parts, and more methods than a type
 //! should, in the files of this folder. Half of them are the interface of the

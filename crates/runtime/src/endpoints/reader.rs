@@ -1,6 +1,9 @@
 //! A subscription's endpoint: protocol machine, reader history cache and listeners.
 //!
 //! Neither `machine` nor `cache` is held while user code runs.
+//!
+//! `ReaderEndpoint` has 61 methods in five files. They join machine, cache and events
+//! under the order of their locks; each of the three is a type of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
