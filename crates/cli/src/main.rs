@@ -27,6 +27,7 @@ mod log_line;
 mod man;
 mod new;
 mod node;
+mod pace;
 mod param;
 mod pkg;
 mod python_repr;

@@ -4,7 +4,7 @@
 //! Fixed-size arrays of numbers are printed as lists; numpy's format with line
 //! breaks is not reproduced.
 
-use pteros::msg::dynamic::{DynamicField, DynamicMessage, Element, Shape, Value};
+use pteros::msg::dynamic::{DynamicField, DynamicMessage, Element, Shape, Value, is_bidi_control};
 use std::fmt::Write;
 
 /// A whole message.
@@ -106,6 +106,9 @@ fn text(value: &str) -> String {
             c if c.is_control() && u32::from(c) < 0x100 => {
                 let _ = write!(out, "\\x{:02x}", u32::from(c));
             }
+            c if is_bidi_control(c) => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
             c => out.push(c),
         }
     }
@@ -142,12 +145,26 @@ fn float(value: f64, shortest: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pteros::msg::dynamic::DynamicType;
+    use pteros::msg::dynamic::{DynamicType, YamlOptions};
 
     fn made(type_name: &str, yaml: &str) -> DynamicMessage {
         let library = pteros::interfaces::library();
         let description = library.describe(type_name).unwrap();
         DynamicMessage::from_yaml(&DynamicType::new(&description).unwrap(), yaml).unwrap()
+    }
+
+    /// Python escapes them as well, since they print nothing of their own.
+    #[test]
+    fn text_cannot_change_the_direction_of_a_terminal() {
+        let reversed = made("std_msgs/msg/String", r#"data: "a\u202Eb\u2066c""#);
+        assert_eq!(
+            message(&reversed),
+            r"std_msgs.msg.String(data='a\u202eb\u2066c')"
+        );
+        assert_eq!(
+            reversed.to_yaml(&YamlOptions::default()),
+            "data: \"a\\u202Eb\\u2066c\"\n"
+        );
     }
 
     #[test]

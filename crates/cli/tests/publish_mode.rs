@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Instant;
 
-use support::{Domain, run};
+use support::{Domain, assert_contains, run};
 
 #[test]
 fn an_asynchronous_publisher_is_flow_controlled_and_ends_when_all_is_sent() {
@@ -59,4 +59,31 @@ fn flags_without_effect_are_refused() {
         let error = run(&words).failed(code);
         assert!(error.contains(expected), "{flags}: {error}");
     }
+}
+
+/// A paused subscription with KEEP_ALL must not end the publisher.
+#[test]
+fn a_publisher_without_space_says_so_and_tries_again() {
+    let domain = Domain::new();
+    let qos = "--qos-history keep_all --qos-reliability reliable";
+    let words = format!("topic echo /drive std_msgs/msg/Int32 --csv {qos}");
+    let mut echo = domain.start(&words);
+    let words = format!(
+        "topic pub /drive std_msgs/msg/Int32 -r 1000 -w 1 --print 0 {qos} --qos-max-samples 20"
+    );
+    let mut publisher = domain.start_with(&words, "data: 7");
+    assert_eq!(echo.line(), "7");
+    echo.signal("STOP");
+    let mut said = String::new();
+    while !said.contains("trying again") {
+        said = publisher.error_line();
+        assert!(!said.is_empty(), "the publisher has ended");
+    }
+    assert_contains(&said, "topic \"/drive\": no space for another sample");
+    echo.signal("CONT");
+    for _ in 0..500 {
+        assert_eq!(echo.line(), "7");
+    }
+    publisher.signal("INT");
+    assert_eq!(publisher.wait().ok(), "publisher: beginning loop\n");
 }

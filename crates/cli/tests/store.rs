@@ -57,3 +57,38 @@ fn stored_samples_are_served_by_the_next_publisher_then_listed_and_removed() {
     let error = run("store show maps").failed(1);
     assert!(error.contains("no store \"maps\""), "{error}");
 }
+
+/// Among these are files that make the database panic.
+#[test]
+fn damaged_stores_are_named_one_by_one_and_the_list_fails() {
+    let domain = Domain::new();
+    let folder = folder("cli-damaged-stores");
+    let words = "topic pub /map std_msgs/msg/Int32 --once -w 0 --store maps \
+                 --qos-durability persistent";
+    let mut command = domain.command(words.split_whitespace().chain(["data: 1"]));
+    command.env("PTEROS_STORE_DIR", &folder);
+    finish(command).ok();
+    let file = std::fs::read_dir(&folder).unwrap();
+    let file = file.map(|entry| entry.unwrap().path()).next().unwrap();
+    let good = std::fs::read(&file).unwrap();
+    let extension = file.extension().unwrap().to_str().unwrap();
+    for n in 0..150 {
+        let mut bad = good.clone();
+        let at = n * good.len() / 150;
+        bad[at..(at + 64).min(good.len())].fill(0xff);
+        let name = format!("damaged-{n:03}.{extension}");
+        std::fs::write(folder.join(name), bad).unwrap();
+    }
+    let mut command = domain.command(["store", "list"]);
+    command.env("PTEROS_STORE_DIR", &folder);
+    let listed = command.output().unwrap();
+    let [lines, errors] = [&listed.stdout, &listed.stderr].map(|all| String::from_utf8_lossy(all));
+    assert_eq!(listed.status.code(), Some(1), "{lines}{errors}");
+    assert_eq!(lines.lines().count(), 151, "{lines}");
+    assert_contains(
+        &lines,
+        "maps: rt/map [std_msgs::msg::dds_::Int32_], 1 samples",
+    );
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert_contains(&errors, "of 151 stores cannot be read");
+}

@@ -2,11 +2,13 @@
 //! and a table that describes them. Every change is one transaction: it is written
 //! whole, or not at all.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use redb::backends::FileBackend;
 use redb::{
@@ -347,13 +349,36 @@ database_failures!(
     CommitError
 );
 
+thread_local! {
+    /// Whether a panic of this thread is caught, and becomes an error.
+    static CATCHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the process's panic hook quiet about panics that become errors, from the first
+/// use on.
+fn silence_caught_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let report = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !CATCHES.get() {
+                report(panic);
+            }
+        }));
+    });
+}
+
 /// Runs `work` on the file and converts its errors. The database asserts what it
 /// reads in places: a panic there means a damaged file.
 fn catch_panics<T>(
     path: &Path,
     work: impl FnOnce() -> Result<T, FileFailure>,
 ) -> Result<T, StoreError> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    silence_caught_panics();
+    let outer = CATCHES.replace(true);
+    let caught = catch_unwind(AssertUnwindSafe(work));
+    CATCHES.set(outer);
+    match caught {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(failure)) => Err(named(path, failure)),
         Err(_) => Err(corrupt(path, "the database cannot read it".into())),

@@ -7,6 +7,7 @@ use super::robot::{self, CONNECTIONS, NODE_COUNT, PROCESS_COUNT, Robot, RobotPro
 use super::{domain, table};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
+use crate::pace::Pace;
 use anyhow::{Context as _, Result, bail};
 use pteros::{Context, ContextOptions, graph::MatchOutcome};
 use serde_json::{Value, json};
@@ -84,11 +85,10 @@ impl LiveDisplay<'_> {
             PRINT_PERIOD
         };
         let end = Instant::now() + time;
-        let mut next = Instant::now() + period;
+        let mut pace = Pace::new(period, Instant::now());
         while Instant::now() < end && !self.context.is_shut_down() {
             self.robot.spin_once(SPIN_TIMEOUT);
-            if Instant::now() >= next {
-                next += period;
+            if pace.take(Instant::now()) {
                 if let Err(error) = self.check_parts() {
                     // Ctrl-C may reach the children first.
                     self.robot.spin_once(SPIN_TIMEOUT);

@@ -3,6 +3,7 @@
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
 use crate::interface::type_names::find_service_type;
+use crate::pace::Pace;
 use crate::python_repr;
 use crate::remote_types;
 use crate::session::{DiscoveryFlags, Session};
@@ -57,7 +58,12 @@ impl Call {
             .create_client::<DynamicService>(ClientOptions::of_type(&ty, &self.service_name))?;
         let console = cli.console;
         let limit = self.timeout.unwrap_or(Duration::MAX);
-        let mut next = Instant::now();
+        let period = |rate: f64| {
+            Duration::try_from_secs_f64(1.0 / rate)
+                .with_context(|| format!("--rate {rate}: the period is too long for a clock"))
+        };
+        let period = self.rate.map(period).transpose()?;
+        let mut pace = period.map(|period| Pace::new(period, Instant::now()));
         loop {
             let started = Instant::now();
             let left = || limit.saturating_sub(started.elapsed());
@@ -102,15 +108,14 @@ impl Call {
             } else {
                 console.line(format!("response:\n{}\n", python_repr::message(&response)))?;
             }
-            let Some(rate) = self.rate else {
+            let Some(pace) = &mut pace else {
                 return Ok(());
             };
-            next += Duration::try_from_secs_f64(1.0 / rate)
-                .with_context(|| format!("--rate {rate}: the period is too long for a clock"))?;
-            while Instant::now() < next {
+            while !pace.take(Instant::now()) {
                 interrupted(&session)?;
                 session.spin_once(
-                    next.saturating_duration_since(Instant::now())
+                    pace.next()
+                        .saturating_duration_since(Instant::now())
                         .min(POLL_PERIOD),
                 );
             }

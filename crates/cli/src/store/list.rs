@@ -2,7 +2,7 @@
 
 use super::folder_flags::{StoreFolderFlags, store_file_name};
 use crate::cli_context::CliContext;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use pteros::store::{StoreListing, StoredSample, list};
 use serde_json::{Value, json};
@@ -15,12 +15,14 @@ pub struct List {
 }
 
 impl List {
-    /// Prints one line per store. A store that cannot be read gives its error.
+    /// Prints one line per store, an error for each that cannot be read. Fails if there
+    /// was one.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let stores = list(&self.folder.path()?)?;
         if cli.console.json {
             let all: Result<Vec<Value>> = stores.iter().map(entry).collect();
-            return Ok(cli.console.json(&json!(all?))?);
+            cli.console.json(&json!(all?))?;
+            return all_are_readable(&stores);
         }
         for store in &stores {
             let text = match &store.contents {
@@ -36,7 +38,18 @@ impl List {
             };
             cli.console.line(text)?;
         }
-        Ok(())
+        all_are_readable(&stores)
+    }
+}
+
+fn all_are_readable(stores: &[StoreListing]) -> Result<()> {
+    let unreadable = stores.iter().filter(|store| store.contents.is_err());
+    match unreadable.count() {
+        0 => Ok(()),
+        count => bail!(
+            "{count} of {} stores cannot be read; remove one with `pteros store clear`",
+            stores.len()
+        ),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
+use crate::pace::Pace;
 use crate::session::Session;
 use crate::topic::SlidingWindow;
 use crate::value_parsers::positive_seconds;
@@ -133,13 +134,12 @@ impl Monitor {
         let transforms = TransformListener::new(&session.node)?;
         let end = self.timeout.map(|timeout| Instant::now() + timeout);
         let is_over = || end.is_some_and(|end| Instant::now() >= end);
-        let mut next = Instant::now() + self.period;
+        let mut pace = Pace::new(self.period, Instant::now());
         let mut reported = false;
         while !session.context.is_shut_down() && !is_over() {
-            let stop = end.map_or(next, |end| end.min(next));
+            let stop = end.map_or(pace.next(), |end| end.min(pace.next()));
             session.spin_once(stop.saturating_duration_since(Instant::now()));
-            if Instant::now() >= next || is_over() {
-                next += self.period;
+            if pace.take(Instant::now()) || is_over() {
                 reported |= self.report(cli, &session, &state, &transforms)?;
             }
         }

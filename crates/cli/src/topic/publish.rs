@@ -5,6 +5,7 @@ use super::publish_mode::PublishMode;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
 use crate::interface::type_names::find_message_type;
+use crate::pace::Pace;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::Session;
@@ -13,6 +14,7 @@ use crate::value_parsers::{count, positive_float, positive_seconds};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::NamedQosExt;
+use pteros::error::PublishError;
 use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicType;
 use pteros::qos::{DurabilityPolicy, QosProfile};
@@ -118,7 +120,7 @@ impl Publish {
         }
         let period = Duration::try_from_secs_f64(1.0 / self.rate)
             .with_context(|| format!("--rate {}: the period is too long for a clock", self.rate))?;
-        let mut next = Instant::now();
+        let mut pace = Pace::new(period, Instant::now());
         let mut count = 0;
         while !session.context.is_shut_down() {
             count += 1;
@@ -133,7 +135,7 @@ impl Publish {
                     cli.console.line(format!("publishing #{count}: {text}\n"))?;
                 }
             }
-            publisher.publish(message)?;
+            publish_when_accepted(cli, &session, &publisher, message)?;
             if times != 0 && count >= times {
                 match self.keep_alive {
                     Some(time) => spin_until(&session, Instant::now() + time),
@@ -147,8 +149,8 @@ impl Publish {
                 break;
             }
             mismatches.report(cli.console);
-            next += period;
-            spin_until(&session, next);
+            spin_until(&session, pace.next());
+            pace.take(Instant::now());
         }
         if count < times {
             return Err(Interrupted.into());
@@ -240,6 +242,32 @@ impl Publish {
 /// How long to wait for the acknowledgement of the last message without
 /// `--keep-alive`.
 const ACK_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Publishes; waits for a KEEP_ALL subscription without space as long as it is there. A
+/// dead one costs its participant lease.
+fn publish_when_accepted(
+    cli: &CliContext,
+    session: &Session,
+    publisher: &Publisher<DynamicMessage>,
+    message: &DynamicMessage,
+) -> Result<()> {
+    let mut note_next = Instant::now();
+    loop {
+        match publisher.publish(message) {
+            Err(error @ PublishError::TimedOut { .. }) if !session.context.is_shut_down() => {
+                let now = Instant::now();
+                if now >= note_next {
+                    cli.console.note(format!("{error}; trying again"));
+                    note_next = now + REFUSAL_NOTE_PERIOD;
+                }
+            }
+            outcome => return Ok(outcome.map(|_| ())?),
+        }
+    }
+}
+
+/// How often a publisher without space says so.
+const REFUSAL_NOTE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Serves the network until the given instant or Ctrl-C.
 fn spin_until(session: &Session, end: Instant) {

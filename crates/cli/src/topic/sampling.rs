@@ -5,6 +5,7 @@ use super::lookup::only_type;
 use super::mismatch::MismatchReporter;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
+use crate::pace::Pace;
 use crate::session::Session;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -123,13 +124,12 @@ pub fn run_every_second<T>(
         .iter()
         .map(|topic| MismatchReporter::new(&graph, topic))
         .collect();
-    let mut next = Instant::now() + PRINT_PERIOD;
+    let mut pace = Pace::new(PRINT_PERIOD, Instant::now());
     while !session.context.is_shut_down() && !is_over(end) {
-        let stop = end.map_or(next, |end| end.min(next));
+        let stop = end.map_or(pace.next(), |end| end.min(pace.next()));
         session.spin_once(stop.saturating_duration_since(Instant::now()));
         take(state)?;
-        if Instant::now() >= next {
-            next += PRINT_PERIOD;
+        if pace.take(Instant::now()) {
             for mismatches in &mut mismatches {
                 mismatches.report(cli.console);
             }

@@ -35,6 +35,7 @@ pub use service::{DynamicService, InterfaceTypeError};
 pub use types::{DynamicField, DynamicType, ELEMENTS_MAX, Element, Shape, TypeError};
 pub use value::Value;
 pub use yaml::YamlOptions;
+pub use yaml_scalar::is_bidi_control;
 
 #[cfg(test)]
 mod tests;

@@ -67,7 +67,7 @@ fn ty(name: &str) -> DynamicType {
 }
 
 fn random_text(random: &mut fastrand::Rng, max: usize) -> String {
-    let alphabet: Vec<char> = "ab -:#'\"\\\n\t,[]{}&*!|>%@`~0.é🦉\u{85}\u{2028}\u{7f}\0yno"
+    let alphabet: Vec<char> = "ab -:#'\"\\\n\t,[]{}&*!|>%@`~0.é🦉\u{85}\u{2028}\u{202e}\u{7f}\0yno"
         .chars()
         .collect();
     let mut text = String::new();

@@ -4,9 +4,10 @@
 //! and no line width, because ROS 2's tools print with it: scripts that compare
 //! their output keep working. Plain when nothing in the text looks like YAML markup
 //! and it would not parse as a number, bool, null or date; else single quotes;
-//! double quotes for what single quotes cannot represent. One difference: the line
+//! double quotes for what single quotes cannot represent. Two differences: the line
 //! breaks that YAML 1.1 has and 1.2 does not (U+0085, U+2028, U+2029) are always
-//! escaped, so that parsers of both versions agree.
+//! escaped, so that parsers of both versions agree. Bidirectional controls are, too: on
+//! a terminal they show other text than a message holds.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -91,6 +92,12 @@ fn is_printable(c: char) -> bool {
         '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}'
         | '\u{10000}'..='\u{10fffe}')
         && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+        && !is_bidi_control(c)
+}
+
+/// Whether a character changes the direction of the text around it (UAX #9 §2).
+pub fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn write_single_quoted(out: &mut String, text: &str, indent: usize) {
@@ -139,6 +146,11 @@ fn write_double_quoted(out: &mut String, text: &str) {
             '\u{85}' => 'N',
             '\u{2028}' => 'L',
             '\u{2029}' => 'P',
+            c if is_bidi_control(c) => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+                continue;
+            }
             ' '..='~'
             | '\u{a0}'..='\u{d7ff}'
             | '\u{e000}'..='\u{fefe}'
