@@ -208,7 +208,7 @@ pub(crate) struct ContextCore {
     /// Logging outputs that its nodes' loggers share.
     pub(crate) log_outputs: Arc<LogOutputs>,
     pub(crate) use_sim_time: bool,
-    /// What its transform listeners share. Only [`crate::tf`] knows the type.
+    /// The state that its transform listeners share. Only [`crate::tf`] knows the type.
     pub(crate) transform_receivers: OnceLock<Box<dyn Any + Send + Sync>>,
     /// Number of the next goal that an action client sends.
     pub(crate) next_goal_number: AtomicU32,

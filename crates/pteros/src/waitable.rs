@@ -1,5 +1,6 @@
-//! What a wait set and a chain of callbacks need of an entity. Subscriptions,
-//! timers, guard conditions, clients and services implement it in their own files.
+//! Waitable: the interface of an entity for wait sets and chains of callbacks.
+//! Subscriptions, timers, guard conditions, clients and services implement it in their
+//! own files.
 
 use std::sync::Arc;
 

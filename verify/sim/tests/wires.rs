@@ -6,6 +6,7 @@ use std::time::Duration;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
+use pteros::qos::ResourceLimits;
 use pteros::wire::OpenWire;
 use pteros_sim::{Simulation, WireBus};
 
@@ -106,4 +107,41 @@ fn a_context_tells_why_a_wire_did_not_open() {
         open(vec![bus.wire(); 5]),
         "5 wires beside RTPS; a context has at most 4"
     );
+}
+
+/// A reader that has space must not let a writer go on while another has none.
+#[test]
+fn a_writer_waits_for_the_slower_of_two_keep_all_readers_of_a_context() {
+    let sim = Simulation::new(&[1, 2], 1);
+    let bus = WireBus::new(Duration::from_micros(200));
+    let [sender, receiver] = [0, 1].map(|process| open(&sim, &bus, process));
+    let talker = sender.create_node("talker").unwrap();
+    let listener = receiver.create_node("listener").unwrap();
+    let all = QosProfile::default()
+        .keep_all()
+        .resource_limits(ResourceLimits {
+            max_samples: Some(4),
+            ..ResourceLimits::default()
+        });
+    let publisher: Publisher<Text> = talker.create_publisher("t".qos(&all)).unwrap();
+    let listen =
+        || -> Subscription<Text> { listener.create_polled_subscription("t".qos(&all)).unwrap() };
+    let (fast, slow) = (listen(), listen());
+    assert!(publisher.wait_for_matched(2, SOON));
+    let mut sent = 0;
+    while publisher.publish(&text(sent)).is_ok() {
+        sent += 1;
+        while fast.take().is_some() {}
+    }
+    assert!(sent < 100, "nobody waits for the slow one");
+    // Refused once more: that the fast one has space changes nothing.
+    while fast.take().is_some() {}
+    assert!(publisher.publish(&text(sent)).is_err());
+    for n in 0..sent {
+        let sample = slow.take_timeout(SOON);
+        let sample = sample.unwrap_or_else(|| panic!("{n} of {sent}: {:?}", slow.counts()));
+        assert_eq!(*sample, text(n));
+        while fast.take().is_some() {}
+    }
+    assert_eq!([slow.counts().lost, fast.counts().lost], [0, 0]);
 }

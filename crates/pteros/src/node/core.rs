@@ -60,7 +60,7 @@ struct ExecutorAssignment {
     in_wait_sets: Vec<(usize, Arc<ExecutorQueue>)>,
 }
 
-/// What a [`NodeCore`] is made of.
+/// The parts of a new [`NodeCore`].
 pub(crate) struct NodeParts {
     pub(crate) context: Context,
     pub(crate) name: String,

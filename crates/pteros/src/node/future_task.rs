@@ -23,7 +23,7 @@ use crate::sample::UndecodableSample;
 /// Boxed future of user code.
 pub type UserFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a callback returns: nothing, or a boxed future for the executor to run.
+/// The return type of a callback: nothing, or a boxed future for the executor to run.
 ///
 /// `|message| Box::pin(async move { … })` is an async callback.
 pub trait CallbackOutput {

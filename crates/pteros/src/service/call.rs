@@ -90,7 +90,7 @@ pub enum CallError {
     Refused {
         /// Fully qualified name of the node.
         node: String,
-        /// What it did.
+        /// The refusal or the senseless response, as the rest of a sentence.
         reason: String,
     },
     /// A client could not be created for the call.

@@ -47,8 +47,14 @@ impl WireHolds {
         }
     }
 
-    /// Forgets a writer that is no longer matched.
+    /// Lets a writer go on that is no longer matched with this reader.
     pub(crate) fn forget(&self, writer: Guid) {
-        self.held.lock().retain(|known| known.writer != writer);
+        self.held.lock().retain(|known| {
+            let stays = known.writer != writer;
+            if !stays {
+                known.wire.hold(writer, false);
+            }
+            stays
+        });
     }
 }

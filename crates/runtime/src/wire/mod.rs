@@ -10,7 +10,7 @@
 //! implements [`SampleWire`] and is opened with the context ([`OpenWire`]). It gets
 //! whole samples and gives whole samples; [`matcher`] matches for it.
 //!
-//! Who calls what: `docs/internals/wires.md`.
+//! `docs/internals/wires.md` says who calls what, under which locks.
 
 pub(crate) mod holds;
 pub mod matcher;
@@ -32,7 +32,7 @@ use pteros_rtps::time::Instant;
 use crate::scheduler::Scheduler;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 
-/// What joins a context with other processes. Thread-safe.
+/// A wire joins a context with other processes. Thread-safe.
 ///
 /// No call may block, publish, or call the context. Discovery calls come one at a
 /// time, in the order of matches. Queries come from any thread.
@@ -121,9 +121,10 @@ pub trait SampleWire: Wire {
     /// block for as long as a publisher may.
     fn flush(&self, now: Instant, writer: Guid);
 
-    /// Holds a remote writer's samples back, or lets them go on: a KEEP_ALL reader here
-    /// has no space. What the writer reports later waits behind them. The wire schedules
-    /// its next poll when they go on.
+    /// Holds a remote writer's samples back for one KEEP_ALL reader without space, or
+    /// lets them go on. The wire counts: they go on when every such reader has let go.
+    /// What the writer reports later waits behind them. The wire schedules its next poll
+    /// when they go on. To let go of a writer that is not held does nothing.
     fn hold(&self, writer: Guid, holds: bool);
 
     /// Whether a KEEP_ALL writer may write so many bytes now. When that changes, the
@@ -146,7 +147,7 @@ pub struct WireSample {
     pub readers: Vec<Guid>,
 }
 
-/// What a wire reports, in the order in which it happened.
+/// An event of a wire. Events come in the order in which they happened.
 #[derive(Clone, PartialEq, Debug)]
 pub enum WireEvent {
     /// Discovery: participants, endpoints, matches, mismatches, liveliness.

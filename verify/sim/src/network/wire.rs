@@ -4,7 +4,7 @@
 //! sessions does. Each context has a [`Station`] with an inbox. What is sent arrives
 //! after the latency, in order, unless a station is unplugged.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -49,8 +49,8 @@ struct Station {
     nodes: Option<ParticipantEntitiesInfo>,
     matcher: EndpointMatcher,
     inbox: VecDeque<(Instant, Message)>,
-    /// Remote writers whose messages wait for a reader's space.
-    held: BTreeSet<Guid>,
+    /// Remote writers whose messages wait for space, with the number of full readers.
+    held: BTreeMap<Guid, usize>,
     /// Written, not flushed.
     outgoing: VecDeque<WireSample>,
 }
@@ -115,7 +115,7 @@ impl WireBus {
             nodes: None,
             matcher: EndpointMatcher::new(MatcherLimits::default()),
             inbox: VecDeque::new(),
-            held: BTreeSet::new(),
+            held: BTreeMap::new(),
             outgoing: VecDeque::new(),
         };
         let mut stations = self.stations.lock();
@@ -160,7 +160,7 @@ impl Station {
     }
 
     fn lose(&mut self, gone: GuidPrefix, reason: LostReason) {
-        self.held.retain(|writer| writer.prefix != gone);
+        self.held.retain(|writer, _| writer.prefix != gone);
         self.inbox.retain(|(_, message)| match message {
             Message::Sample(sample) => sample.change.writer.prefix != gone,
             _ => true,
@@ -178,11 +178,11 @@ impl Station {
     /// Whether a message waits behind samples that no reader has space for.
     fn is_held(&self, message: &Message) -> bool {
         match message {
-            Message::Sample(sample) => self.held.contains(&sample.change.writer),
-            Message::Withdrawn(guid) | Message::WriterAlive(guid) => self.held.contains(guid),
-            Message::Endpoint(data) => self.held.contains(&data.guid),
+            Message::Sample(sample) => self.held.contains_key(&sample.change.writer),
+            Message::Withdrawn(guid) | Message::WriterAlive(guid) => self.held.contains_key(guid),
+            Message::Endpoint(data) => self.held.contains_key(&data.guid),
             Message::Left(prefix, LostReason::Disposed) => {
-                self.held.iter().any(|held| held.prefix == *prefix)
+                self.held.keys().any(|held| held.prefix == *prefix)
             }
             _ => false,
         }
@@ -343,9 +343,10 @@ impl SampleWire for BusWire {
     fn hold(&self, writer: Guid, holds: bool) {
         self.with_station(|own| {
             if holds {
-                own.held.insert(writer);
-            } else {
-                own.held.remove(&writer);
+                *own.held.entry(writer).or_default() += 1;
+            } else if let Some(readers) = own.held.get_mut(&writer) {
+                *readers -= 1;
+                own.held.retain(|_, readers| *readers > 0);
             }
             own.schedule();
         });
