@@ -15,6 +15,7 @@ mod bound_ports;
 mod buffers;
 mod clock;
 mod interface;
+mod limits;
 mod poll;
 mod shutdown;
 #[allow(
@@ -31,6 +32,7 @@ pub use bound_ports::bound_udp_ports;
 pub use buffers::{BufferGrant, GrantedSize};
 pub use clock::monotonic_nanos;
 pub use interface::{Interface, interfaces};
+pub use limits::{Descriptors, allocate_file, check_file_size, descriptors, file_size_limit};
 pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};
 pub use shutdown::{ShutdownSignal, shutdown_signal};
 pub use timer::Timer;

@@ -2,6 +2,9 @@
 //! it caused; and its cost, which is nothing where tracing is off.
 #![allow(clippy::disallowed_methods, reason = "a user's thread passes answers")]
 
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,6 +13,7 @@ use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
 };
 use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::log::LogFileOptions;
 use pteros::prelude::*;
 use pteros::qos::Presentation;
 use pteros::subscription::SubscriptionGroup;
@@ -462,4 +466,118 @@ fn a_trace_file_persists_and_invalid_folders_are_refused() {
     };
     assert!(open(tiny).to_string().contains("10 bytes"));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The trace in a folder with one file.
+fn recording_in(folder: &Path) -> Recording {
+    let mut files = std::fs::read_dir(folder).unwrap().flatten();
+    let bytes = std::fs::read(files.next().unwrap().path()).unwrap();
+    let words = bytes.chunks_exact(8);
+    let words: Vec<u64> = words
+        .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+        .collect();
+    Recording::read(&words).unwrap()
+}
+
+/// The file was mapped, and the next record after a truncation was a SIGBUS.
+#[test]
+fn a_truncated_trace_file_ends_no_process_and_is_written_again() {
+    let folder = std::env::temp_dir().join(format!("pteros-cut-{}", std::process::id()));
+    let options = TraceOptions {
+        folder: Some(folder.clone()),
+        bytes_max: BYTES_MIN,
+    };
+    let context = traced(77, false, options);
+    let node = context.create_node("talker").unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
+    publisher.publish(&text("before")).unwrap();
+    let file = std::fs::read_dir(&folder)
+        .unwrap()
+        .flatten()
+        .next()
+        .unwrap();
+    let all = file.metadata().unwrap().len();
+    OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(file.path())
+        .unwrap();
+    for _ in 0..2_000 {
+        publisher.publish(&text("after")).unwrap();
+    }
+    let gid = publisher.gid();
+    drop((publisher, node, context));
+    assert_eq!(std::fs::metadata(file.path()).unwrap().len(), all);
+    let recording = recording_in(&folder);
+    assert!(recording.names.contains("/talker"), "{}", recording.names);
+    let numbers = of_writer(&recording, gid);
+    assert_eq!(numbers.last(), Some(&2_001));
+    assert_eq!(numbers.len() as u64 + recording.lost, 2_001, "{numbers:?}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// All but the last moment is in the file of a process that is killed.
+#[test]
+fn a_trace_file_follows_the_records_while_the_context_runs() {
+    let folder = std::env::temp_dir().join(format!("pteros-live-{}", std::process::id()));
+    let options = TraceOptions {
+        folder: Some(folder.clone()),
+        bytes_max: BYTES_MIN,
+    };
+    let context = traced(78, false, options);
+    let node = context.create_node("talker").unwrap();
+    let publisher = node.create_publisher::<Text>("t".keep_last(10)).unwrap();
+    publisher.publish(&text("kept")).unwrap();
+    let gid = publisher.gid();
+    spin_until(&[&node], || of_writer(&recording_in(&folder), gid) == [1]);
+    drop((publisher, node, context));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The child process of the test below.
+#[test]
+#[ignore = "needs a file size limit; the test below runs it"]
+fn child_with_a_file_size_limit() {
+    let folder = std::env::temp_dir().join(format!("pteros-limit-{}", std::process::id()));
+    let trace = TraceOptions {
+        folder: Some(folder.join("trace")),
+        bytes_max: BYTES_MIN,
+    };
+    let options = |trace| ContextOptions {
+        trace,
+        log_files: LogFileOptions {
+            folder: Some(folder.join("log")),
+            ..LogFileOptions::default()
+        },
+        ..ContextOptions::local(79)
+    };
+    let refused = Context::with_options(options(Some(trace)));
+    let error = format!("{:?}", refused.err().unwrap());
+    assert!(error.contains("ulimit -f"), "{error}");
+    let context = Context::with_options(options(None)).unwrap();
+    let node = context.create_node("talker").unwrap();
+    for n in 0..1_000 {
+        pteros::info!(node.logger(), "a line of the log, number {n}");
+    }
+    drop((node, context));
+    std::fs::remove_dir_all(&folder).unwrap();
+    println!("it has survived");
+}
+
+#[test]
+fn a_file_size_limit_ends_no_process() {
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 64; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "child_with_a_file_size_limit"])
+        .args(["--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("it has survived"),
+        "{}: {text}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

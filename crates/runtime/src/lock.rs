@@ -135,8 +135,10 @@ lock_ranks! {
     ExternalWaker,
     /// Contexts that the background I/O thread has not seen yet.
     NewContexts,
-    /// Names in a trace file.
+    /// Names in a trace.
     TraceNames,
+    /// A trace file while it is written.
+    TraceFile,
 }
 
 /// A mutex with a rank.

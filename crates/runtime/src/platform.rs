@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 use pteros_rtps::id::GuidPrefix;
 use pteros_shm::{DiscoveryLog, PeerAuthenticator};
 
+pub use pteros_net::check_file_size;
 pub use pteros_rtps::locator::{Locator, OwnAddress};
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 

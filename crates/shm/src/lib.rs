@@ -82,8 +82,6 @@ mod error;
 #[doc(hidden)]
 pub mod fault;
 #[cfg(not(loom))]
-mod file_words;
-#[cfg(not(loom))]
 mod handshake;
 #[cfg(all(test, not(loom)))]
 mod hostile_tests;
@@ -118,8 +116,6 @@ pub use discovery_log::{
 };
 #[cfg(not(loom))]
 pub use error::{DisconnectReason, PeerName, SendRefusal, ShmError};
-#[cfg(not(loom))]
-pub use file_words::FileWords;
 pub use layout::{
     LOANS_MAX, RING_BYTES_MAX, RING_BYTES_MIN, SEGMENT_BYTES_MAX, SEGMENTS_MAX, VERSION,
 };

@@ -110,6 +110,7 @@ impl OwnMemory {
     /// Creates `len` zeroed bytes. The descriptor is for peers. `label` is the name
     /// in /proc.
     pub(crate) fn create(label: &str, len: usize) -> io::Result<(Self, OwnedFd)> {
+        check_size_limit(len)?;
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let made = |flags| rustix::fs::memfd_create(label, flags);
         // Kernels from 6.3 on want this flag; older ones reject it.
@@ -162,26 +163,6 @@ impl OwnMemory {
         let _ = unsafe {
             rustix::mm::madvise(start.as_ptr().cast(), to - from, Advice::LinuxPopulateWrite)
         };
-    }
-}
-
-/// A file of this process, mapped for writing with its current length. If a process
-/// truncates it, the next access ends this process (SIGBUS).
-#[derive(Debug)]
-pub(crate) struct FileMemory(Mapping);
-
-impl FileMemory {
-    /// Maps the first `len` bytes of a file, which must have them, and prefaults
-    /// the pages.
-    pub(crate) fn map(file: &std::fs::File, len: usize) -> io::Result<Self> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let memory = OwnMemory(Mapping::new(file.as_fd(), len, access)?);
-        memory.populate(0, len);
-        Ok(Self(memory.0))
-    }
-
-    pub(crate) fn words(&self) -> &[AtomicU64] {
-        self.0.words(0, self.0.len / 8)
     }
 }
 
@@ -256,6 +237,21 @@ impl PeerMemory {
 /// The problem with a descriptor that a peer passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnusableDescriptor(pub(crate) &'static str);
+
+/// Refuses a size beyond RLIMIT_FSIZE, which holds for memory too. Setting it would
+/// end a process that does not handle SIGXFSZ.
+fn check_size_limit(len: usize) -> io::Result<()> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    match limit.filter(|limit| len as u64 > *limit) {
+        None => Ok(()),
+        Some(limit) => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!(
+                "size memory: {len} bytes are above RLIMIT_FSIZE, {limit}; raise it with ulimit -f"
+            ),
+        )),
+    }
+}
 
 pub(crate) fn io_error(action: &str, errno: Errno) -> io::Error {
     io::Error::new(errno.kind(), format!("{action}: {errno}"))

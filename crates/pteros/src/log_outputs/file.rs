@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use parking_lot::Mutex;
-use pteros_runtime::platform::Platform;
+use pteros_runtime::platform::{Platform, check_file_size};
 
 use crate::log::{LogFileFormat, LogFileSettings};
 
@@ -115,6 +115,8 @@ impl LogFile {
             Some(open) => open,
             none => none.insert(self.open(&mut state.stem, wall_ms)?),
         };
+        // Beyond that limit the write would end the process.
+        check_file_size(open.bytes.saturating_add(bytes))?;
         let written = open.file.write_all(text.as_bytes());
         match written {
             Ok(()) => open.bytes = open.bytes.saturating_add(bytes),

@@ -267,6 +267,7 @@ impl Core {
         if self.scheduler.is_shut_down() {
             return false;
         }
+        self.schedule_trace_writing(now);
         let wake_at = self.scheduler.begin_sleep(until);
         let sleeps = wake_at > now && self.arm_shm_doorbell() && queue.begin_socket_sleep();
         if sleeps {
@@ -457,6 +458,7 @@ impl Core {
                     self.end_linger(now, &writer);
                 }
             }
+            TimeoutOwner::TraceFile => self.write_trace_file(),
             TimeoutOwner::FlowController(controller) => self.run_flow_controller(now, controller),
             TimeoutOwner::Reader(id) => {
                 if let Some(reader) = self.endpoints.reader(id) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pteros_net::file_size_limit;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::qos::Durability;
 use pteros_store::{Safety, Store, StoreError, StoreSpec, StoredSample, default_name};
@@ -33,7 +34,7 @@ impl Core {
                 Durability::Persistent => Safety::Disk,
                 _ => Safety::Process,
             },
-            file_bytes_max: u64::MAX,
+            file_bytes_max: file_size_limit(),
         };
         let (events, topic) = (events.clone(), data.topic.clone());
         let on_loss = move |loss: pteros_store::Loss| {

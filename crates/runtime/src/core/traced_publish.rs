@@ -65,6 +65,7 @@ impl Core {
                 entity_word(writer.guid().entity),
                 0,
             );
+            self.schedule_trace_writing(publish.entered);
         }
         published
     }

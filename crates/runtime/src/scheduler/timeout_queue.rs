@@ -33,6 +33,8 @@ pub enum TimeoutOwner {
     ShmConnections,
     /// A flow controller, by its index in the context.
     FlowController(usize),
+    /// The trace file.
+    TraceFile,
 }
 
 /// The timeouts of one context. Thread-safe; holds its lock briefly.

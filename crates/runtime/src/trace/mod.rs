@@ -9,9 +9,10 @@
 //! A message is identified by writer and sequence number, which every transport
 //! carries, so a reader can join the records of several processes. Nothing here
 //! blocks, allocates or makes a system call per message, except for reading the
-//! clock.
+//! clock. A file is written every 50 ms at most, by the thread that drives.
 
 pub(crate) mod current_context;
+pub(crate) mod file;
 mod record;
 pub(crate) mod ring;
 pub(crate) mod tracing_decorators;
@@ -19,6 +20,7 @@ pub(crate) mod tracing_decorators;
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, GuidPrefix};
@@ -75,6 +77,10 @@ impl Default for TraceOptions {
 /// Writes the records of a traced context. Thread-safe.
 pub struct Tracer {
     ring: TraceRing,
+    /// Records or names came since the file was written.
+    has_news: AtomicBool,
+    /// The next write is scheduled.
+    is_scheduled: AtomicBool,
     platform: Arc<dyn Platform>,
 }
 
@@ -121,13 +127,42 @@ impl Tracer {
                 trace_error(file.as_deref().unwrap_or(FilePath::new("")), options, error)
             })?;
         let platform = platform.clone();
-        Ok(Some(Arc::new(Self { ring, platform })))
+        Ok(Some(Arc::new(Self {
+            ring,
+            has_news: AtomicBool::new(false),
+            is_scheduled: AtomicBool::new(false),
+            platform,
+        })))
     }
 
     /// The present records. Copies the whole trace; recording goes on meanwhile.
     pub fn recording(&self) -> Recording {
         let recording = Recording::read(&self.ring.copy());
         recording.expect("a trace of ours is one")
+    }
+
+    /// Whether a write must be scheduled: the file lacks something, and no write was
+    /// scheduled yet.
+    pub(crate) fn begin_write_delay(&self) -> bool {
+        self.has_news.load(Ordering::Relaxed) && !self.is_scheduled.swap(true, Ordering::Relaxed)
+    }
+
+    /// Writes what is new to the file. Blocks for the disk.
+    pub(crate) fn write_file(&self) {
+        self.has_news.store(false, Ordering::Relaxed);
+        self.is_scheduled.store(false, Ordering::Relaxed);
+        self.ring.write_file();
+    }
+
+    fn note_news(&self) {
+        if self.ring.has_file() && !self.has_news.load(Ordering::Relaxed) {
+            self.has_news.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn append_name(&self, line: &str) {
+        self.ring.append_name(line);
+        self.note_news();
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -277,13 +312,13 @@ impl Tracer {
             span,
             cause: current_context::span(),
         });
+        self.note_news();
     }
 
     // --- names ---
 
     pub(crate) fn name_node(&self, key: NodeKey, path: &str) {
-        self.ring
-            .append_name(&format!("node {} {path}", key.to_u32()));
+        self.append_name(&format!("node {} {path}", key.to_u32()));
     }
 
     pub(crate) fn name_endpoint(&self, data: &EndpointData) {
@@ -294,7 +329,7 @@ impl Tracer {
             "reader"
         };
         let of = entity_word(guid.entity);
-        self.ring.append_name(&format!(
+        self.append_name(&format!(
             "{kind} {of:08x} {} {}",
             data.topic, data.type_name
         ));
@@ -302,8 +337,7 @@ impl Tracer {
 
     pub(crate) fn name_owner(&self, entity: EntityId, key: NodeKey) {
         let of = entity_word(entity);
-        self.ring
-            .append_name(&format!("owner {of:08x} {}", key.to_u32()));
+        self.append_name(&format!("owner {of:08x} {}", key.to_u32()));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Trace ring of a context: a ring of fixed size, in memory or in a file that
-//! outlives the process, preceded by a table of names.
+//! Trace ring of a context: a ring of fixed size in memory, preceded by a table of
+//! names. `trace/file.rs` copies it to a file that outlives the process.
 //!
 //! ```text
 //! 4096 bytes  header, see `TraceHeader`
@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use pteros_rtps::id::GuidPrefix;
-use pteros_shm::FileWords;
 
+use super::file::TraceFile;
 use super::record::{TraceRecord, WORDS};
 use crate::lock::{Mutex, rank};
 
@@ -49,6 +49,8 @@ mod header_word {
     pub const ORIGIN: usize = 11;
     pub const WALL: usize = 12;
     pub const STAMP: usize = 13;
+    /// Words in use.
+    pub const END: usize = 14;
 }
 
 /// The origin of a trace, and the meaning of its times.
@@ -66,52 +68,114 @@ pub struct TraceHeader {
     pub clock_read_picos: u64,
 }
 
-enum TraceStorage {
-    InMemory(Box<[AtomicU64]>),
-    InFile(FileWords),
+/// The words of a ring: header, names and records.
+#[derive(Debug)]
+pub(super) struct TraceWords {
+    words: Box<[AtomicU64]>,
+    names_words: usize,
+    capacity: u64,
 }
 
-impl TraceStorage {
-    fn get(&self) -> &[AtomicU64] {
-        match self {
-            Self::InMemory(words) => words,
-            Self::InFile(file) => file.words(),
+impl TraceWords {
+    fn new(bytes_max: usize) -> Self {
+        let all = bytes_max / 8;
+        let names_words = all / 16;
+        let capacity = all.saturating_sub(HEAD_WORDS + names_words) / WORDS;
+        let count = HEAD_WORDS + names_words + capacity * WORDS;
+        Self {
+            words: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            names_words,
+            capacity: capacity as u64,
         }
+    }
+
+    fn store(&self, at: usize, value: u64) {
+        if let Some(word) = self.words.get(at) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    fn load(&self, at: usize) -> u64 {
+        let word = self.words.get(at);
+        word.map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    /// The records that fit.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Words of names that have a byte.
+    pub fn names_words_used(&self) -> usize {
+        let bytes = usize::try_from(self.load(header_word::NAMES_BYTES)).unwrap_or(0);
+        bytes.div_ceil(8).min(self.names_words)
+    }
+
+    /// Words `from..to`.
+    pub fn load_range(&self, from: usize, to: usize) -> impl Iterator<Item = u64> + '_ {
+        (from..to).map(|at| self.load(at))
+    }
+
+    /// The index of a ticket's first word.
+    fn slot(&self, ticket: u64) -> usize {
+        let slot = usize::try_from(ticket % self.capacity.max(1)).unwrap_or(0);
+        HEAD_WORDS + self.names_words + slot * WORDS
+    }
+
+    /// The first ticket from `from` on whose record is not complete. One that was
+    /// overtaken by a whole ring is passed over.
+    pub fn complete_below(&self, from: u64) -> u64 {
+        let next = self.load(header_word::NEXT);
+        let from = from.max(next.saturating_sub(self.capacity));
+        (from..next)
+            .find(|ticket| self.load(self.slot(*ticket)) <= *ticket)
+            .unwrap_or(next)
+    }
+
+    /// The words of the records `begin..end`, at most a ring, in one or two runs.
+    pub fn slots(&self, begin: u64, end: u64) -> [Option<(usize, usize)>; 2] {
+        if begin >= end {
+            return [None, None];
+        }
+        let (from, last) = (self.slot(begin), self.slot(end - 1));
+        if from <= last {
+            return [Some((from, last + WORDS)), None];
+        }
+        [
+            Some((from, self.words.len())),
+            Some((HEAD_WORDS + self.names_words, last + WORDS)),
+        ]
+    }
+
+    /// The header, as of the time when `next` was the next ticket.
+    pub fn header_with_next(&self, next: u64) -> [u64; header_word::END] {
+        let mut head = std::array::from_fn(|at| self.load(at));
+        head[header_word::NEXT] = next;
+        head
     }
 }
 
 /// See the module documentation.
 pub struct TraceRing {
-    words: TraceStorage,
-    names_words: usize,
-    capacity: u64,
+    words: TraceWords,
+    file: Option<Mutex<TraceFile, rank::TraceFile>>,
     /// The number of bytes of names, and the last, incomplete word of them.
     names: Mutex<(usize, [u8; 8]), rank::TraceNames>,
 }
 
 impl TraceRing {
-    /// Creates a ring of about so many bytes, in a new file if a path is given.
+    /// Creates a ring of about so many bytes, with a new file if a path is given.
     pub fn create(bytes_max: usize, file: Option<&Path>, header: &TraceHeader) -> io::Result<Self> {
-        let all = bytes_max / 8;
-        let names_words = all / 16;
-        let capacity = all.saturating_sub(HEAD_WORDS + names_words) / WORDS;
-        let count = HEAD_WORDS + names_words + capacity * WORDS;
-        let words = match file {
-            Some(path) => TraceStorage::InFile(FileWords::create(path, count)?),
-            None => TraceStorage::InMemory((0..count).map(|_| AtomicU64::new(0)).collect()),
-        };
-        let ring = Self {
-            words,
-            names_words,
-            capacity: capacity as u64,
-            names: Mutex::default(),
-        };
+        let words = TraceWords::new(bytes_max);
+        let create = |path| TraceFile::create(path, words.words.len());
+        let file = file.map(create).transpose()?.map(Mutex::new);
         let (high, low) = prefix_words(header.prefix);
-        let words = [
+        let head = [
+            (header_word::MAGIC, MAGIC),
             (header_word::VERSION, VERSION),
             (header_word::RECORD_WORDS, WORDS as u64),
-            (header_word::CAPACITY, capacity as u64),
-            (header_word::NAMES_WORDS, names_words as u64),
+            (header_word::CAPACITY, words.capacity),
+            (header_word::NAMES_WORDS, words.names_words as u64),
             (header_word::PROCESS, u64::from(header.process)),
             (header_word::PREFIX, high),
             (header_word::PREFIX + 1, low),
@@ -119,36 +183,39 @@ impl TraceRing {
             (header_word::WALL, header.wall.cast_unsigned()),
             (header_word::STAMP, header.clock_read_picos),
         ];
-        for (at, word) in words {
-            ring.store(at, word);
+        for (at, word) in head {
+            words.store(at, word);
         }
-        // Last: a trace with the magic number is complete.
-        if let Some(word) = ring.words.get().get(header_word::MAGIC) {
-            word.store(MAGIC, Ordering::Release);
-        }
+        let ring = Self {
+            words,
+            file,
+            names: Mutex::default(),
+        };
+        ring.write_file();
         Ok(ring)
     }
 
-    fn store(&self, at: usize, value: u64) {
-        if let Some(word) = self.words.get().get(at) {
-            word.store(value, Ordering::Relaxed);
-        }
+    /// Whether it has a file.
+    pub fn has_file(&self) -> bool {
+        self.file.is_some()
     }
 
-    fn load(&self, at: usize) -> u64 {
-        let word = self.words.get().get(at);
-        word.map_or(0, |word| word.load(Ordering::Acquire))
+    /// Writes what is new to the file, if there is one. Blocks for the disk.
+    pub fn write_file(&self) {
+        if let Some(file) = &self.file {
+            file.lock().write(&self.words);
+        }
     }
 
     /// Overwrites the oldest record. Never blocks, never fails.
     pub fn push(&self, record: TraceRecord) {
-        let words = self.words.get();
-        let Some(next) = words.get(header_word::NEXT).filter(|_| self.capacity > 0) else {
+        let words = &self.words.words;
+        let capacity = self.words.capacity;
+        let Some(next) = words.get(header_word::NEXT).filter(|_| capacity > 0) else {
             return;
         };
         let ticket = next.fetch_add(1, Ordering::Relaxed);
-        let slot = usize::try_from(ticket % self.capacity).unwrap_or(0);
-        let from = HEAD_WORDS + self.names_words + slot * WORDS;
+        let from = self.words.slot(ticket);
         let Some([first, rest @ ..]) = words.get(from..from + WORDS) else {
             return;
         };
@@ -166,10 +233,11 @@ impl TraceRing {
     pub fn append_name(&self, line: &str) {
         let mut names = self.names.lock();
         let (len, tail) = &mut *names;
-        if *len + line.len() + 1 > self.names_words * 8 {
-            self.store(
+        let words = &self.words;
+        if *len + line.len() + 1 > words.names_words * 8 {
+            words.store(
                 header_word::NAMES_LOST,
-                self.load(header_word::NAMES_LOST) + 1,
+                words.load(header_word::NAMES_LOST) + 1,
             );
             return;
         }
@@ -178,10 +246,10 @@ impl TraceRing {
                 *tail = [0; 8];
             }
             tail[*len % 8] = byte;
-            self.store(HEAD_WORDS + *len / 8, u64::from_le_bytes(*tail));
+            words.store(HEAD_WORDS + *len / 8, u64::from_le_bytes(*tail));
             *len += 1;
         }
-        if let Some(word) = self.words.get().get(header_word::NAMES_BYTES) {
+        if let Some(word) = words.words.get(header_word::NAMES_BYTES) {
             // The counted bytes are written.
             word.store(*len as u64, Ordering::Release);
         }
@@ -190,17 +258,23 @@ impl TraceRing {
     /// A copy of the ring as in the file. Records written during the copy are left
     /// out.
     pub fn copy(&self) -> Vec<u64> {
-        let words = self.words.get();
+        let words = &self.words.words;
         let mut copy: Vec<u64> = words.iter().map(|w| w.load(Ordering::Acquire)).collect();
         // Pairs with the Release fence in `push`.
         fence(Ordering::Acquire);
-        let first = HEAD_WORDS + self.names_words;
+        let first = HEAD_WORDS + self.words.names_words;
         for at in (first..copy.len()).step_by(WORDS) {
             if words[at].load(Ordering::Relaxed) != copy[at] {
                 copy[at] = 0;
             }
         }
         copy
+    }
+}
+
+impl Drop for TraceRing {
+    fn drop(&mut self) {
+        self.write_file();
     }
 }
 

@@ -1,0 +1,28 @@
+//! When a context's trace file is written: soon after records came, by the thread
+//! that drives.
+
+use pteros_rtps::time::Instant;
+
+use crate::core::Core;
+use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::trace::file::WRITE_DELAY;
+
+impl Core {
+    /// Schedules the next write, if the trace has news and none is scheduled.
+    #[inline]
+    pub(crate) fn schedule_trace_writing(&self, now: Instant) {
+        if let Some(tracer) = &self.tracer
+            && tracer.begin_write_delay()
+        {
+            let at = now.after(WRITE_DELAY);
+            self.scheduler.schedule(TimeoutOwner::TraceFile, Some(at));
+        }
+    }
+
+    /// Writes the file. Blocks for the disk, but not for its cache.
+    pub(crate) fn write_trace_file(&self) {
+        if let Some(tracer) = &self.tracer {
+            tracer.write_file();
+        }
+    }
+}
