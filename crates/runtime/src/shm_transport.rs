@@ -110,6 +110,9 @@ pub struct ConnectionTotals {
     pub too_large: u64,
     /// Not sent because the connection had ended.
     pub connection_down: u64,
+    /// Samples that the process's reliable subscriptions have lost for good, on any
+    /// transport.
+    pub samples_lost: u64,
 }
 
 impl ConnectionTotals {
@@ -123,6 +126,7 @@ impl ConnectionTotals {
             pool_exhausted,
             too_large,
             connection_down,
+            samples_lost,
         } = self;
         [
             shm,
@@ -132,7 +136,7 @@ impl ConnectionTotals {
             pool_exhausted,
             too_large,
             connection_down,
-            0,
+            samples_lost,
         ]
     }
 
@@ -145,7 +149,7 @@ impl ConnectionTotals {
             pool_exhausted,
             too_large,
             connection_down,
-            _,
+            samples_lost,
         ] = words;
         Self {
             connections,
@@ -155,6 +159,7 @@ impl ConnectionTotals {
             pool_exhausted,
             too_large,
             connection_down,
+            samples_lost,
         }
     }
 }
@@ -172,6 +177,7 @@ impl From<&ConnectionCounts> for ConnectionTotals {
                 + counts.refused_segment,
             too_large: counts.refused_too_long,
             connection_down: counts.refused_disconnected,
+            samples_lost: 0,
         }
     }
 }

@@ -114,10 +114,15 @@ fn connections_text<'e>(
         let named = dropped.iter().filter(|(_, count)| *count > 0);
         let named: Vec<String> = named.map(|(why, count)| format!("{count} {why}")).collect();
         text += &if named.is_empty() {
-            ", nothing dropped\n".into()
+            ", nothing dropped".into()
         } else {
-            format!(", dropped: {}\n", named.join(", "))
+            format!(", dropped: {}", named.join(", "))
         };
+        if totals.samples_lost > 0 {
+            let lost = totals.samples_lost;
+            text += &format!("; {lost} messages lost by its reliable subscriptions, all topics");
+        }
+        text += "\n";
     }
     if text.is_empty() {
         text
@@ -164,6 +169,7 @@ fn connections_json(nodes: &str, totals: &ConnectionTotals) -> Value {
         "connections": totals.connections,
         "sent": totals.sent,
         "received": totals.received,
+        "lost_by_reliable_subscriptions": totals.samples_lost,
         "dropped": dropped.into_iter().collect::<serde_json::Map<_, _>>(),
     })
 }

@@ -44,7 +44,7 @@ use crate::time::Instant;
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
 use event::Events;
-use proxy::{ReadyQueue, ReceiveOutcome, WriterProxy};
+use proxy::{ReadyQueue, ReceiveOutcome, ResumePoint, WriterProxy};
 
 /// Checks the timers of the writer proxies: liveliness leases, repeated requests.
 const TIMER_WRITERS: usize = 0;
@@ -71,10 +71,10 @@ pub struct Reader {
     clock: Instant,
     /// The highest ACKNACK or NACK_FRAG count sent to an unmatched writer.
     last_count: u32,
-    /// The next number of each unmatched writer, for volatile readers. Earlier
+    /// The resume point of each unmatched writer, for volatile readers. Earlier
     /// samples are not delivered again when the match returns; the writer may not
     /// have noticed the interruption.
-    resume_points: BTreeMap<Guid, i64>,
+    resume_points: BTreeMap<Guid, ResumePoint>,
 }
 
 impl Reader {
@@ -155,9 +155,9 @@ impl Reader {
         // A writer that kept its state ignores counts that start again.
         proxy.acks.acknack_count = self.last_count;
         proxy.acks.nack_frag_count = self.last_count;
-        let resume_point = self.resume_points.remove(&guid);
-        proxy.was_matched_before = resume_point.is_some();
-        proxy.resume_at = resume_point.unwrap_or(1);
+        if let Some(resume_point) = self.resume_points.remove(&guid) {
+            proxy.resume(&resume_point);
+        }
         if proxy.lease.until != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_WRITERS, proxy.lease.until);
         }
@@ -192,7 +192,11 @@ impl Reader {
             }
             let next = proxy.announced.saturating_add(1);
             if !fault!("volatile-reader-restarts") {
-                self.resume_points.insert(guid, next.max(proxy.resume_at));
+                let point = ResumePoint {
+                    next: next.max(proxy.resume_at),
+                    is_interrupted: false,
+                };
+                self.resume_points.insert(guid, point);
             }
         }
         self.note_lost(guid, lost);
@@ -205,6 +209,18 @@ impl Reader {
     pub fn forget_resume_points(&mut self, prefix: GuidPrefix) {
         self.resume_points
             .retain(|writer, _| writer.prefix != prefix);
+    }
+
+    /// Notes that the matches with a participant's writers ended without anyone's
+    /// will: it was not heard for its lease. If they return, samples that were
+    /// published meanwhile and are gone count as lost.
+    pub fn note_interruption(&mut self, prefix: GuidPrefix) {
+        // A writer leaves numbers out that our filter rejects.
+        let is_filtered = self.config.content_filter.is_some();
+        let of_peer = self.resume_points.iter_mut();
+        for (_, point) in of_peer.filter(|(writer, _)| writer.prefix == prefix) {
+            point.is_interrupted = !is_filtered;
+        }
     }
 
     /// Changes the route for acknowledgements to a writer.
@@ -421,20 +437,24 @@ impl Reader {
             return;
         };
         let mut noted = true;
+        let mut lost = 0_u64;
         let base = gap.list.base();
         if gap.start < base {
             let last = base
                 .0
                 .saturating_sub(i64::from(!fault!("gap-one-too-long")));
+            lost = proxy.count_interrupted(gap.start.0, last);
             noted &= proxy.mark_irrelevant(gap.start.0, last, &mut self.ready);
         }
         for number in gap.list.iter() {
             crate::fault::step();
+            lost.tally_by(proxy.count_interrupted(number.0, number.0));
             noted &= proxy.mark_irrelevant(number.0, number.0, &mut self.ready);
         }
         if !noted {
             self.stats.buffer_full.tally();
         }
+        self.note_lost(guid, lost);
         self.schedule_response(guid);
     }
 

@@ -96,6 +96,16 @@ pub(super) enum ReceiveOutcome {
     BufferFull,
 }
 
+/// Where a match with a writer ended that may return.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ResumePoint {
+    /// The first number that was not announced then.
+    pub next: i64,
+    /// The match ended because the writer was not heard. Both sides want what was
+    /// published meanwhile to arrive.
+    pub is_interrupted: bool,
+}
+
 /// A group sequence number that is delivered after the samples up to `last`.
 #[derive(Clone, Copy, Debug)]
 struct PendingGroupSequence {
@@ -116,7 +126,13 @@ pub(super) struct WriterProxy {
     /// Lower numbers were delivered in an earlier match.
     pub resume_at: i64,
     /// It was matched before, and may not have noticed the end of that match yet.
-    pub was_matched_before: bool,
+    was_matched_before: bool,
+    /// Its last match was interrupted. Numbers from `resume_at` that it no longer
+    /// has are lost.
+    is_interrupted: bool,
+    /// As long as it was interrupted: numbers below that are declared irrelevant are
+    /// lost as well, because the writer did not match this reader then.
+    interrupted_below: i64,
     /// A heartbeat has named the available numbers. For best effort: a sample has
     /// come.
     pub synced: bool,
@@ -152,6 +168,8 @@ impl WriterProxy {
             start: HistoryStart::of(reader, &writer),
             resume_at: 1,
             was_matched_before: false,
+            is_interrupted: false,
+            interrupted_below: 0,
             guid: writer.guid,
             reliable,
             lifespan: writer.qos.lifespan,
@@ -170,6 +188,25 @@ impl WriterProxy {
             acks: AckState::new(reader, reliable),
             pending_group_sequence: None,
         }
+    }
+
+    /// Continues an earlier match.
+    pub fn resume(&mut self, point: &ResumePoint) {
+        self.was_matched_before = true;
+        self.resume_at = point.next;
+        // A writer that filters or addresses others leaves numbers out without loss.
+        self.is_interrupted = point.is_interrupted && !self.habits.filters_silently;
+    }
+
+    /// How many of these numbers, which the writer declares irrelevant, were
+    /// published during an interruption and are lost.
+    pub fn count_interrupted(&self, first: i64, last: i64) -> u64 {
+        let first = first.max(self.resume_at).max(self.next);
+        let last = last.min(self.interrupted_below.saturating_sub(1));
+        if first > last {
+            return 0;
+        }
+        self.known.count_missing(first, last)
     }
 
     /// Notes the group sequence number `current`, to deliver after sequence number
@@ -392,7 +429,7 @@ impl WriterProxy {
         let mut lost = 0;
         if self.synced {
             let unnamed = self.announced.saturating_add(1);
-            if self.was_matched_before && first > unnamed {
+            if self.was_matched_before && !self.is_interrupted && first > unnamed {
                 // Omitted and never named: written while the writer did not match
                 // this reader.
                 self.was_matched_before = false;
@@ -401,7 +438,7 @@ impl WriterProxy {
             }
             lost = lost.saturating_add(self.mark_lost_below(first));
         } else {
-            self.choose_start(first, last);
+            lost = self.choose_start(first, last);
         }
         self.announced = self.announced.max(last);
         self.sent_through = self.sent_through.max(last);
@@ -410,7 +447,8 @@ impl WriterProxy {
     }
 
     /// Decides at the first heartbeat where to begin. Earlier samples are kept.
-    fn choose_start(&mut self, first: i64, last: i64) {
+    /// Returns how many numbers an interruption of the match has lost.
+    fn choose_start(&mut self, first: i64, last: i64) -> u64 {
         self.synced = true;
         let begin = match self.start {
             HistoryStart::All => first,
@@ -437,7 +475,12 @@ impl WriterProxy {
         // A delayed earlier heartbeat names less than was received: none of that is
         // lost.
         self.losses_from = last.saturating_add(1).max(self.resume_at);
-        self.mark_lost_below(begin);
+        // A writer that names less than before has begun anew.
+        if self.is_interrupted && last >= self.resume_at {
+            self.losses_from = self.resume_at;
+            self.interrupted_below = last.saturating_add(1);
+        }
+        self.mark_lost_below(begin)
     }
 
     /// Marks numbers below `begin` as unavailable. Returns how many of them were

@@ -10,6 +10,7 @@ mod fragments;
 mod history;
 mod instances;
 mod late_joiners;
+mod losses;
 mod peer_restart;
 mod retransmission;
 mod shared_memory;

@@ -420,6 +420,8 @@ impl Core {
                         reader.machine.lock().forget_resume_points(prefix);
                         reader.forget_participant(prefix);
                     }
+                } else if reason == LostReason::LeaseExpired {
+                    self.note_interruption(prefix);
                 }
             }
             ParticipantEvent::ParticipantDiscovered(data) => {
@@ -435,6 +437,16 @@ impl Core {
             | ParticipantEvent::TypeObjectsReceived => {}
         }
         self.scheduler.wake_waiters();
+    }
+
+    /// A peer was not heard for its lease. What its writers publish until it returns
+    /// is lost to our readers, except replies, which are for one client each.
+    fn note_interruption(&self, prefix: pteros_rtps::id::GuidPrefix) {
+        for reader in self.endpoints.read().readers.values() {
+            if !reader.data.topic.starts_with("rr/") {
+                reader.machine.lock().note_interruption(prefix);
+            }
+        }
     }
 
     pub(crate) fn apply_match(

@@ -19,7 +19,7 @@ impl Core {
             self.shm_connections
                 .counts()
                 .as_ref()
-                .map(ConnectionTotals::from)
+                .map(|counts| self.totals_of(counts))
         };
         self.same_host.poll(now, totals);
         if self.transport.discovery_log().is_some() {
@@ -73,14 +73,21 @@ impl Core {
         self.shm_connections.why_not_between(one, other)
     }
 
+    fn totals_of(&self, counts: &ConnectionCounts) -> ConnectionTotals {
+        let table = self.endpoints.read();
+        let readers = table.readers.values();
+        ConnectionTotals {
+            samples_lost: readers.map(|reader| reader.told_losses()).sum(),
+            ..ConnectionTotals::from(counts)
+        }
+    }
+
     /// The connection totals that a same-host peer publishes; `None` for other
     /// peers. The local ones are current.
     pub fn connection_totals(&self, peer: GuidPrefix) -> Option<ConnectionTotals> {
         if peer == self.prefix {
-            return self
-                .connection_counts()
-                .as_ref()
-                .map(ConnectionTotals::from);
+            let counts = self.connection_counts();
+            return counts.as_ref().map(|counts| self.totals_of(counts));
         }
         let totals = self.transport.discovery_log()?.totals(peer.0)?;
         Some(ConnectionTotals::from_words(totals))

@@ -15,6 +15,7 @@ mod filtering;
 pub(crate) mod instance_end;
 pub(crate) mod intra_process;
 pub(crate) mod local_route;
+pub(crate) mod loss_report;
 pub(crate) mod mismatch;
 pub mod publisher_group;
 pub mod reader;

@@ -12,12 +12,13 @@ pub use pteros_dcps::sample::DeliveryForm;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
-use pteros_rtps::qos::{Durability, EndpointQos};
+use pteros_rtps::qos::{Durability, EndpointQos, Reliability};
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::endpoints::content_filter::IntraProcessFilter;
 use crate::endpoints::event::{EndpointEvent, EndpointEvents};
+use crate::endpoints::loss_report::{LossReport, warn_about_loss};
 use crate::endpoints::subscription_group::{GroupMembership, SubscriptionGroup};
 use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
 use crate::lock::{Mutex, MutexGuard, rank};
@@ -99,6 +100,7 @@ pub struct ReaderEndpoint {
     not_alive_writers: Mutex<Vec<Guid>, rank::NotAliveWriters>,
     pub(crate) received: AtomicU64,
     lost: AtomicU64,
+    loss_report: LossReport,
     graph: AtomicBool,
     /// Receives its samples in place of a queue.
     pub(crate) listener: Option<InlineListener>,
@@ -151,6 +153,7 @@ impl ReaderEndpoint {
             not_alive_writers: Mutex::default(),
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
+            loss_report: LossReport::default(),
             graph: AtomicBool::new(false),
             listener: None,
             wire_holds: WireHolds::default(),
@@ -454,7 +457,8 @@ impl ReaderEndpoint {
             None
         };
         let group = self.group.as_ref().and_then(|m| m.group.wakes_at());
-        [next, held, group].into_iter().flatten().min()
+        let loss = self.loss_report.due_at();
+        [next, held, group, loss].into_iter().flatten().min()
     }
 
     /// Schedules its next timeout. Call under the machine's lock: a later timeout
@@ -477,7 +481,15 @@ impl ReaderEndpoint {
         // Repeats while due timeouts make space.
         while self.collect_once(now, machine, wall) {}
         self.collect_events(machine);
+        self.report_losses(now);
         self.end_not_alive_writers(now, wall);
+    }
+
+    /// Logs what was lost, once per burst.
+    fn report_losses(&self, now: Instant) {
+        if let Some(count) = self.loss_report.take_due(now) {
+            warn_about_loss(&self.data, count, self.lost.load(Ordering::Relaxed));
+        }
     }
 
     fn collect_once(&self, now: Instant, machine: &mut Reader, wall: Timestamp) -> bool {
@@ -670,11 +682,29 @@ impl ReaderEndpoint {
         }
     }
 
+    /// Whether a loss is told in the log: best effort promises nothing, and nobody
+    /// reads the graph's topic.
+    fn tells_losses(&self) -> bool {
+        self.data.qos.reliability == Reliability::Reliable && !self.is_graph()
+    }
+
+    /// Samples lost so far to a reliable subscription, else 0.
+    pub(crate) fn told_losses(&self) -> u64 {
+        if self.tells_losses() {
+            self.lost.load(Ordering::Relaxed)
+        } else {
+            0
+        }
+    }
+
     pub(crate) fn note_lost(&self, count: u64) {
         if count == 0 {
             return;
         }
         let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
+        if self.tells_losses() {
+            self.loss_report.add(count);
+        }
         self.events.push(EndpointEvent::SampleLost { total, count });
     }
 }

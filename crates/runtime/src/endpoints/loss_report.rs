@@ -1,0 +1,80 @@
+//! Loss report of a reliable subscription: one log line for each burst of lost
+//! samples (SAMPLE_LOST status, DDS 1.4 §2.2.4.1).
+//!
+//! The status event comes with each loss, see `endpoints/event.rs`. The log tells
+//! the first loss at once and later ones together after [`PERIOD`]. Its owner, the
+//! reader endpoint, calls it on the thread that delivers. It never blocks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pteros_dcps::names::ros_topic;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::time::{Duration, Instant};
+
+/// The shortest time between two log lines of one subscription.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Losses that the log has not told yet.
+#[derive(Debug, Default)]
+pub(crate) struct LossReport {
+    untold: AtomicU64,
+    /// When the next line may be written, nanoseconds.
+    next_at: AtomicU64,
+}
+
+impl LossReport {
+    /// Adds lost samples.
+    pub fn add(&self, count: u64) {
+        self.untold.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// When [`Self::take_due`] has something to tell.
+    pub fn due_at(&self) -> Option<Instant> {
+        let is_untold = self.untold.load(Ordering::Relaxed) > 0;
+        is_untold.then(|| Instant::from_nanos(self.next_at.load(Ordering::Relaxed)))
+    }
+
+    /// The number of losses to tell now, if the last line is long enough ago.
+    pub fn take_due(&self, now: Instant) -> Option<u64> {
+        self.due_at().filter(|due| *due <= now)?;
+        let next = now.after(PERIOD);
+        self.next_at.store(next.as_nanos(), Ordering::Relaxed);
+        Some(self.untold.swap(0, Ordering::Relaxed)).filter(|count| *count > 0)
+    }
+}
+
+/// Warns that a reliable subscription has lost samples.
+pub(crate) fn warn_about_loss(reader: &EndpointData, count: u64, total: u64) {
+    let topic = ros_topic(&reader.topic);
+    let messages = if count == 1 { "message" } else { "messages" };
+    tracing::warn!(
+        subscription = %reader.guid,
+        "topic \"{topic}\": our reliable subscription lost {count} {messages} ({total} in all): \
+         the publisher no longer had them when they could be sent again; a larger depth (KEEP_LAST) \
+         or KEEP_ALL at the publisher keeps them longer"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn the_first_loss_is_told_at_once_and_a_burst_together() {
+        let report = LossReport::default();
+        assert_eq!((report.due_at(), report.take_due(at(1))), (None, None));
+        report.add(1_500);
+        assert_eq!(report.take_due(at(2)), Some(1_500));
+        for ms in 3..1_000 {
+            report.add(2);
+            assert_eq!(report.take_due(at(ms)), None);
+        }
+        assert_eq!(report.due_at(), Some(at(5_002)));
+        assert_eq!(report.take_due(at(5_002)), Some(1_994));
+        assert_eq!(report.due_at(), None);
+    }
+}
