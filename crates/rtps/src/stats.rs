@@ -51,6 +51,9 @@ pub struct WriterStats {
     pub duplicates: u64,
     /// Requests delayed by NACK suppression, since they crossed the retransmission.
     pub requests_suppressed: u64,
+    /// Requests delayed because the destination was sent three times what it proved
+    /// to receive.
+    pub requests_limited: u64,
     /// Submessages of readers that are not matched.
     pub unknown_readers: u64,
     /// Samples that KEEP_LAST replaced before every reliable reader had

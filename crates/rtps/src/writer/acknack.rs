@@ -3,11 +3,13 @@
 //! An acknowledgement frees samples. A request schedules a retransmission at once:
 //! the NACK response delay (nackResponseDelay) is zero. The NACK suppression delay
 //! (nackSuppressionDuration) postpones it if the same samples were just
-//! retransmitted.
+//! retransmitted. An acknowledgement also proves bytes: they are the credit for
+//! retransmissions (`writer/retransmission_credit.rs`).
 
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
 use super::{TIMER_RETRANSMISSION, Writer, WriterEvent};
 use crate::id::GuidPrefix;
+use crate::interval::NumberRun;
 use crate::stats::Tally;
 use crate::time::Instant;
 use crate::wire::{AckNack, NackFrag};
@@ -56,10 +58,17 @@ impl Writer {
         }
         let is_first = reader.note_acknack(acknack);
         let destination = reader.destination;
+        let mut crossing = suppression;
         let was_silent = self
             .destinations
             .get_mut(destination)
             .is_some_and(|destination| {
+                let state = &acknack.state;
+                let requests = !state.is_empty();
+                destination
+                    .round_trip
+                    .note_acknack(now, state.base().0, requests);
+                crossing = destination.round_trip.crossing_time(suppression);
                 destination
                     .heartbeat_schedule
                     .note_acknack(&self.config.heartbeat)
@@ -75,10 +84,28 @@ impl Writer {
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
         reader.begin_round_if_idle();
-        reader.acked = reader.acked.max(base);
+        if progress && let Some(destination) = self.destinations.get_mut(destination) {
+            let proved = NumberRun {
+                first: reader.acked,
+                last: base.saturating_sub(1),
+            };
+            reader.acked = base;
+            let mean = self.sample_bytes_mean;
+            let samples = destination.credit.newly_proved(proved, reader.history_end);
+            let fragment_bytes = usize::from(self.config.fragment_size.network);
+            let known = reader
+                .take_proved_fragments()
+                .saturating_mul(fragment_bytes);
+            let bytes = samples.saturating_mul(mean).saturating_sub(known);
+            destination.credit.earn(bytes, mean);
+        }
         // Earlier requests stay pending until served (RTPS 2.5 §8.4.9.2.9): a
         // reader need not repeat them.
         let mut requested = acknack.state;
+        if crossing > suppression {
+            let recent = &reader.recently_served;
+            requested = recent.without_samples(now, crossing, requested);
+        }
         for pending in reader.requested.iter() {
             if pending >= requested.base() {
                 requested.insert(pending);
@@ -137,8 +164,31 @@ impl Writer {
         }
         reader.begin_round_if_idle();
         let change = self.history.find(nack.sequence);
-        let noted = if change.is_some_and(|change| reader.is_relevant(change)) {
-            reader.request_fragments(nack.sequence, nack.state)
+        let relevant = change.filter(|change| reader.is_relevant(change));
+        let noted = if let Some(change) = relevant {
+            let mut set = nack.state;
+            // All of an acknowledged sample was proved already.
+            let more = if nack.sequence.0 < reader.acked {
+                0
+            } else {
+                reader.note_proved_fragments(nack.sequence, &set)
+            };
+            if let Some(destination) = self.destinations.get_mut(reader.destination) {
+                let bytes = usize::from(change.fragment_size)
+                    .saturating_mul(usize::try_from(more).unwrap_or(0));
+                destination
+                    .credit
+                    .earn(bytes.min(change.payload.len()), self.sample_bytes_mean);
+                let crossing = destination.round_trip.crossing_time(suppression);
+                if crossing > suppression {
+                    let recent = &reader.recently_served;
+                    set = recent.without_fragments(now, crossing, nack.sequence, set);
+                }
+            }
+            if set.is_empty() {
+                return;
+            }
+            reader.request_fragments(nack.sequence, set)
         } else {
             // Removed meanwhile (its lifespan, say): a GAP declares that, or the
             // reader would request it for ever.

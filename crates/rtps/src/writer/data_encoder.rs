@@ -24,6 +24,9 @@ const DATAGRAM_BYTES_MAX: usize = 65_507;
 pub(super) struct BurstBudget {
     pub datagrams: usize,
     pub bytes: usize,
+    /// A further limit on the bytes of one request, and what it used.
+    limit: usize,
+    used: usize,
 }
 
 impl BurstBudget {
@@ -31,7 +34,22 @@ impl BurstBudget {
         Self {
             datagrams: burst.datagrams.max(1),
             bytes: burst.bytes.max(1),
+            limit: usize::MAX,
+            used: 0,
         }
+    }
+
+    /// Begins a request that may take at most this many bytes, exceeded by less
+    /// than a datagram.
+    pub fn begin_limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+        self.used = 0;
+    }
+
+    /// Ends it. Returns the bytes it used.
+    pub fn end_limit(&mut self) -> usize {
+        self.limit = usize::MAX;
+        core::mem::take(&mut self.used)
     }
 
     /// Reserves all but `bytes` for later. Returns the reserved amount.
@@ -42,12 +60,18 @@ impl BurstBudget {
     }
 
     pub fn is_exhausted(&self, out: &Outbox) -> bool {
-        self.datagrams == 0 || self.bytes == 0 || out.is_full() || fault!("burst-ends-early")
+        self.datagrams == 0
+            || self.bytes == 0
+            || self.used >= self.limit
+            || out.is_full()
+            || fault!("burst-ends-early")
     }
 
     /// Finishes a datagram. A payload that shared memory does not copy is free.
     pub fn finish(&mut self, message: MessageBuilder<'_>, stats: &mut WriterStats) {
-        self.bytes = self.bytes.saturating_sub(message.copied_bytes());
+        let bytes = message.copied_bytes();
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.used = self.used.saturating_add(bytes);
         if message.finish() {
             self.datagrams = self.datagrams.saturating_sub(1);
             stats.datagrams.tally();

@@ -111,6 +111,7 @@ impl Writer {
                 .requested_through
                 .max(requested_through);
             destination.heartbeat_schedule.next_at = next;
+            destination.round_trip.note_sent(now, requested_through);
             self.timers.set_no_later(TIMER_HEARTBEAT, next);
         }
     }

@@ -76,6 +76,7 @@ impl Writer {
         let mut reader = ReaderProxy::new(&config, reliable, destination, start);
         reader.starts_at_match = !wants_history;
         reader.last_directed = last_passing;
+        reader.history_end = next_number;
         let pushed = self.cursor.number.saturating_sub(1);
         if reliable {
             reader.heartbeat_due = true;
@@ -155,7 +156,13 @@ impl Writer {
             self.distribute_pending_gap(at);
             return at;
         }
-        let destination = Destination::new(prefix, route.clone(), &self.config.heartbeat);
+        let mut destination = Destination::new(prefix, route.clone(), &self.config.heartbeat);
+        let mut others = self.destinations.iter();
+        let known = others.find(|other| other.prefix == prefix);
+        let known = known.map(|other| other.credit);
+        if let Some(credit) = known.or_else(|| self.former_credits.take(prefix)) {
+            destination.credit = credit;
+        }
         // A freed slot may lie behind the cursor and would then miss the current
         // change: only a new one is safe.
         if self.cursor.destinations_done == 0
@@ -165,6 +172,7 @@ impl Writer {
                 .position(|destination| destination.readers == 0)
             && let Some(free) = self.destinations.get_mut(at)
         {
+            self.former_credits.note(free.prefix, free.credit);
             *free = destination;
             return at;
         }
@@ -258,7 +266,9 @@ impl Writer {
             .last()
             .is_some_and(|destination| destination.readers == 0)
         {
-            self.destinations.pop();
+            if let Some(left) = self.destinations.pop() {
+                self.former_credits.note(left.prefix, left.credit);
+            }
         }
     }
 

@@ -41,6 +41,7 @@ mod reader_counts;
 mod reader_reset;
 mod retention;
 mod retransmission;
+mod retransmission_credit;
 mod send_cursor;
 mod shared_memory;
 mod transmit;
@@ -76,6 +77,7 @@ use pending_sends::PendingSends;
 use proxy::{Destination, ReaderProxy};
 use reader_counts::ReaderCounts;
 use retention::Retention;
+use retransmission_credit::{FormerCredits, SAMPLE_HEAD_BYTES};
 use send_cursor::SendCursor;
 
 /// Ends of coherent sets kept beside the samples. Beyond this the oldest is
@@ -171,6 +173,9 @@ pub struct Writer {
     ack_requests: AckRequests,
     pending: PendingSends,
     all_acked: bool,
+    /// The mean size of the last few samples on the wire, bytes.
+    sample_bytes_mean: usize,
+    former_credits: FormerCredits,
     group_info: GroupInfo,
     timers: Timers<7>,
     statuses: OfferedStatuses,
@@ -202,6 +207,8 @@ impl Writer {
             ack_requests: AckRequests::NONE,
             pending: PendingSends::default(),
             all_acked: true,
+            sample_bytes_mean: 0,
+            former_credits: FormerCredits::default(),
             group_info: GroupInfo::NONE,
             timers: Timers::new(),
             statuses: OfferedStatuses::default(),
@@ -325,6 +332,12 @@ impl Writer {
         !self.readers.iter().any(owes)
     }
 
+    /// Whether this reader has acknowledged a change that was sent to it.
+    pub(crate) fn has_acknowledged_a_change(&self, reader: Guid) -> bool {
+        let mut readers = self.readers.iter();
+        readers.any(|known| known.guid == reader && known.acked > known.start)
+    }
+
     fn keeps_for_late_joiners(&self) -> bool {
         self.config.qos.durability >= Durability::TransientLocal
     }
@@ -442,6 +455,12 @@ impl Writer {
                 None => self.schedule_new_data_heartbeat(now.after(pause)),
             }
         }
+        let bytes = change.payload_bytes().saturating_add(SAMPLE_HEAD_BYTES);
+        let old = match self.sample_bytes_mean {
+            0 => bytes,
+            mean => mean,
+        };
+        self.sample_bytes_mean = (old - old / 4).saturating_add(bytes / 4);
         self.history.push(WriterChange {
             sequence,
             kind: change.kind,

@@ -1,7 +1,7 @@
 //! Reader proxy (RTPS 2.5 §8.4.7.5, ReaderProxy): the state of one matched reader,
 //! and the destination (reader locator, §8.4.7.4) that several readers may share.
 //!
-//! `ReaderProxy` has 26 fields, one per fact that the specification or retransmission
+//! `ReaderProxy` has 30 fields, one per fact that the specification or retransmission
 //! needs about a reader. Nothing but the writer reads them.
 
 use alloc::sync::Arc;
@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use super::config::{HeartbeatConfig, ReaderProxyConfig};
 use super::heartbeat_schedule::HeartbeatSchedule;
 use super::reader_reset::ReaderResetDetector;
+use super::retransmission_credit::{AckRoundTrip, RecentlyServed, RetransmissionCredit};
 use crate::change::WriterChange;
 use crate::content_filter::ContentFilter;
 use crate::id::{EntityId, Guid, GuidPrefix};
@@ -78,6 +79,14 @@ pub(super) struct ReaderProxy {
     pub retransmit_at: Instant,
     /// When requests were last served.
     pub last_retransmission: Instant,
+    /// What was retransmitted within the last round trip.
+    pub recently_served: RecentlyServed,
+    /// The highest number retransmitted whole. Up to there a request is a repeat.
+    pub served_whole_through: SequenceNumber,
+    /// Changes below are history: they are sent to this reader alone.
+    pub history_end: i64,
+    /// The fragments that each partial sample was proved to have.
+    pub proved_fragments: Vec<(SequenceNumber, u32)>,
     /// History that a best-effort late joiner still gets.
     pub replay: Option<NumberRun>,
     /// Irrelevant numbers to declare to this reader alone, since another reader of
@@ -116,6 +125,10 @@ impl ReaderProxy {
             round_served_below: SequenceNumber::FIRST,
             retransmit_at: Instant::FAR_FUTURE,
             last_retransmission: Instant::ZERO,
+            recently_served: RecentlyServed::default(),
+            served_whole_through: SequenceNumber::ZERO,
+            history_end: start,
+            proved_fragments: Vec::new(),
             replay: None,
             pending_gap: None,
             heartbeat_due: false,
@@ -257,11 +270,58 @@ impl ReaderProxy {
             .min()
     }
 
+    /// Whether this number is served whole for the first time, with credit left. It is
+    /// then completed whatever its size: a part of a sample is of no use.
+    pub fn is_first_transmission(&self, sequence: SequenceNumber, credit_left: usize) -> bool {
+        let is_first = sequence > self.served_whole_through;
+        is_first
+            && self.requested.contains(sequence)
+            && (credit_left > 0 || self.partly_sent.sequence == sequence)
+    }
+
+    /// Whether its next request is the rest of such a sample.
+    pub fn continues_first_transmission(&self) -> bool {
+        self.next_request()
+            .is_some_and(|sequence| self.is_first_transmission(sequence, 0))
+    }
+
     /// Notes that all requested parts of this sample were retransmitted.
     pub fn note_served(&mut self, sequence: SequenceNumber) {
         self.requested.remove(sequence);
         self.fragments.retain(|(s, _)| *s != sequence);
         self.round_served_below = sequence.next();
+    }
+
+    /// Notes the fragments of a sample that a NACK_FRAG proves. Returns the number of
+    /// those not proved before.
+    pub fn note_proved_fragments(&mut self, sequence: SequenceNumber, set: &FragmentSet) -> u32 {
+        let last = set.iter().last().map_or(0, |last| last.0);
+        let proved = last.saturating_sub(u32::try_from(set.len()).unwrap_or(u32::MAX));
+        let mut known = self.proved_fragments.iter_mut();
+        if let Some((_, before)) = known.find(|(of, _)| *of == sequence) {
+            let more = proved.saturating_sub(*before);
+            *before = proved.max(*before);
+            return more;
+        }
+        if self.proved_fragments.len() >= FRAGMENT_REQUESTS_MAX {
+            return 0;
+        }
+        self.proved_fragments.push((sequence, proved));
+        proved
+    }
+
+    /// Forgets the proved fragments of acknowledged samples. Returns their number.
+    pub fn take_proved_fragments(&mut self) -> usize {
+        let acked = self.acked;
+        let mut taken = 0_usize;
+        self.proved_fragments.retain(|(sequence, proved)| {
+            let is_acked = sequence.0 < acked;
+            if is_acked {
+                taken = taken.saturating_add(usize::try_from(*proved).unwrap_or(0));
+            }
+            !is_acked
+        });
+        taken
     }
 
     /// Begins a round if nothing is requested. Call it before a request is added.
@@ -299,6 +359,10 @@ pub(super) struct Destination {
     pub announce_max: Option<i64>,
     /// Its heartbeat schedule.
     pub heartbeat_schedule: HeartbeatSchedule,
+    /// What it may be sent again.
+    pub credit: RetransmissionCredit,
+    /// Its round trip.
+    pub round_trip: AckRoundTrip,
     /// The peer is Pteros.
     pub is_pteros: bool,
     /// Its only reader, or UNKNOWN for several.
@@ -327,6 +391,8 @@ impl Destination {
             unconfirmed: 0,
             announce_max: None,
             heartbeat_schedule: HeartbeatSchedule::new(heartbeat),
+            credit: RetransmissionCredit::INITIAL,
+            round_trip: AckRoundTrip::UNKNOWN,
             is_pteros: false,
             sole_reader: EntityId::UNKNOWN,
             start: i64::MAX,

@@ -1,5 +1,6 @@
 //! Retransmission to single readers: the samples and fragments that they requested
 //! (RTPS 2.5 §8.4.9.2.12), and once the history for a best-effort late joiner.
+//! `writer/retransmission_credit.rs` limits how much a destination is sent again.
 
 use super::Writer;
 use super::data_encoder::{BurstBudget, DataEncoder, fragments_total};
@@ -8,7 +9,7 @@ use crate::interval::NumberRun;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::{FragmentSet, Gap, SequenceSet};
 
 impl Writer {
@@ -29,23 +30,73 @@ impl Writer {
         if budget.is_exhausted(out) {
             return false;
         }
+        let Some(destination) = self.destinations.get(reader.destination) else {
+            return true;
+        };
+        let is_limited = !destination.route.is_shared_memory();
+        let crossing = destination
+            .round_trip
+            .crossing_time(self.config.nack_suppression);
+        let credit = destination.credit;
+        let destination = reader.destination;
+        let mut left = if is_limited {
+            credit.available(now)
+        } else {
+            usize::MAX
+        };
+        if left == 0 && !reader.continues_first_transmission() {
+            self.stats.requests_limited.tally();
+            self.schedule_retransmission(at, credit.next_at(now));
+            return true;
+        }
         // Once per request: a slow retransmission takes many bursts.
         if !reader.irrelevant_declared {
             self.declare_irrelevant(at, out, budget);
         }
         while let Some(sequence) = self.readers.get(at).and_then(ReaderProxy::next_request) {
             crate::fault::step();
-            if !self.serve(at, sequence, out, budget) {
+            let limit = match self.readers.get(at) {
+                Some(reader) if reader.is_first_transmission(sequence, left) => usize::MAX,
+                _ => left,
+            };
+            if limit == 0 {
+                break;
+            }
+            budget.begin_limit(limit);
+            let is_served = self.serve(at, now, crossing, sequence, out, budget);
+            let bytes = budget.end_limit();
+            if is_limited && let Some(destination) = self.destinations.get_mut(destination) {
+                left = left.saturating_sub(bytes);
+                destination.credit.spend(now, bytes);
+            }
+            if !is_served && left > 0 {
                 return false;
             }
-            if let Some(reader) = self.readers.get_mut(at) {
+            if let Some(reader) = self.readers.get_mut(at).filter(|_| is_served) {
                 reader.note_served(sequence);
+            } else if budget.is_exhausted(out) {
+                return false;
+            } else {
+                break;
             }
         }
-        let again = now.after(self.config.nack_suppression);
+        let mut again = now.after(self.config.nack_suppression);
+        if is_limited && let Some(destination) = self.destinations.get(destination) {
+            again = again.max(destination.credit.next_at(now));
+        }
+        self.schedule_retransmission(at, again);
         if let Some(reader) = self.readers.get_mut(at) {
             reader.round_served_below = SequenceNumber::FIRST;
             reader.last_retransmission = now;
+            // Its answer shows at once whether the retransmission arrived.
+            reader.heartbeat_due = true;
+        }
+        true
+    }
+
+    /// Serves the remaining requests of a reader at `again`.
+    fn schedule_retransmission(&mut self, at: usize, again: Instant) {
+        if let Some(reader) = self.readers.get_mut(at) {
             reader.retransmit_at = if reader.has_requests() {
                 again
             } else {
@@ -53,10 +104,7 @@ impl Writer {
             };
             self.timers
                 .set_no_later(super::TIMER_RETRANSMISSION, reader.retransmit_at);
-            // Its answer shows at once whether the retransmission arrived.
-            reader.heartbeat_due = true;
         }
-        true
     }
 
     /// Retransmits the requested parts of one sample to one reader. False when the
@@ -64,6 +112,8 @@ impl Writer {
     fn serve(
         &mut self,
         at: usize,
+        now: Instant,
+        crossing: Duration,
         sequence: SequenceNumber,
         out: &mut Outbox,
         budget: &mut BurstBudget,
@@ -78,9 +128,11 @@ impl Writer {
             }
             if let Some(reader) = self.readers.get_mut(at) {
                 reader.requested.remove(sequence);
+                reader.served_whole_through = reader.served_whole_through.max(sequence);
+                reader.recently_served.note_sample(now, crossing, sequence);
             }
         }
-        self.retransmit_fragments(at, sequence, out, budget)
+        self.retransmit_fragments(at, now, sequence, out, budget)
     }
 
     /// Declares the irrelevant ones of a reader's requested numbers by one GAP, and
@@ -207,6 +259,7 @@ impl Writer {
     fn retransmit_fragments(
         &mut self,
         at: usize,
+        now: Instant,
         sequence: SequenceNumber,
         out: &mut Outbox,
         budget: &mut BurstBudget,
@@ -260,6 +313,7 @@ impl Writer {
             encoder.send_fragment(change, index, false, out, budget, &mut self.stats);
             self.stats.fragments_retransmitted.tally();
         }
+        reader.recently_served.note_fragments(now, sequence, *set);
         true
     }
 

@@ -1,0 +1,184 @@
+//! Amplification: what a writer sends again is bounded by what its reader proved to
+//! receive, whoever requests it and however often. Lost samples are recovered as fast
+//! as ever.
+
+use crate::*;
+use pteros_rtps::seq::FragmentNumber;
+use pteros_rtps::wire::{FragmentSet, NackFrag};
+
+/// Twenty samples of 50 kB for late joiners, received and acknowledged.
+fn with_history(samples: usize, bytes: usize) -> (Pair, W, R) {
+    let (mut pair, w, r) = joined(pair::transient_local(1_000), pair::transient_local(1_000));
+    for _ in 0..samples {
+        pair.write(w, &vec![1; bytes]);
+        pair.run_ms(1);
+    }
+    pair.run_ms(1_000);
+    assert_eq!(pair.numbers(r).len(), samples);
+    (pair, w, r)
+}
+
+fn bytes_to_reader(pair: &Pair) -> usize {
+    pair.net
+        .bytes_to
+        .get(&pair::locator(1))
+        .copied()
+        .unwrap_or(0)
+}
+
+/// An ACKNACK in the name of the reader.
+fn forge(pair: &mut Pair, w: W, r: R, count: u32, first: i64, last: i64) {
+    let mut state = SequenceSet::empty(SequenceNumber(first));
+    for number in first..=last {
+        state.insert(SequenceNumber(number));
+    }
+    let acknack = AckNack {
+        reader: pair.guid(r).entity,
+        writer: pair.writer_guid(w).entity,
+        state,
+        count,
+        is_final: true,
+    };
+    let (now, from) = (pair.now(), pair.guid(r).prefix);
+    pair.writers[w.0]
+        .machine
+        .handle_acknack(now, from, &acknack);
+    pair.flush();
+}
+
+#[test]
+fn forged_requests_in_a_readers_name_amplify_at_most_three_times() {
+    let (mut pair, w, r) = with_history(100, 50_000);
+    let proved = bytes_to_reader(&pair);
+    // 5 MB were acknowledged. Six seconds of 2 000 forged requests a second for all
+    // of it would be 60 GB.
+    for count in 0..12_000 {
+        forge(&mut pair, w, r, 10_000 + count, 1, 100);
+        pair.run(Duration::from_micros(500));
+    }
+    let sent = bytes_to_reader(&pair);
+    assert!(
+        sent <= 3 * proved,
+        "{sent} bytes to an address that proved {proved}"
+    );
+}
+
+#[test]
+fn an_accepted_peer_that_asks_for_itself_is_sent_three_times_what_it_acknowledges() {
+    let (mut pair, w, r) = with_history(2_000, 1_000);
+    let proved = bytes_to_reader(&pair);
+    for count in 0..20_000_u32 {
+        // Acknowledges nothing new, and shifts its window each time.
+        let first = 1 + i64::from(count % 1_700);
+        forge(&mut pair, w, r, 10_000 + count, first, first + 255);
+        pair.run(Duration::from_micros(300));
+    }
+    let sent = bytes_to_reader(&pair);
+    assert!(sent <= 3 * proved + (2 << 20), "{sent} of {proved}");
+}
+
+#[test]
+fn forged_fragment_requests_amplify_at_most_three_times() {
+    let (mut pair, w, r) = with_history(4, 1_000_000);
+    let proved = bytes_to_reader(&pair);
+    for count in 0..6_000 {
+        let base = FragmentNumber(1 + count % 400);
+        let numbers = (0..255).map(|n| FragmentNumber(base.0 + n));
+        let nack = NackFrag {
+            reader: pair.guid(r).entity,
+            writer: pair.writer_guid(w).entity,
+            sequence: SequenceNumber(i64::from(1 + count % 4)),
+            state: FragmentSet::from_numbers(base, numbers),
+            count: 10_000 + count,
+        };
+        let (now, from) = (pair.now(), pair.guid(r).prefix);
+        pair.writers[w.0].machine.handle_nack_frag(now, from, &nack);
+        pair.run_ms(1);
+    }
+    let sent = bytes_to_reader(&pair);
+    assert!(
+        sent <= 3 * proved,
+        "{sent} bytes to an address that proved {proved}"
+    );
+}
+
+#[test]
+fn leaving_and_matching_again_gives_no_new_credit() {
+    let (mut pair, w, r) = with_history(20, 200_000);
+    let mut count = 10_000;
+    for _ in 0..50 {
+        for _ in 0..20 {
+            count += 1;
+            forge(&mut pair, w, r, count, 1, 20);
+            pair.run_ms(1);
+        }
+        let guid = pair.guid(r);
+        pair.writers[w.0].machine.unmatch_reader(guid);
+        pair.net.log.clear();
+        pair.match_reader_only(w, r);
+    }
+    // Every match alone would be sent the history of 4 MB.
+    let sent = bytes_to_reader(&pair);
+    assert!(sent < 24 << 20, "{sent} bytes for 50 matches");
+}
+
+#[test]
+fn a_late_joiner_of_a_large_history_is_served_at_full_speed() {
+    let (mut pair, w, r) =
+        Pair::unmatched(pair::transient_local(1_000), pair::transient_local(1_000));
+    for _ in 0..1_000 {
+        pair.write(w, &[7; 100_000]);
+    }
+    pair.join(w, r);
+    pair.run_ms(500);
+    assert_eq!(pair.numbers(r).len(), 1_000, "100 MB in half a second");
+}
+
+#[test]
+fn a_late_joiner_of_one_large_sample_waits_for_no_credit() {
+    let (mut pair, w, r) = Pair::unmatched(pair::transient_local(1), pair::transient_local(1));
+    pair.write(w, &vec![7; 25_000_000]);
+    pair.join(w, r);
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(r), [1]);
+    let sent = bytes_to_reader(&pair);
+    assert!(sent < 28_000_000, "sent once: {sent} bytes");
+}
+
+/// Half of all datagrams are lost, in both directions.
+#[test]
+fn heavy_loss_does_not_exhaust_the_credit() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    pair.net.faults.loss_percent = 50;
+    for _ in 0..20 {
+        pair.write(w, &vec![3; 500_000]);
+        pair.run_ms(400);
+    }
+    pair.run_ms(2_000);
+    assert_eq!(pair.numbers(r).len(), 20);
+    let limited = pair.writers[w.0].machine.stats().requests_limited;
+    assert_eq!(limited, 0, "requests delayed");
+}
+
+#[test]
+fn a_request_that_crosses_its_answer_is_answered_once() {
+    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
+    pair.net.latency = Duration::from_millis(50);
+    pair.join(w, r);
+    pair.run_ms(1_000);
+    for _ in 0..10 {
+        pair.write_many(w, 1);
+        pair.run_ms(300);
+    }
+    pair.net.drop_next(1, is_data(11));
+    pair.write_many(w, 2);
+    pair.net.log.clear();
+    pair.run_ms(110);
+    for count in 0..30 {
+        forge(&mut pair, w, r, 10_000 + count, 11, 11);
+        pair.run_ms(2);
+    }
+    assert_eq!(pair.net.count(is_data(11)), 1);
+    pair.run_ms(1_000);
+    assert_eq!(pair.numbers(r).len(), 12);
+}
