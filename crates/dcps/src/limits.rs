@@ -25,8 +25,9 @@ use thiserror::Error;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Remote participants that have replied; 512. When full, new ones are ignored,
-    /// and no living one is dropped.
+    /// Remote participants that have replied; 512. When full, a newcomer takes the
+    /// place of the least useful one from the address with the most of them, or is
+    /// ignored. Participants of this host and static peers lose no place to others.
     pub remote_participants: usize,
     /// Unvalidated remote participants, known by announcements only; 64. When full,
     /// one from the address with the most of them is dropped. Each is sent at most
@@ -34,7 +35,8 @@ pub struct Limits {
     pub unverified_participants: usize,
     /// Endpoints of one remote participant; 1 024. More are not matched.
     pub endpoints_per_participant: usize,
-    /// Remote endpoints in all; 8 192. More are not matched.
+    /// Remote endpoints in all; 8 192. When full, a new one takes the place of one
+    /// from the address with the most of them, or is not matched.
     pub endpoints: usize,
     /// Topic, type and partition names of a remote endpoint, bytes each; 256. An
     /// endpoint with a longer name is ignored.

@@ -26,7 +26,7 @@ use pteros_runtime::udp::SystemPlatform;
 use pteros_runtime::wire::OpenWire;
 use pteros_runtime::{
     Core, CoreCounts, CoreOptions, Limits, PeerDelivery, SecurityOptions, SharedMemoryOptions,
-    StoreOptions,
+    StoreOptions, TableUse,
 };
 
 use crate::args::Arguments;
@@ -327,6 +327,12 @@ impl Context {
     /// Each names the system setting that helps.
     pub fn socket_buffer_warnings(&self) -> &[String] {
         self.inner.core.advice()
+    }
+
+    /// How full the tables of remote participants and endpoints are, and which host
+    /// fills them. Counts all entries: for diagnostics. Locks discovery shortly.
+    pub fn table_uses(&self) -> Vec<TableUse> {
+        self.inner.core.table_uses()
     }
 
     /// Datagrams sent and received since the context was opened.

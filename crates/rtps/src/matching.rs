@@ -76,6 +76,11 @@ impl MatchTable {
         Some(self.outcomes.insert((local, remote), outcome.clone()))
     }
 
+    /// The outcome of one pair.
+    pub(crate) fn find(&self, local: Guid, remote: Guid) -> Option<&MatchOutcome> {
+        self.outcomes.get(&(local, remote))
+    }
+
     /// Removes one pair; true if it matched.
     pub(crate) fn remove(&mut self, local: Guid, remote: Guid) -> bool {
         self.outcomes.remove(&(local, remote)) == Some(MatchOutcome::Matched)

@@ -53,6 +53,7 @@ pub mod wire;
 pub use crate::core::driver::DriverState;
 pub use crate::core::external_event_loop;
 pub use crate::core::matching::EndpointSpec;
+pub use crate::core::table_fill::TableUse;
 pub use crate::core::{Core, CoreCounts, CoreOptions, WIRES_MAX};
 pub use crate::endpoints::durable_store::StoreOptions;
 pub use crate::endpoints::{

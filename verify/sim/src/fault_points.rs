@@ -82,6 +82,9 @@ announced-only-at-startup: announcements stop after the startup burst
 deletions-not-announced: deleted endpoints are not announced
 tombstones-not-kept: tombstones are dropped while a peer may return
 liveliness-not-asserted: automatic writers do not assert their liveliness
+retransmission-without-limit: requests are served whatever the reader acknowledged
+full-table-refuses-all: a full table of participants or endpoints refuses every newcomer
+useless-peer-keeps-lease: a peer that is never useful keeps the lease it announces
 amplification-without-limit: unvalidated participants get more bytes than they sent
 end-of-match-not-reported: a match ends without an event
 durability-not-compared: volatile writers match transient-local readers

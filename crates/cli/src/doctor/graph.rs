@@ -44,11 +44,33 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
         }
     }
     stacks::check(graph, &mut found);
+    check_tables(session, &mut found);
     check_duplicate_names(graph, &mut found);
     for topic in topics.iter().take(TOPICS_MAX) {
         check_matching(graph, &topic.name, &mut found);
     }
     found.into_list()
+}
+
+/// A full table means that some newcomers are not heard.
+fn check_tables(session: &Session, found: &mut Findings) {
+    for table in session.context.table_uses() {
+        let text = format!(
+            "{} of at most {} remote {}, {} from {}",
+            table.held, table.limit, table.entries, table.held_by_holder, table.holder
+        );
+        if table.held >= table.limit.saturating_sub(table.limit / 8).max(1) {
+            found.warn(
+                text,
+                format!(
+                    "stop what floods the network, or raise limits.{} of the contexts",
+                    table.limit_field
+                ),
+            );
+        } else if table.held > 0 {
+            found.ok(text);
+        }
+    }
 }
 
 fn check_duplicate_names(graph: &Graph, found: &mut Findings) {

@@ -14,6 +14,7 @@ use crate::outbox::Outbox;
 use crate::qos::{Durability, EndpointQos, History};
 use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
+use crate::seq::SequenceNumber;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
 use crate::wire::{DataHead, Heartbeat, Submessage};
@@ -187,6 +188,17 @@ impl BuiltinTopic {
     /// Whether all matched peers have acknowledged everything.
     pub(crate) fn is_acked(&self) -> bool {
         self.writer.is_acked_by_all()
+    }
+
+    /// Whether a peer has acknowledged a change of ours.
+    pub(crate) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
+        let reader = prefix.with(self.endpoints.reader);
+        self.writer.has_acknowledged_a_change(reader)
+    }
+
+    /// Whether nothing was ever announced.
+    pub(crate) fn has_no_announcement(&self) -> bool {
+        self.writer.next_sequence() == SequenceNumber::FIRST
     }
 
     fn write(&mut self, now: Instant, key: [u8; 16], payload: Bytes, kind: ChangeKind) {

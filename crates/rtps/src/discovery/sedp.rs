@@ -122,6 +122,16 @@ impl Sedp {
             .any(|channel| channel.handle(now, source, message))
     }
 
+    /// Whether a participant has acknowledged an announcement of ours, or there is
+    /// none.
+    pub(crate) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
+        let open = [&self.publications, &self.subscriptions];
+        let secured = self.secured.iter().flat_map(|pair| pair.iter());
+        let mut all = open.into_iter().chain(secured);
+        all.clone().any(|topic| topic.has_acknowledged(prefix))
+            || all.all(|topic| topic.has_no_announcement())
+    }
+
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let open = [&self.publications, &self.subscriptions];
         let secured = self.secured.iter().flat_map(|pair| pair.iter());

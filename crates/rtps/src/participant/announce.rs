@@ -144,7 +144,7 @@ impl Participant {
     }
 
     pub(super) fn grant_lease(&mut self, now: Instant, data: &ParticipantData) {
-        let span = data.lease.min(self.config.limits.lease_max);
+        let span = self.lease_of(data);
         self.leases.grant(now, data.prefix, span);
     }
 
@@ -195,8 +195,8 @@ impl Participant {
             }
             return;
         }
-        if self.peers.len() >= self.config.limits.participants {
-            self.stats.participants_refused.tally();
+        let data = participant.data.clone();
+        if !self.has_participant_place(now, &data, source_check) {
             return;
         }
         let Some(participant) = self.unvalidated.take(prefix) else {

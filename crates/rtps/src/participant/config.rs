@@ -80,15 +80,16 @@ impl ParticipantConfig {
 /// Limits of the memory and traffic that remote participants can cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParticipantLimits {
-    /// Remote participants that have answered. When full, new ones are refused and
-    /// counted; a living one is never evicted.
+    /// Remote participants that have answered. When full, a newcomer takes the place
+    /// of the least useful one from the source address with the most, or is refused.
     pub participants: usize,
     /// Unvalidated participants. When full, one from the source address with the
     /// most of them is evicted.
     pub unvalidated_participants: usize,
     /// Endpoints of one remote participant; more are ignored and counted.
     pub endpoints_per_participant: usize,
-    /// Remote endpoints in all; more are ignored and counted.
+    /// Remote endpoints in all. When full, a new one takes the place of one from the
+    /// source address with the most, or is ignored and counted.
     pub endpoints: usize,
     /// Bytes sent to an unvalidated participant per byte received from it.
     pub amplification_factor: usize,
@@ -139,6 +140,10 @@ pub struct ParticipantStats {
     pub unreachable: u64,
     /// Participants refused because the table was full.
     pub participants_refused: u64,
+    /// Participants that lost their place in a full table to a newcomer.
+    pub participants_evicted: u64,
+    /// Endpoints that lost their place in a full table to a newcomer.
+    pub endpoints_evicted: u64,
     /// Announcements without an identity, where authentication is required.
     pub unauthenticated: u64,
     /// Endpoints ignored because a table was full.

@@ -25,9 +25,45 @@ pub enum LostReason {
     AccessRevoked,
     /// It restarted with the same GUID, and is discovered again as another one.
     Restarted,
+    /// The table of participants was full, and a newcomer with a better claim took
+    /// its place.
+    Evicted,
     /// It repeats the authentication handshake, after one side lost the other or
     /// after changed permissions. Its endpoints are the same.
     Reauthenticating,
+}
+
+/// A table of discovery that peers fill.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Table {
+    /// Remote participants.
+    Participants,
+    /// Remote endpoints.
+    Endpoints,
+}
+
+/// The source that holds most of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TableHolder {
+    /// Its IPv4 address; `None` for this host, or if no address is known.
+    pub address: Option<[u8; 4]>,
+    /// It is this host.
+    pub is_this_host: bool,
+    /// The number of its entries.
+    pub held: usize,
+}
+
+/// How full a table is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TableFill {
+    /// The table.
+    pub table: Table,
+    /// Its entries.
+    pub held: usize,
+    /// The limit.
+    pub limit: usize,
+    /// The source with the most entries.
+    pub holder: TableHolder,
 }
 
 /// Discovery events, in the order in which they happened.
@@ -112,6 +148,16 @@ pub enum ParticipantEvent {
         from: GuidPrefix,
         /// Its payload with encapsulation.
         payload: Bytes,
+    },
+    /// A table became full. From now on a newcomer is refused or takes the place of
+    /// another. Once, until an eighth of the table is free again.
+    TableFull {
+        /// The table.
+        table: Table,
+        /// Its limit.
+        limit: usize,
+        /// The source that holds most of it.
+        holder: TableHolder,
     },
     /// Peers sent TypeObjects requested with
     /// [`Participant::remote_type`](super::Participant::remote_type).

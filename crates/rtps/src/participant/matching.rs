@@ -211,13 +211,8 @@ impl Participant {
             return false;
         };
         let route = peer.route_to(&remote, &self.config.network);
-        let limits = &self.config.limits;
         let is_known = self.remotes.find(guid).is_some();
-        if !is_known
-            && (self.remotes.len() >= limits.endpoints
-                || self.remotes.count_of(guid.prefix) >= limits.endpoints_per_participant)
-        {
-            self.stats.endpoints_refused.tally();
+        if !is_known && !self.has_endpoint_place(guid.prefix) {
             return false;
         }
         let record = self.remotes.record(&mut remote);

@@ -31,11 +31,12 @@ mod same_host;
 mod same_host_announcement;
 mod secure_discovery;
 mod security;
+mod table_quota;
 mod tombstone;
 mod unvalidated_participant;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
-pub use event::{LostReason, ParticipantEvent};
+pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
 pub use secure_discovery::SecurityConfig;
@@ -71,6 +72,7 @@ use peer::Peers;
 use remote_endpoints::RemoteEndpoints;
 use same_host_announcement::AnnouncementQueue;
 use secure_discovery::SecureDiscovery;
+use table_quota::TableStates;
 use tombstone::Tombstones;
 use unvalidated_participant::UnvalidatedParticipants;
 
@@ -99,6 +101,7 @@ pub struct Participant {
     types: TypeLookup,
     locals: LocalEndpoints,
     remotes: RemoteEndpoints,
+    table_states: TableStates,
     matches: MatchTable,
     events: VecDeque<ParticipantEvent>,
     announcement_queue: AnnouncementQueue,
@@ -133,6 +136,7 @@ impl Participant {
             types: TypeLookup::new(config.prefix),
             locals: LocalEndpoints::default(),
             remotes: RemoteEndpoints::default(),
+            table_states: TableStates::default(),
             matches: MatchTable::default(),
             events: VecDeque::new(),
             announcement_queue: AnnouncementQueue::new(config.announces_on_host),
@@ -195,6 +199,7 @@ impl Participant {
             while let Some(prefix) = self.sedp.poll_reset() {
                 self.remove_participant(prefix, LostReason::Restarted);
             }
+            self.end_probation(now, source.prefix);
         } else if self.wlp.handle(now, source, message) {
             self.report_liveliness_assertions();
         } else if TypeLookup::is_type_lookup(message) {

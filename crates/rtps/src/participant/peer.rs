@@ -41,6 +41,10 @@ pub(super) struct Peer {
     /// The route to all its user endpoints, while there is a shared-memory
     /// connection.
     pub(super) shared_memory: Option<Route>,
+    /// When it was discovered.
+    pub(super) since: Instant,
+    /// It has acknowledged our endpoints, or one of its own matched.
+    pub(super) is_useful: bool,
 }
 
 impl Peer {
@@ -55,6 +59,8 @@ impl Peer {
             type_lookup_matched: false,
             metatraffic: route(network, &data.metatraffic_unicast, source_check),
             shared_memory: None,
+            since: Instant::ZERO,
+            is_useful: is_same_host_peer,
             user: network.choose_route(&[]),
             data,
             source_check,
@@ -152,7 +158,8 @@ pub(super) struct Peers {
 
 impl Peers {
     /// Adds one; those at the same address become suspects.
-    pub(super) fn insert(&mut self, now: Instant, peer: Peer) {
+    pub(super) fn insert(&mut self, now: Instant, mut peer: Peer) {
+        peer.since = now;
         let prefix = peer.data.prefix;
         let sharing_address = self
             .peers
@@ -200,6 +207,8 @@ impl Peers {
         );
         after.type_lookup_matched = peer.type_lookup_matched;
         after.shared_memory = peer.shared_memory.clone();
+        after.since = peer.since;
+        after.is_useful = peer.is_useful;
         after.validated.clone_from(&peer.validated);
         after.user = after.route_among(&after.data.default_unicast, network);
         let before = core::mem::replace(peer, after);
@@ -278,6 +287,10 @@ impl Peers {
 
     pub(super) fn len(&self) -> usize {
         self.peers.len()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.values()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<ParticipantData>> {

@@ -107,12 +107,12 @@ impl Participant {
             self.become_same_host_peer(now, prefix, Arc::new(data));
             return true;
         }
-        if self.peers.len() >= self.config.limits.participants {
-            self.stats.participants_refused.tally();
+        if !self.has_participant_place(now, &data, SourceCheck::SameHost) {
             return false;
         }
         self.unvalidated.take(prefix);
-        self.grant_lease(now, &data);
+        let span = data.lease.min(self.config.limits.lease_max);
+        self.leases.grant(now, prefix, span);
         self.add_same_host_peer(now, Arc::new(data));
         true
     }

@@ -81,8 +81,10 @@ impl Participant {
         prefix: GuidPrefix,
         signed: Option<ParticipantData>,
     ) -> Option<Arc<ParticipantData>> {
-        if self.peers.len() >= self.config.limits.participants {
-            self.stats.participants_refused.tally();
+        let secured = self.secured.as_ref()?;
+        let newcomer = secured.authenticating.get(&prefix)?;
+        let (newcomer, source_check) = (newcomer.data.clone(), newcomer.source_check);
+        if !self.has_participant_place(now, &newcomer, source_check) {
             return None;
         }
         let secured = self.secured.as_mut()?;

@@ -9,7 +9,6 @@
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
 use super::{TIMER_RETRANSMISSION, Writer, WriterEvent};
 use crate::id::GuidPrefix;
-use crate::interval::NumberRun;
 use crate::stats::Tally;
 use crate::time::Instant;
 use crate::wire::{AckNack, NackFrag};
@@ -85,19 +84,8 @@ impl Writer {
         let progress = base > reader.acked;
         reader.begin_round_if_idle();
         if progress && let Some(destination) = self.destinations.get_mut(destination) {
-            let proved = NumberRun {
-                first: reader.acked,
-                last: base.saturating_sub(1),
-            };
-            reader.acked = base;
-            let mean = self.sample_bytes_mean;
-            let samples = destination.credit.newly_proved(proved, reader.history_end);
             let fragment_bytes = usize::from(self.config.fragment_size.network);
-            let known = reader
-                .take_proved_fragments()
-                .saturating_mul(fragment_bytes);
-            let bytes = samples.saturating_mul(mean).saturating_sub(known);
-            destination.credit.earn(bytes, mean);
+            destination.note_progress(reader, base, self.sample_bytes_mean, fragment_bytes);
         }
         // Earlier requests stay pending until served (RTPS 2.5 §8.4.9.2.9): a
         // reader need not repeat them.

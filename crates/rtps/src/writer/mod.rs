@@ -460,7 +460,7 @@ impl Writer {
             0 => bytes,
             mean => mean,
         };
-        self.sample_bytes_mean = (old - old / 4).saturating_add(bytes / 4);
+        self.sample_bytes_mean = old.saturating_sub(old / 4).saturating_add(bytes / 4);
         self.history.push(WriterChange {
             sequence,
             kind: change.kind,

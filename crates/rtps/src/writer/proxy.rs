@@ -418,6 +418,29 @@ impl Destination {
         }
     }
 
+    /// Notes that one of its readers acknowledged all below `base`. That proves
+    /// bytes, as credit for retransmissions; those of fragments are proved already.
+    pub fn note_progress(
+        &mut self,
+        reader: &mut ReaderProxy,
+        base: i64,
+        sample_bytes_mean: usize,
+        fragment_bytes: usize,
+    ) {
+        let proved = NumberRun {
+            first: reader.acked,
+            last: base.saturating_sub(1),
+        };
+        reader.acked = base;
+        let samples = self.credit.newly_proved(proved, reader.history_end);
+        let known = reader
+            .take_proved_fragments()
+            .saturating_mul(fragment_bytes);
+        let bytes = samples.saturating_mul(sample_bytes_mean);
+        self.credit
+            .earn(bytes.saturating_sub(known), sample_bytes_mean);
+    }
+
     /// Notes a number as irrelevant to this destination.
     pub fn add_to_gap(&mut self, number: i64) {
         match &mut self.pending_gap {

@@ -27,6 +27,7 @@ mod readme_table;
 mod requests;
 mod sequences;
 mod submessages;
+mod tables;
 mod times;
 #[path = "../vectors/mod.rs"]
 mod vectors;

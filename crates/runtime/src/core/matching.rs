@@ -17,6 +17,7 @@ use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{FragmentSize, ReaderProxyConfig, Writer, WriterConfig};
 
 use crate::core::Core;
+use crate::core::table_fill::warn_about_full_table;
 use crate::endpoints::coherent_delivery::changes_publishers;
 use crate::endpoints::content_filter::{
     FilterSpec, FilterableType, IntraProcessFilter, MessageType,
@@ -427,6 +428,11 @@ impl Core {
             ParticipantEvent::ParticipantDiscovered(data) => {
                 self.shm_connections.use_connection(data.prefix)
             }
+            ParticipantEvent::TableFull {
+                table,
+                limit,
+                holder,
+            } => warn_about_full_table(table, limit, holder),
             ParticipantEvent::ParticipantChanged(_)
             | ParticipantEvent::EndpointDiscovered(_)
             | ParticipantEvent::EndpointLost(_)

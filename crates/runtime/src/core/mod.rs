@@ -34,6 +34,7 @@ mod publish;
 mod publisher_group;
 mod security;
 mod subscription_group;
+pub(crate) mod table_fill;
 mod trace_writing;
 mod traced_publish;
 mod type_objects;

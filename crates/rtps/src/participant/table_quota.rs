@@ -1,0 +1,347 @@
+//! Fair shares of the tables of remote participants and endpoints. `promote`, `admit`
+//! and SEDP ask here for a place when a table is full.
+//!
+//! Any host may fill a free table. When it is full, a newcomer takes the place of the
+//! least useful entry of the source address that has the most. Participants of this
+//! host and static peers (unicast targets of our announcements) are preferred: they
+//! lose no place to others, and may take one from any other.
+//!
+//! A participant is useful once it has acknowledged our endpoints (SEDP), or one of
+//! its endpoints matches ours. Until then its lease is short, whatever it announces.
+//! A participant that is never useful loses its place to any newcomer.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use crate::discovery::data::ParticipantData;
+use crate::id::{Guid, GuidPrefix};
+use crate::matching::MatchOutcome;
+use crate::time::{Duration, Instant};
+
+use super::peer::Peer;
+use super::unvalidated_participant::{SourceCheck, is_of_this_host};
+use super::{LostReason, Participant, ParticipantEvent, Table, TableFill, TableHolder};
+use crate::stats::Tally;
+
+/// The longest lease of a participant that has not been useful.
+pub(super) const PROBATION_LEASE: Duration = Duration::from_secs(20);
+
+/// The time a new participant has to become useful before any newcomer may take its
+/// place.
+const PROBATION: Duration = Duration::from_secs(5);
+
+/// Where a participant is, for the shares of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Origin {
+    /// This host.
+    ThisHost,
+    /// Another host, by IPv4 address.
+    Address([u8; 4]),
+    /// No IPv4 address is known.
+    Unknown,
+}
+
+/// How soon a participant loses its place: the greatest first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct EvictionRank {
+    is_useless: bool,
+    /// The places of its source.
+    held: usize,
+    age: Duration,
+}
+
+/// Whether the tables are full, so that it is reported once.
+#[derive(Default)]
+pub(super) struct TableStates {
+    participants_full: bool,
+    endpoints_full: bool,
+}
+
+impl Participant {
+    /// Where a participant with this announcement and source check is.
+    fn origin_of(&self, data: &ParticipantData, source_check: SourceCheck) -> Origin {
+        let announced = data.metatraffic_unicast.iter();
+        let ip = match source_check {
+            SourceCheck::SameHost => return Origin::ThisHost,
+            SourceCheck::Address(ip) => Some(ip),
+            SourceCheck::Unknown | SourceCheck::Mismatch => announced
+                .filter_map(|at| at.to_udp_v4())
+                .map(|(ip, _)| ip)
+                .next(),
+        };
+        match ip {
+            Some(ip) if is_of_this_host(ip, &self.config.network) => Origin::ThisHost,
+            Some(ip) => Origin::Address(ip),
+            None => Origin::Unknown,
+        }
+    }
+
+    fn origin_of_peer(&self, peer: &Peer) -> Origin {
+        if peer.is_same_host_peer {
+            return Origin::ThisHost;
+        }
+        self.origin_of(&peer.data, peer.source_check())
+    }
+
+    /// Whether participants from there are preferred: this host, and static peers.
+    fn is_preferred(&self, origin: Origin) -> bool {
+        let is_static = |ip: [u8; 4]| {
+            let targets = self.announce_to.iter().filter(|at| at.is_unicast());
+            let mut ips = targets.filter_map(|at| at.to_udp_v4());
+            ips.any(|(target, _)| target == ip)
+        };
+        match origin {
+            Origin::ThisHost => true,
+            Origin::Address(ip) => is_static(ip),
+            Origin::Unknown => false,
+        }
+    }
+
+    /// Whether a participant acknowledged our endpoints, or matches one of them.
+    fn is_useful(&self, prefix: GuidPrefix) -> bool {
+        self.sedp.has_acknowledged(prefix)
+            || self.remotes.of(prefix).any(|e| self.is_matched(e.guid()))
+    }
+
+    fn is_matched(&self, remote: Guid) -> bool {
+        let Some(endpoint) = self.remotes.find(remote) else {
+            return false;
+        };
+        let locals = self
+            .locals
+            .on_topic(endpoint.topic(), !remote.entity.is_writer());
+        locals
+            .into_iter()
+            .any(|local| self.matches.find(local.guid, remote) == Some(&MatchOutcome::Matched))
+    }
+
+    /// The lease to grant to a participant now: short, until it is useful.
+    pub(super) fn lease_of(&self, data: &ParticipantData) -> Duration {
+        let span = data.lease.min(self.config.limits.lease_max);
+        let is_same_host_peer = self.is_same_host_peer(data.prefix);
+        let is_trusted = is_same_host_peer || self.secured.is_some();
+        if is_trusted || self.is_useful(data.prefix) || fault!("useless-peer-keeps-lease") {
+            span
+        } else {
+            span.min(PROBATION_LEASE)
+        }
+    }
+
+    /// Grants the announced lease to a participant that has become useful. Called
+    /// after each discovery submessage of it.
+    pub(super) fn end_probation(&mut self, now: Instant, prefix: GuidPrefix) {
+        if self.peers.find(prefix).is_some_and(|peer| peer.is_useful) || !self.is_useful(prefix) {
+            return;
+        }
+        if let Some(peer) = self.peers.find_mut(prefix) {
+            peer.is_useful = true;
+            let data = peer.data.clone();
+            self.grant_lease(now, &data);
+        }
+    }
+
+    /// Whether the table of participants has a place for this one; makes one if
+    /// another has too many. Reports a full table once.
+    pub(super) fn has_participant_place(
+        &mut self,
+        now: Instant,
+        data: &ParticipantData,
+        source_check: SourceCheck,
+    ) -> bool {
+        let max = self.config.limits.participants;
+        let held = self.peers.len();
+        if held < max {
+            // Reported again after an eighth of the places was free.
+            if held < max.saturating_sub((max / 8).max(1)) {
+                self.table_states.participants_full = false;
+            }
+            return true;
+        }
+        let newcomer = self.origin_of(data, source_check);
+        let held_by = self.participants_by_origin();
+        self.report_full(Table::Participants, &held_by);
+        let held_from = |origin: Origin| held_by.get(&origin).copied().unwrap_or(0);
+        let own = held_from(newcomer);
+        let is_preferred = self.is_preferred(newcomer);
+        let preferred = self.preferred_among(&held_by);
+        let mut victim: Option<(EvictionRank, GuidPrefix)> = None;
+        for peer in self.peers.all() {
+            let origin = self.origin_of_peer(peer);
+            if preferred.contains(&origin) {
+                continue;
+            }
+            let held = held_from(origin);
+            let is_useless = !peer.is_useful && peer.since.after(PROBATION) <= now;
+            let has_more = held >= own.saturating_add(2);
+            if !(is_preferred || has_more || (is_useless && held >= own)) {
+                continue;
+            }
+            let rank = EvictionRank {
+                is_useless: !peer.is_useful,
+                held,
+                age: now.since(peer.since),
+            };
+            if victim.as_ref().is_none_or(|(best, _)| rank > *best) {
+                victim = Some((rank, peer.data.prefix));
+            }
+        }
+        let Some((_, prefix)) = victim.filter(|_| !fault!("full-table-refuses-all")) else {
+            self.stats.participants_refused.tally();
+            return false;
+        };
+        self.stats.participants_evicted.tally();
+        self.remove_participant(prefix, LostReason::Evicted);
+        true
+    }
+
+    /// Whether the table of endpoints has a place for one of this participant; makes
+    /// one if another source has too many. Reports a full table once.
+    pub(super) fn has_endpoint_place(&mut self, prefix: GuidPrefix) -> bool {
+        let limits = self.config.limits;
+        if self.remotes.count_of(prefix) >= limits.endpoints_per_participant {
+            self.stats.endpoints_refused.tally();
+            return false;
+        }
+        let held = self.remotes.len();
+        if held < limits.endpoints {
+            if held
+                < limits
+                    .endpoints
+                    .saturating_sub((limits.endpoints / 8).max(1))
+            {
+                self.table_states.endpoints_full = false;
+            }
+            return true;
+        }
+        let held_by = self.endpoints_by_origin();
+        self.report_full(Table::Endpoints, &held_by);
+        let preferred = self.preferred_among(&held_by);
+        let own_origin = self
+            .peers
+            .find(prefix)
+            .map(|peer| self.origin_of_peer(peer));
+        let own = own_origin
+            .and_then(|o| held_by.get(&o).copied())
+            .unwrap_or(0);
+        let own_count = self.remotes.count_of(prefix);
+        let is_preferred = own_origin.is_some_and(|origin| self.is_preferred(origin));
+        let mut victim: Option<((usize, usize), GuidPrefix)> = None;
+        for peer in self.peers.all() {
+            let origin = self.origin_of_peer(peer);
+            let count = self.remotes.count_of(peer.data.prefix);
+            let held = held_by.get(&origin).copied().unwrap_or(0);
+            // Within one source the participants share fairly, too.
+            let has_more = if Some(origin) == own_origin {
+                count >= own_count.saturating_add(2)
+            } else {
+                !preferred.contains(&origin) && (is_preferred || held >= own.saturating_add(2))
+            };
+            if has_more
+                && count > 0
+                && victim
+                    .as_ref()
+                    .is_none_or(|(best, _)| (held, count) > *best)
+            {
+                victim = Some(((held, count), peer.data.prefix));
+            }
+        }
+        let victim = victim.filter(|_| !fault!("full-table-refuses-all"));
+        let last = victim.and_then(|(_, prefix)| {
+            let unmatched = self
+                .remotes
+                .of(prefix)
+                .filter(|e| !self.is_matched(e.guid()));
+            // The one with the highest entity id is most often the newest.
+            unmatched.last().or_else(|| self.remotes.of(prefix).last())
+        });
+        let Some(guid) = last.map(|endpoint| endpoint.guid()) else {
+            self.stats.endpoints_refused.tally();
+            return false;
+        };
+        self.stats.endpoints_evicted.tally();
+        self.remove_remote_endpoint(guid);
+        true
+    }
+
+    fn participants_by_origin(&self) -> BTreeMap<Origin, usize> {
+        let mut held_by = BTreeMap::<Origin, usize>::new();
+        for peer in self.peers.all() {
+            held_by
+                .entry(self.origin_of_peer(peer))
+                .or_default()
+                .tally();
+        }
+        held_by
+    }
+
+    fn endpoints_by_origin(&self) -> BTreeMap<Origin, usize> {
+        let mut held_by = BTreeMap::<Origin, usize>::new();
+        for peer in self.peers.all() {
+            let count = self.remotes.count_of(peer.data.prefix);
+            let held = held_by.entry(self.origin_of_peer(peer)).or_default();
+            held.tally_by(count);
+        }
+        held_by
+    }
+
+    fn preferred_among(&self, held_by: &BTreeMap<Origin, usize>) -> BTreeSet<Origin> {
+        let origins = held_by.keys().copied();
+        origins
+            .filter(|origin| self.is_preferred(*origin))
+            .collect()
+    }
+
+    /// Reports a full table, once until places are free again.
+    fn report_full(&mut self, table: Table, held_by: &BTreeMap<Origin, usize>) {
+        let (state, limit) = match table {
+            Table::Participants => (
+                &mut self.table_states.participants_full,
+                self.config.limits.participants,
+            ),
+            Table::Endpoints => (
+                &mut self.table_states.endpoints_full,
+                self.config.limits.endpoints,
+            ),
+        };
+        if !core::mem::replace(state, true) {
+            let holder = largest(held_by);
+            self.events.push_back(ParticipantEvent::TableFull {
+                table,
+                limit,
+                holder,
+            });
+        }
+    }
+
+    /// How full both tables are.
+    pub fn table_fills(&self) -> [TableFill; 2] {
+        let limits = &self.config.limits;
+        [
+            TableFill {
+                table: Table::Participants,
+                held: self.peers.len(),
+                limit: limits.participants,
+                holder: largest(&self.participants_by_origin()),
+            },
+            TableFill {
+                table: Table::Endpoints,
+                held: self.remotes.len(),
+                limit: limits.endpoints,
+                holder: largest(&self.endpoints_by_origin()),
+            },
+        ]
+    }
+}
+
+fn largest(held_by: &BTreeMap<Origin, usize>) -> TableHolder {
+    let largest = held_by.iter().max_by_key(|(_, held)| **held);
+    let (origin, held) = largest.map_or((Origin::Unknown, 0), |(o, held)| (*o, *held));
+    let address = match origin {
+        Origin::Address(ip) => Some(ip),
+        Origin::ThisHost | Origin::Unknown => None,
+    };
+    TableHolder {
+        address,
+        is_this_host: origin == Origin::ThisHost,
+        held,
+    }
+}

@@ -1,0 +1,91 @@
+//! How full the tables of remote participants and endpoints are, and who fills them:
+//! for the log, once per full table, and for diagnostics (`pteros doctor`).
+
+use pteros_rtps::participant::{Table, TableHolder};
+
+use crate::core::Core;
+
+/// How full a table is that remote hosts fill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableUse {
+    /// Its entries: "participants" or "endpoints".
+    pub entries: &'static str,
+    /// The field of [`Limits`](pteros_dcps::limits::Limits) that sets its size.
+    pub limit_field: &'static str,
+    /// The number of its entries.
+    pub held: usize,
+    /// The most it may hold.
+    pub limit: usize,
+    /// The host with the most entries: an address, or "this host".
+    pub holder: String,
+    /// The entries of that host.
+    pub held_by_holder: usize,
+}
+
+impl Core {
+    /// How full the tables of remote participants and endpoints are. Counts all
+    /// entries: for diagnostics. Locks the participant.
+    pub fn table_uses(&self) -> Vec<TableUse> {
+        let fills = self.participant().lock().table_fills();
+        let uses = fills.into_iter().map(|fill| {
+            let (entries, limit_field) = limit_name(fill.table);
+            TableUse {
+                entries,
+                limit_field,
+                held: fill.held,
+                limit: fill.limit,
+                holder: holder_name(fill.holder),
+                held_by_holder: fill.holder.held,
+            }
+        });
+        uses.collect()
+    }
+}
+
+/// The host that holds most of a table, as text.
+fn holder_name(holder: TableHolder) -> String {
+    match holder.address {
+        Some([a, b, c, d]) => format!("{a}.{b}.{c}.{d}"),
+        None if holder.is_this_host => "this host".into(),
+        None => "an unknown address".into(),
+    }
+}
+
+/// The name of the field of `Limits` that sets a table's size.
+fn limit_name(table: Table) -> (&'static str, &'static str) {
+    match table {
+        Table::Participants => ("participants", "remote_participants"),
+        Table::Endpoints => ("endpoints", "endpoints"),
+    }
+}
+
+/// Logs that a table is full.
+pub(super) fn warn_about_full_table(table: Table, limit: usize, holder: TableHolder) {
+    let (what, field) = limit_name(table);
+    tracing::warn!(
+        "the table of remote {what} is full: {} of {limit} are from {}; a newcomer is \
+         refused or takes the place of the least useful one. Stop what floods the network, \
+         or raise limits.{field}",
+        holder.held,
+        holder_name(holder)
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_table_is_named() {
+        let mut holder = TableHolder {
+            address: Some([10, 0, 0, 7]),
+            is_this_host: false,
+            held: 3,
+        };
+        assert_eq!(holder_name(holder), "10.0.0.7");
+        holder.address = None;
+        holder.is_this_host = true;
+        assert_eq!(holder_name(holder), "this host");
+    }
+}
