@@ -1,7 +1,7 @@
 //! Network interfaces that a participant may announce and receive on.
 //!
-//! A snapshot of the kernel's IPv4 addresses. It does not watch for changes;
-//! callers list the interfaces again.
+//! A snapshot of the kernel's IPv4 addresses. [`InterfaceWatch`](crate::InterfaceWatch)
+//! says when to list them again.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -31,6 +31,9 @@ pub struct Interface {
     pub multicast: bool,
     /// Whether it is administratively up; always true in [`interfaces`].
     pub up: bool,
+    /// Whether it can carry packets (IFF_RUNNING, RFC 2863 operational status): false
+    /// without a carrier, or for Wi-Fi without an access point.
+    pub running: bool,
     /// Largest IP packet in bytes before fragmentation (65536 on loopback).
     pub mtu: u32,
 }
@@ -86,6 +89,7 @@ fn entry(raw: InterfaceAddress) -> Option<Interface> {
         loopback: raw.flags.contains(InterfaceFlags::IFF_LOOPBACK),
         multicast: raw.flags.contains(InterfaceFlags::IFF_MULTICAST),
         up: true,
+        running: raw.flags.contains(InterfaceFlags::IFF_RUNNING),
         mtu,
         name: raw.interface_name,
     })
@@ -102,7 +106,7 @@ mod tests {
             .iter()
             .find(|i| i.address == Ipv4Addr::LOCALHOST)
             .expect("127.0.0.1 is up where these tests run");
-        assert!(lo.loopback && lo.up && lo.index > 0);
+        assert!(lo.loopback && lo.up && lo.running && lo.index > 0);
         assert_eq!(lo.prefix_length, 8);
         assert!(lo.mtu >= 1280, "mtu {}", lo.mtu);
         assert!(lo.contains(Ipv4Addr::new(127, 3, 2, 1)));

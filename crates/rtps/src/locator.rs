@@ -122,11 +122,24 @@ pub struct OwnAddress {
     pub prefix_length: u8,
 }
 
+impl OwnAddress {
+    /// Whether a locator lies in its network.
+    fn contains(&self, locator: &Locator) -> bool {
+        let a = locator.address;
+        let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
+        let shift = 32_u32.saturating_sub(self.prefix_length.into());
+        let ours = u32::from_be_bytes(self.ip);
+        ours.checked_shr(shift).unwrap_or(0) == theirs.checked_shr(shift).unwrap_or(0)
+    }
+}
+
 /// Our addresses and the permitted range of communication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NetworkScope {
-    /// Our addresses without loopback.
+    /// Our addresses.
     pub addresses: Vec<OwnAddress>,
+    /// Our addresses on links that carry no packets now.
+    pub down: Vec<OwnAddress>,
     /// Only this host may be reached (ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST).
     pub local_only: bool,
 }
@@ -188,8 +201,8 @@ impl NetworkScope {
     /// Picks one unicast locator of a peer's list.
     ///
     /// In this order: an address of this host, one on an attached network, a
-    /// routable one, loopback. An empty route means that the peer cannot be
-    /// reached.
+    /// routable one, one on a network whose link is down, loopback. An empty route
+    /// means that the peer cannot be reached.
     pub fn choose_route(&self, announced: &[Locator]) -> Route {
         let usable = || {
             announced
@@ -197,12 +210,17 @@ impl NetworkScope {
                 .copied()
                 .filter(|l| l.to_udp_v4().is_some() && l.is_unicast() && !self.is_broadcast(l))
         };
-        let own = |l: &Locator| self.addresses.iter().any(|o| l.address[12..] == o.ip);
+        let own = |l: &Locator| self.is_own(l);
         let pick = usable()
             .find(own)
             .map(|l| (l, true))
             .or_else(|| usable().find(|l| self.is_on_link(l)).map(|l| (l, false)))
-            .or_else(|| usable().find(|l| !l.is_loopback()).map(|l| (l, false)))
+            .or_else(|| {
+                let mut usable = usable().filter(|l| !l.is_loopback());
+                let first = usable.clone().next();
+                let up = usable.find(|l| !self.is_on_down_link(l));
+                up.or(first).map(|l| (l, false))
+            })
             .or_else(|| usable().find(|l| l.is_loopback()).map(|l| (l, true)))
             .filter(|(_, same_host)| *same_host || !self.local_only);
         match pick {
@@ -217,7 +235,7 @@ impl NetworkScope {
         let a = locator.address;
         let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
         // Networks of one or two addresses have no such address (RFC 3021).
-        let mut networks = self.addresses.iter().filter(|own| own.prefix_length < 31);
+        let mut networks = self.all().filter(|own| own.prefix_length < 31);
         networks.any(|own| {
             let host = u32::MAX
                 .checked_shr(u32::from(own.prefix_length))
@@ -226,14 +244,38 @@ impl NetworkScope {
         })
     }
 
+    fn all(&self) -> impl Iterator<Item = &OwnAddress> {
+        self.addresses.iter().chain(&self.down)
+    }
+
+    /// Whether it is an address of this host.
+    fn is_own(&self, locator: &Locator) -> bool {
+        self.all().any(|own| locator.address[12..] == own.ip)
+    }
+
     fn is_on_link(&self, locator: &Locator) -> bool {
-        let a = locator.address;
-        let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
-        self.addresses.iter().any(|own| {
-            let shift = 32_u32.saturating_sub(own.prefix_length.into());
-            let ours = u32::from_be_bytes(own.ip);
-            ours.checked_shr(shift).unwrap_or(0) == theirs.checked_shr(shift).unwrap_or(0)
-        })
+        self.addresses.iter().any(|own| own.contains(locator))
+    }
+
+    /// Whether it lies in a network whose only link is down.
+    pub(crate) fn is_on_down_link(&self, locator: &Locator) -> bool {
+        !self.is_on_link(locator) && self.down.iter().any(|own| own.contains(locator))
+    }
+
+    /// Whether both are in one attached network whose link works.
+    pub(crate) fn is_same_link(&self, one: &Locator, other: &Locator) -> bool {
+        let mut networks = self.addresses.iter();
+        networks.any(|own| own.contains(one) && own.contains(other))
+    }
+
+    /// Whether it may be an address of another host that we can reach.
+    pub(crate) fn may_reach(&self, locator: &Locator) -> bool {
+        locator.is_unicast()
+            && !locator.is_loopback()
+            && !self.is_own(locator)
+            && !self.is_broadcast(locator)
+            && !self.is_on_down_link(locator)
+            && !self.local_only
     }
 }
 
@@ -248,7 +290,7 @@ mod tests {
                 ip: [10, 0, 0, 5],
                 prefix_length: 24
             }],
-            local_only: false,
+            ..NetworkScope::default()
         };
         let here = Locator::udp_v4([10, 0, 0, 5], 7411);
         let on_link = Locator::udp_v4([10, 0, 0, 9], 7411);

@@ -58,7 +58,7 @@ fn replay(scene: &RecordedGraph, local: Option<EndpointData>) -> ReplayResult {
             ip: scene.our_ip,
             prefix_length: 24,
         }],
-        local_only: false,
+        ..NetworkScope::default()
     };
     let mut machine = Participant::new(Instant::ZERO, config);
     if let Some(data) = local {

@@ -29,6 +29,7 @@ mod core;
 mod endpoints;
 pub mod error;
 pub mod graph;
+mod interfaces;
 pub mod lock;
 mod node_key;
 pub mod outbound;

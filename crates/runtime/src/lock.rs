@@ -139,6 +139,10 @@ lock_ranks! {
     TraceNames,
     /// A trace file while it is written.
     TraceFile,
+    /// The network interfaces as last listed.
+    Interfaces,
+    /// Moves of traffic between addresses that were told lately.
+    ToldMoves,
 }
 
 /// A mutex with a rank.

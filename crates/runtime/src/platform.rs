@@ -16,6 +16,7 @@ use pteros_shm::{DiscoveryLog, PeerAuthenticator};
 
 pub use pteros_net::check_file_size;
 pub use pteros_rtps::locator::{Locator, OwnAddress};
+pub use pteros_rtps::participant::LocalLinks;
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
 pub use crate::udp::SystemPlatform;
@@ -156,6 +157,17 @@ pub struct OpenedTransports {
     pub shm: Result<Arc<dyn ShmTransport>, String>,
 }
 
+/// A change of our network interfaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceChange {
+    /// Our addresses and links from now on.
+    pub links: LocalLinks,
+    /// What is lost, one line each for the operator.
+    pub lost: Vec<String>,
+    /// What is new or works again, one line each.
+    pub gained: Vec<String>,
+}
+
 /// One datagram that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedDatagram {
@@ -251,6 +263,17 @@ pub trait Transport: Send + Sync {
     /// Whether the last wait found new records in discovery logs; resets it.
     fn discovery_log_changed(&self) -> bool {
         false
+    }
+
+    /// Whether the last wait found a notice about network interfaces; resets it.
+    fn interfaces_changed(&self) -> bool {
+        false
+    }
+
+    /// Lists the network interfaces again and joins multicast groups on new ones.
+    /// `None` if nothing that matters has changed.
+    fn follow_interfaces(&self) -> Option<InterfaceChange> {
+        None
     }
 
     /// A descriptor that is readable when [`Transport::sleep`] would return at

@@ -14,17 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pteros_net::{
-    Events, Interface, Poller, Timer, UdpSocket, Waker, bound_udp_ports, interfaces,
-    monotonic_nanos, shutdown_signal,
+    Events, Poller, Timer, UdpSocket, Waker, bound_udp_ports, monotonic_nanos, shutdown_signal,
 };
-use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::locator::Locator;
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_shm::{DiscoveryLog, DiscoveryLogOptions, ShmError};
 
 use crate::error::OpenError;
+use crate::interfaces::{InterfaceFollower, usable_interfaces};
 use crate::platform::{
-    DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
-    multicast_port, unicast_port,
+    InterfaceChange, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
+    unicast_port,
 };
 use crate::shared_memory::SystemShmTransport;
 use crate::shm_transport::ShmTransport;
@@ -146,18 +146,13 @@ impl Platform for SystemPlatform {
     fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
         let usable = usable_interfaces(plan)?;
         let (unicast, participant_index) = bind_unicast(plan)?;
-        let port = unicast.local_port();
         let mut advice = Vec::new();
         let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
         advice.extend(grant.advice());
-        let multicast = if plan.multicast && !plan.local_only {
-            open_group(plan, &usable, &mut advice)?
-        } else {
-            None
-        };
-        let own = own_addresses(&usable);
-        let unicast_locators = announced(plan, &own, port);
-        let mut transport = UdpTransport::new(unicast, multicast)?;
+        let interfaces = InterfaceFollower::open(plan, unicast.local_port(), usable, &mut advice)?;
+        let links = interfaces.links();
+        let multicast = interfaces.group_locator();
+        let mut transport = UdpTransport::new(unicast, interfaces)?;
         let shm = self.open_shm(plan, &mut transport);
         if plan.shared_memory.enabled && plan.peer_authenticator.is_none() {
             match transport.open_discovery_log(plan) {
@@ -167,16 +162,12 @@ impl Platform for SystemPlatform {
                 )),
             }
         }
-        let group = transport
-            .multicast
-            .is_some()
-            .then(|| Locator::udp_v4(DISCOVERY_GROUP.octets(), multicast_port(plan.domain_id)));
         Ok(OpenedTransports {
             transport: Box::new(transport),
             participant_index,
-            unicast: unicast_locators,
-            own_addresses: own,
-            multicast: group,
+            unicast: links.unicast,
+            own_addresses: links.addresses,
+            multicast,
             advice,
             shm,
         })
@@ -189,35 +180,6 @@ impl Platform for SystemPlatform {
     ) -> Result<(Store, Vec<StoredSample>), StoreError> {
         Store::open(spec, self.wall_clock().as_nanos(), on_loss)
     }
-}
-
-fn usable_interfaces(plan: &SocketPlan) -> Result<Vec<Interface>, OpenError> {
-    let up: Vec<Interface> = interfaces()
-        .map_err(OpenError::Interfaces)?
-        .into_iter()
-        .filter(|i| i.up)
-        .collect();
-    for name in &plan.interfaces {
-        if !up.iter().any(|i| is_named(i, name)) {
-            let mut names: Vec<&str> = up.iter().map(|i| i.name.as_str()).collect();
-            names.dedup();
-            return Err(OpenError::NoSuchInterface {
-                name: name.clone(),
-                usable: names.join(", "),
-            });
-        }
-    }
-    if up.is_empty() {
-        return Err(OpenError::NoInterface);
-    }
-    Ok(up
-        .into_iter()
-        .filter(|i| {
-            plan.interfaces.is_empty()
-                || i.loopback
-                || plan.interfaces.iter().any(|n| is_named(i, n))
-        })
-        .collect())
 }
 
 fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
@@ -254,75 +216,13 @@ fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
         })
 }
 
-/// The socket of the multicast group, with the interfaces that joined it. An
-/// interface that cannot join is reported; the others still serve.
-fn open_group(
-    plan: &SocketPlan,
-    usable: &[Interface],
-    advice: &mut Vec<String>,
-) -> Result<Option<(UdpSocket, Vec<u32>)>, OpenError> {
-    let capable: Vec<&Interface> = usable.iter().filter(|i| i.multicast).collect();
-    if capable.is_empty() {
-        return Ok(None);
-    }
-    let port = multicast_port(plan.domain_id);
-    let socket =
-        UdpSocket::bind_multicast(DISCOVERY_GROUP, port).map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => OpenError::DiscoveryPortTaken {
-                domain_id: plan.domain_id,
-                port,
-            },
-            _ => OpenError::Socket {
-                what: format!("discovery group {DISCOVERY_GROUP}:{port}"),
-                source,
-            },
-        })?;
-    let mut joined: Vec<u32> = Vec::new();
-    for interface in capable {
-        if joined.contains(&interface.index) {
-            continue;
-        }
-        match socket.join(DISCOVERY_GROUP, interface) {
-            Ok(()) => joined.push(interface.index),
-            Err(e) => advice.push(format!(
-                "interface {}: cannot join the discovery group {DISCOVERY_GROUP} ({e}); peers behind it are found only through ROS_STATIC_PEERS",
-                interface.name
-            )),
-        }
-    }
-    Ok((!joined.is_empty()).then_some((socket, joined)))
-}
-
-fn own_addresses(usable: &[Interface]) -> Vec<OwnAddress> {
-    usable
-        .iter()
-        .map(|i| OwnAddress {
-            ip: i.address.octets(),
-            prefix_length: i.prefix_length,
-        })
-        .collect()
-}
-
-/// The announced locators: every address except loopback, or only loopback if there
-/// is nothing else or nothing else is wanted.
-fn announced(plan: &SocketPlan, own: &[OwnAddress], port: u16) -> Vec<Locator> {
-    let outside: Vec<Locator> = own
-        .iter()
-        .filter(|o| o.ip[0] != 127)
-        .map(|o| Locator::udp_v4(o.ip, port))
-        .collect();
-    if plan.local_only || outside.is_empty() {
-        return vec![Locator::udp_v4([127, 0, 0, 1], port)];
-    }
-    outside
-}
-
 const UNICAST: u64 = 0;
 const MULTICAST: u64 = 1;
 const WAKER: u64 = 2;
 const SHUTDOWN: u64 = 3;
 const ALARM: u64 = 4;
 const DISCOVERY_LOG: u64 = 7;
+const INTERFACES: u64 = 8;
 const SHARED_MEMORY: u64 = 5;
 const DOORBELL: u64 = 6;
 
@@ -372,7 +272,7 @@ struct UdpTransport {
     unicast: UdpSocket,
     /// The kernel knows segmented sending.
     segments: bool,
-    multicast: Option<(UdpSocket, Vec<u32>)>,
+    interfaces: InterfaceFollower,
     /// Which sockets the last wait found readable, or may have left unread.
     unicast_readable: AtomicBool,
     multicast_readable: AtomicBool,
@@ -392,15 +292,12 @@ struct UdpTransport {
 }
 
 impl UdpTransport {
-    fn new(
-        unicast: UdpSocket,
-        multicast: Option<(UdpSocket, Vec<u32>)>,
-    ) -> Result<Self, OpenError> {
+    fn new(unicast: UdpSocket, interfaces: InterfaceFollower) -> Result<Self, OpenError> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |source| OpenError::Socket { what, source }
         };
-        if let Some((group, _)) = &multicast {
+        if let Some(group) = interfaces.group() {
             group
                 .set_multicast(1, true)
                 .map_err(failed("discovery group"))?;
@@ -411,8 +308,11 @@ impl UdpTransport {
         let poller = Poller::new().map_err(failed("epoll set"))?;
         let waker = Waker::new().map_err(failed("eventfd"))?;
         poller.add(&unicast, UNICAST).map_err(failed("epoll set"))?;
-        if let Some((group, _)) = &multicast {
+        if let Some(group) = interfaces.group() {
             poller.add(group, MULTICAST).map_err(failed("epoll set"))?;
+        }
+        if let Some(watch) = interfaces.watch() {
+            poller.add(watch, INTERFACES).map_err(failed("epoll set"))?;
         }
         poller.add(&waker, WAKER).map_err(failed("epoll set"))?;
         let wake_timer = WakeTimer::new().map_err(failed("timer"))?;
@@ -425,7 +325,7 @@ impl UdpTransport {
         Ok(Self {
             segments: unicast.supports_segmentation(),
             unicast,
-            multicast,
+            interfaces,
             unicast_readable: AtomicBool::new(true),
             multicast_readable: AtomicBool::new(true),
             multicast_first: AtomicBool::new(false),
@@ -485,6 +385,7 @@ impl UdpTransport {
                     ALARM => self.wake_timer.note_fired(),
                     DISCOVERY_LOG => self.discovery_log_changed.store(true, Ordering::Relaxed),
                     SHARED_MEMORY => self.shm.iter().for_each(|shm| shm.note_readable()),
+                    INTERFACES => self.interfaces.note_changed(),
                     DOORBELL => self.shm.iter().for_each(|shm| shm.note_doorbell()),
                     _ => self.note_shutdown(),
                 }
@@ -545,15 +446,12 @@ impl Transport for UdpTransport {
         if !to.is_multicast() {
             return self.unicast.send(parts, address).map(drop);
         }
-        let Some((_, interfaces)) = &self.multicast else {
-            return Ok(());
-        };
         let mut outcome = Ok(());
-        for index in interfaces {
-            if let Err(e) = self.unicast.send_via(parts, address, *index) {
+        self.interfaces.for_each_multicast(|index| {
+            if let Err(e) = self.unicast.send_via(parts, address, index) {
                 outcome = Err(e);
             }
-        }
+        });
         outcome
     }
 
@@ -585,7 +483,7 @@ impl Transport for UdpTransport {
 
     fn receive(&self, buffer: &mut [u8]) -> Option<ReceivedDatagram> {
         let from_group = |buffer: &mut [u8]| {
-            let (group, _) = self.multicast.as_ref()?;
+            let group = self.interfaces.group()?;
             Self::receive_from(group, &self.multicast_readable, buffer)
         };
         if self.multicast_first.load(Ordering::Relaxed) {
@@ -626,12 +524,15 @@ impl Transport for UdpTransport {
         self.discovery_log_changed.swap(false, Ordering::Relaxed)
     }
 
+    fn interfaces_changed(&self) -> bool {
+        self.interfaces.take_changed()
+    }
+
+    fn follow_interfaces(&self) -> Option<InterfaceChange> {
+        self.interfaces.follow()
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.poller.as_fd())
     }
-}
-
-/// Whether `name` is the interface's name or one of its addresses.
-fn is_named(interface: &Interface, name: &str) -> bool {
-    interface.name == name || interface.address.to_string() == name
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::discovery::data::ParticipantData;
 use crate::discovery::spdp::{self, AnnouncementScope};
 use crate::id::{EntityId, GuidPrefix};
-use crate::locator::{Locator, Route};
+use crate::locator::Locator;
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::time::Instant;
@@ -59,6 +59,11 @@ impl Participant {
         if self.is_same_host_peer(peer.prefix) {
             // Meant for others; it announces itself to us on the host.
             return;
+        }
+        if let Some(known) = self.peers.find_mut(peer.prefix) {
+            known
+                .path
+                .note_announcement(data.payload.len(), &self.config.limits);
         }
         let secured = self.secured.as_ref();
         if secured.is_some_and(|own| own.ignores_plain_announcements(peer.prefix)) {
@@ -138,6 +143,7 @@ impl Participant {
         let prefix = data.prefix;
         self.grant_lease(now, &data);
         self.peers.update(prefix, data.clone(), source_check);
+        self.leave_unannounced_path(now, prefix, source_check);
         self.events
             .push_back(ParticipantEvent::ParticipantChanged(data));
         self.reroute(prefix);
@@ -326,7 +332,7 @@ impl Participant {
                 self.stats.announcements_sent.tally();
                 self.write_announcement(&route.locators, Some(prefix), Some(probe), out);
             } else {
-                self.write_probe(&route, prefix, &probe, out);
+                self.write_probe(&route.locators, prefix, &probe, out);
             }
         }
     }
@@ -356,7 +362,7 @@ impl Participant {
             && let Some((prefix, route)) = self.peers.next_probe(now)
         {
             let probe = self.sedp.publications.probe();
-            self.write_probe(&route, prefix, &probe, out);
+            self.write_probe(&route.locators, prefix, &probe, out);
         }
     }
 
@@ -369,12 +375,18 @@ impl Participant {
         {
             let probe = self.sedp.publications.probe();
             let route = self.config.network.choose_route(&[at]);
-            self.write_probe(&route, prefix, &probe, out);
+            self.write_probe(&route.locators, prefix, &probe, out);
         }
     }
 
-    fn write_probe(&self, route: &Route, prefix: GuidPrefix, probe: &Heartbeat, out: &mut Outbox) {
-        let mut message = out.begin(self.config.prefix, &route.locators, DATAGRAM_BYTES);
+    pub(super) fn write_probe(
+        &self,
+        to: &Arc<[Locator]>,
+        prefix: GuidPrefix,
+        probe: &Heartbeat,
+        out: &mut Outbox,
+    ) {
+        let mut message = out.begin(self.config.prefix, to, DATAGRAM_BYTES);
         message.info_destination(prefix);
         message.heartbeat(probe);
         message.finish();

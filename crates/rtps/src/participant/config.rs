@@ -148,4 +148,6 @@ pub struct ParticipantStats {
     pub unauthenticated: u64,
     /// Endpoints ignored because a table was full.
     pub endpoints_refused: u64,
+    /// How often traffic to a participant moved to another of its addresses.
+    pub paths_changed: u64,
 }

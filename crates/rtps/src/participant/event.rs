@@ -10,6 +10,8 @@ use crate::id::{Guid, GuidPrefix, VendorId};
 use crate::locator::Route;
 use crate::qos::{Liveliness, PolicyId};
 
+use super::paths::PathReason;
+
 /// Why a remote participant was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LostReason {
@@ -162,6 +164,18 @@ pub enum ParticipantEvent {
     /// Peers sent TypeObjects requested with
     /// [`Participant::remote_type`](super::Participant::remote_type).
     TypeObjectsReceived,
+    /// Traffic to a participant moved to another of its addresses. Its endpoints
+    /// have changed routes, too.
+    PathChanged {
+        /// The participant.
+        prefix: GuidPrefix,
+        /// The former address, IPv4.
+        from: [u8; 4],
+        /// The address in use from now on, IPv4.
+        to: [u8; 4],
+        /// The reason.
+        reason: PathReason,
+    },
     /// A participant asserted the liveliness of its writers of this kind.
     LivelinessAsserted {
         /// The participant.

@@ -45,6 +45,7 @@ impl Participant {
                 .network_peers()
                 .all(|(_, other)| other.metatraffic.is_same_host());
         self.peers.insert(now, peer);
+        self.paths.look_at(now);
         self.announcer.note_network_peer(now, is_first_on_network);
         // From here on its ACKNACKs keep the changes it needs.
         self.tombstones.remove(data.prefix);

@@ -25,6 +25,7 @@ mod interned_qos;
 mod local_endpoints;
 mod locator_validation;
 mod matching;
+mod paths;
 mod peer;
 mod remote_endpoints;
 mod same_host;
@@ -37,6 +38,7 @@ mod unvalidated_participant;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
+pub use paths::{LocalLinks, PathInfo, PathReason, PathState};
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
 pub use secure_discovery::SecurityConfig;
@@ -68,6 +70,7 @@ use pteros_msg::typeobject::TypeObjects;
 
 use local_endpoints::LocalEndpoints;
 use locator_validation::UnvalidatedLocators;
+use paths::Paths;
 use peer::Peers;
 use remote_endpoints::RemoteEndpoints;
 use same_host_announcement::AnnouncementQueue;
@@ -94,6 +97,7 @@ pub struct Participant {
     unvalidated: UnvalidatedParticipants,
     unvalidated_locators: UnvalidatedLocators,
     peers: Peers,
+    paths: Paths,
     leases: Leases,
     tombstones: Tombstones,
     sedp: Sedp,
@@ -122,6 +126,7 @@ impl Participant {
             unvalidated: UnvalidatedParticipants::default(),
             unvalidated_locators: UnvalidatedLocators::default(),
             peers: Peers::default(),
+            paths: Paths::default(),
             leases: Leases::default(),
             tombstones: Tombstones::default(),
             sedp: Sedp::new(config.prefix, config.security.is_some()),
@@ -189,6 +194,7 @@ impl Participant {
             self.note_reachable(from, source.prefix);
             self.note_locator_validated(from, source.prefix);
         }
+        self.note_path(now, from, source, message);
         if self.handle_secured(now, source, message) {
             return;
         }
@@ -251,6 +257,7 @@ impl Participant {
         }
         self.types.requests.handle_timeout(now);
         self.types.replies.handle_timeout(now);
+        self.take_path_turn(now);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and
@@ -262,6 +269,7 @@ impl Participant {
             self.unvalidated_locators.next_timeout(&self.config.limits),
             self.leases.next_timeout(),
             self.peers.next_timeout(),
+            self.paths.next_timeout(),
             self.tombstones.next_timeout(),
             self.wlp.next_timeout(),
             self.sedp.next_timeout(),
@@ -416,6 +424,7 @@ impl Participant {
         self.transmit_participant_probes(now, out);
         self.transmit_suspect_probes(now, out);
         self.transmit_locator_probes(now, out);
+        self.transmit_path_probes(out);
         let secured = self.secured.as_mut();
         let mut more = secured.is_some_and(|own| own.poll_transmit(now, out));
         for channel in self.sedp.channels().chain(self.wlp.channels()) {

@@ -12,6 +12,7 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
+use super::paths::PeerPath;
 use super::unvalidated_participant::{SourceCheck, is_of_this_host, route};
 
 /// How long a suspect may stay silent, and the probe period. At 30 % loss twelve
@@ -27,8 +28,10 @@ const VALIDATED_MAX: usize = 8;
 pub(super) struct Peer {
     pub(super) data: Arc<ParticipantData>,
     source_check: SourceCheck,
-    /// Further addresses that answered a probe.
+    /// Addresses that answered a probe.
     validated: Vec<[u8; 4]>,
+    /// The address in use.
+    pub(super) path: PeerPath,
     /// The route to its built-in endpoints.
     pub(super) metatraffic: Route,
     /// The route to its user endpoints without own locators.
@@ -57,6 +60,7 @@ impl Peer {
         let mut peer = Self {
             is_same_host_peer,
             type_lookup_matched: false,
+            path: PeerPath::at(source_check),
             metatraffic: route(network, &data.metatraffic_unicast, source_check),
             shared_memory: None,
             since: Instant::ZERO,
@@ -70,6 +74,24 @@ impl Peer {
         peer
     }
 
+    /// The source check with the address in use now.
+    fn path_check(&self) -> SourceCheck {
+        let in_use = self.path.in_use.map(SourceCheck::Address);
+        in_use.unwrap_or(self.source_check)
+    }
+
+    /// Chooses the routes again.
+    fn choose_routes(&mut self, network: &NetworkScope) {
+        let announced = &self.data.metatraffic_unicast;
+        self.metatraffic = route(network, announced, self.path_check());
+        self.user = self.route_among(&self.data.default_unicast, network);
+    }
+
+    /// Whether a message addressed to us has come from there.
+    pub(super) fn is_validated_ip(&self, ip: [u8; 4]) -> bool {
+        self.source_check == SourceCheck::Address(ip) || self.validated.contains(&ip)
+    }
+
     /// The route for user traffic to one of these addresses, if validated.
     fn route_among(&self, named: &[Locator], network: &NetworkScope) -> Route {
         let at = named
@@ -77,7 +99,7 @@ impl Peer {
             .copied()
             .filter(|l| self.is_validated(*l, network));
         let at: Vec<Locator> = at.collect();
-        route(network, &at, self.source_check)
+        route(network, &at, self.path_check())
     }
 
     fn is_validated(&self, locator: Locator, network: &NetworkScope) -> bool {
@@ -118,6 +140,9 @@ impl Peer {
 
     /// Notes an address that answered a probe.
     pub(super) fn note_validated(&mut self, ip: [u8; 4]) {
+        if self.validated.contains(&ip) {
+            return;
+        }
         if self.validated.len() >= VALIDATED_MAX {
             self.validated.remove(0);
         }
@@ -188,7 +213,11 @@ impl Peers {
     ) {
         if let Some(peer) = self.peers.get_mut(&prefix) {
             peer.data = data;
+            if let SourceCheck::Address(before) = peer.source_check {
+                peer.note_validated(before);
+            }
             peer.source_check = source_check;
+            peer.path.validate_again();
         }
     }
 
@@ -210,7 +239,8 @@ impl Peers {
         after.since = peer.since;
         after.is_useful = peer.is_useful;
         after.validated.clone_from(&peer.validated);
-        after.user = after.route_among(&after.data.default_unicast, network);
+        after.path = peer.path.clone();
+        after.choose_routes(network);
         let before = core::mem::replace(peer, after);
         Some((before, peer))
     }

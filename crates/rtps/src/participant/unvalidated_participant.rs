@@ -290,7 +290,7 @@ mod tests {
                     prefix_length: 16
                 }
             ],
-            local_only: false,
+            ..NetworkScope::default()
         }
     }
 

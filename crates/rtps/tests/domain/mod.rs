@@ -77,7 +77,7 @@ pub fn config(index: usize, generation: u8) -> ParticipantConfig {
             ip: [10, 0, 0, index as u8 + 1],
             prefix_length: 24,
         }],
-        local_only: false,
+        ..NetworkScope::default()
     };
     config.metatraffic_unicast = vec![here];
     config.default_unicast = vec![Locator { port: 7411, ..here }];

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use pteros_rtps::fault;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::locator::Locator;
 use pteros_rtps::reader::Reader;
 use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::time::{Duration, Instant};
@@ -43,7 +44,8 @@ pub struct ReceiveBuffers {
     pub(crate) shm_message: Vec<u8>,
     readers: Vec<Arc<ReaderEndpoint>>,
     writers: Vec<Arc<WriterEndpoint>>,
-    renewed: BTreeMap<GuidPrefix, Instant>,
+    /// By participant and source address; without the latter for shared memory.
+    renewed: BTreeMap<(GuidPrefix, Option<[u8; 16]>), Instant>,
     /// Buffer for decoding, in a secured context that has received something.
     decode_buffer: Option<Box<DecodeBuffer>>,
 }
@@ -109,7 +111,8 @@ impl Core {
             } else {
                 self.route(now, &source, &submessage, None, readers, writers);
                 if last_sender.replace(source.prefix) != Some(source.prefix) {
-                    builtin |= self.renew_lease(now, source.prefix, renewed);
+                    let from = Some(received.from);
+                    builtin |= self.renew_lease(now, source.prefix, from, renewed);
                 }
             }
         }
@@ -152,7 +155,7 @@ impl Core {
                 is_known &= self.route(now, &source, &submessage, shared, readers, writers);
             }
         }
-        let renewed = self.renew_lease(now, peer, renewed);
+        let renewed = self.renew_lease(now, peer, None, renewed);
         self.serve_affected(now, readers, writers);
         if renewed {
             self.serve_participant(now);
@@ -174,22 +177,29 @@ impl Core {
         }
     }
 
-    /// Renews the lease of a peer now and then.
+    /// Renews the lease of a peer now and then, and notes the address of its
+    /// datagram.
     fn renew_lease(
         &self,
         now: Instant,
         prefix: GuidPrefix,
-        renewed: &mut BTreeMap<GuidPrefix, Instant>,
+        from: Option<Locator>,
+        renewed: &mut BTreeMap<(GuidPrefix, Option<[u8; 16]>), Instant>,
     ) -> bool {
-        let last = renewed.get(&prefix);
+        let key = (prefix, from.map(|from| from.address));
+        let last = renewed.get(&key);
         if last.is_some_and(|last| now.since(*last) < RENEWAL_PERIOD) {
             return false;
         }
         if renewed.len() >= RENEWALS_MAX || fault!("lease-renewals-dropped") {
             renewed.clear();
         }
-        renewed.insert(prefix, now);
-        self.participant().lock().renew_lease(prefix, now);
+        renewed.insert(key, now);
+        let mut participant = self.participant().lock();
+        participant.renew_lease(prefix, now);
+        if let Some(from) = from {
+            participant.note_heard(now, from, prefix);
+        }
         true
     }
 

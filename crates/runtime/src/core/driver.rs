@@ -307,6 +307,9 @@ impl Core {
             self.poll_same_host_peers(now);
             handled = 1;
         }
+        if self.transport.interfaces_changed() {
+            self.note_interfaces_changed(now);
+        }
         let mut looked_for_ends = false;
         while handled < DATAGRAMS_PER_POLL {
             if !self.receive_one(state, now, handled) {
@@ -444,6 +447,7 @@ impl Core {
                 let _order = self.endpoints.begin_match();
                 self.serve_wire(now, index);
             }
+            TimeoutOwner::Interfaces => self.follow_interfaces(now),
             TimeoutOwner::Graph => self.announce_graph(now),
             TimeoutOwner::SameHostPeers => self.poll_same_host_peers(now),
             TimeoutOwner::Handshakes => self.poll_handshakes(now),

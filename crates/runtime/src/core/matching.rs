@@ -411,6 +411,9 @@ impl Core {
             ParticipantEvent::LivelinessAsserted { prefix, kind } => {
                 self.apply_liveliness(now, prefix, kind);
             }
+            ParticipantEvent::PathChanged {
+                from, to, reason, ..
+            } => self.tell_move(now, from, to, reason),
             ParticipantEvent::EndpointChanged { remote, route } => {
                 self.apply_route(&remote, &route);
             }

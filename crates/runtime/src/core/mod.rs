@@ -23,6 +23,7 @@ pub mod external_event_loop;
 mod flow_controlled_send;
 mod graph;
 mod instances;
+mod interfaces;
 mod intra_process;
 mod linger;
 mod loan;
@@ -49,6 +50,7 @@ use pteros_rtps::locator::{Locator, NetworkScope};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
+use crate::core::interfaces::ToldMoves;
 use crate::endpoints::Endpoints;
 use crate::endpoints::durable_store::StoreOptions;
 use crate::endpoints::intra_process::IntraProcess;
@@ -192,6 +194,9 @@ pub(crate) struct ReceiveCounters {
 struct SocketReport {
     participant_index: u32,
     advice: Vec<String>,
+    /// When the interfaces were last listed, nanoseconds; 0: at the opening.
+    interfaces_listed_at: AtomicU64,
+    told_moves: Mutex<ToldMoves, rank::ToldMoves>,
 }
 
 /// See the module documentation.
@@ -300,6 +305,8 @@ impl Core {
                 sockets: SocketReport {
                     participant_index: opened.participant_index,
                     advice: opened.advice,
+                    interfaces_listed_at: AtomicU64::new(0),
+                    told_moves: Mutex::default(),
                 },
                 shm_connections: ShmConnections::new(
                     opened.shm,
@@ -505,6 +512,7 @@ fn participant_config(
         network: NetworkScope {
             addresses: opened.own_addresses.clone(),
             local_only: options.local_only,
+            ..NetworkScope::default()
         },
         metatraffic_unicast: opened.unicast.clone(),
         default_unicast: opened.unicast.clone(),

@@ -31,6 +31,8 @@ pub enum TimeoutOwner {
     LingeringWriter(EntityId),
     /// Shared-memory connections.
     ShmConnections,
+    /// The list of network interfaces, after a change.
+    Interfaces,
     /// A flow controller, by its index in the context.
     FlowController(usize),
     /// The trace file.

@@ -21,7 +21,7 @@ use super::Tracer;
 use super::current_context;
 use crate::instance::{KeyHash, KeyReader};
 use crate::outbound::OutboundMessage;
-use crate::platform::{ReceivedDatagram, Transport};
+use crate::platform::{InterfaceChange, ReceivedDatagram, Transport};
 use crate::sample::SharedValue;
 use crate::scheduler::ready_queue::ReadyQueue;
 use crate::shm_transport::{
@@ -101,6 +101,14 @@ impl Transport for TracingTransport {
 
     fn discovery_log_changed(&self) -> bool {
         self.inner.discovery_log_changed()
+    }
+
+    fn interfaces_changed(&self) -> bool {
+        self.inner.interfaces_changed()
+    }
+
+    fn follow_interfaces(&self) -> Option<InterfaceChange> {
+        self.inner.follow_interfaces()
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

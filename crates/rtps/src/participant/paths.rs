@@ -1,0 +1,803 @@
+//! Paths to participants with several addresses: which address of a peer is in use,
+//! and when traffic moves to another one (multihoming; RTPS 2.5 §8.4.7.4 and §9.6.2.2
+//! leave the choice among several locators to the implementation).
+//!
+//! A path is one announced address of a participant, thus one network between the two
+//! hosts. The decision needs evidence, as with BFD (RFC 5880) in demand mode:
+//!
+//! - Any datagram from an address is a sign of life. While an address in use is quiet,
+//!   it is asked: a HEARTBEAT that requests an answer. The peer answers to where the
+//!   question came from, whatever path it uses itself.
+//! - [`RETRIES_MAX`] questions without an answer, while another address of the peer
+//!   answers: traffic moves there, within 0.7 s. A silent peer without another
+//!   address that answers is left alone: its lease decides.
+//! - A local link without a carrier ends its paths at once, and so does an
+//!   announcement that no longer names the address.
+//! - The better path is used again when it has answered for [`HOLD_MIN`], longer after
+//!   each loss of a flapping link. Both sides rank the paths by the locator list of
+//!   the same one of them, so that both choose the same network.
+//!
+//! Evidence is kept per address, not per participant: thirty processes of one host
+//! cost as many questions as one. Peers with one address cost nothing.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::data::ParticipantData;
+use crate::id::GuidPrefix;
+use crate::locator::{Locator, NetworkScope, OwnAddress};
+use crate::outbox::Outbox;
+use crate::receiver::Source;
+use crate::stats::Tally;
+use crate::time::{Duration, Instant};
+use crate::wire::Submessage;
+
+use super::config::ParticipantLimits;
+use super::peer::Peer;
+use super::unvalidated_participant::SourceCheck;
+use super::{Announcement, Participant, ParticipantEvent, announcement};
+
+/// How long an address in use may be quiet before it is asked.
+const QUIET: Duration = Duration::from_millis(250);
+/// The same without user traffic.
+const QUIET_IDLE: Duration = Duration::from_secs(2);
+/// The pause between questions to a silent address ...
+const RETRY: Duration = Duration::from_millis(80);
+/// ... of which so many must fail. At 10 % loss in each direction that happens once
+/// in 4 000 times, and the other path is a good one then.
+const RETRIES_MAX: u32 = 5;
+/// From this number of questions on the other addresses are asked, too.
+const SUSPECT_AFTER: u32 = 2;
+/// The pause after more failures.
+const RETRY_SLOW: Duration = Duration::from_secs(1);
+/// How often a better address that is not in use is asked.
+const BETTER_PERIOD: Duration = Duration::from_millis(500);
+/// How long a better address must answer before traffic returns to it ...
+const HOLD_MIN: Duration = Duration::from_secs(2);
+/// ... at most, since each loss doubles it.
+const HOLD_MAX: Duration = Duration::from_secs(60);
+/// A path that holds for so long is no longer considered to flap.
+const FLAP_MEMORY: Duration = Duration::from_secs(120);
+/// An address that was heard within this span may be used when a link is lost.
+const FRESH: Duration = Duration::from_secs(10);
+/// Pauses between questions to an address that has never answered.
+const VALIDATION_MIN: Duration = Duration::from_millis(100);
+const VALIDATION_MAX: Duration = Duration::from_secs(30);
+/// Bytes for questions to addresses that never answered: from the announcements
+/// before the participant was accepted, and at most. Each announcement adds the bytes
+/// that it causes at most (`amplification_factor`).
+const BUDGET_FIRST: usize = 600;
+const BUDGET_MAX: usize = 8 << 10;
+/// The size of a question: RTPS header, INFO_DST, HEARTBEAT.
+const QUESTION_BYTES: usize = 20 + 16 + 32;
+
+/// Addresses of one participant that are considered.
+const CANDIDATES_MAX: usize = 8;
+
+type Ip = [u8; 4];
+
+/// Our addresses and links as they are now, see
+/// [`Participant::set_local_links`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LocalLinks {
+    /// Our addresses on links that carry packets.
+    pub addresses: Vec<OwnAddress>,
+    /// Our addresses on links that do not, such as a cable without a carrier.
+    pub down: Vec<OwnAddress>,
+    /// The locators to announce.
+    pub unicast: Vec<Locator>,
+    /// The discovery group, if an interface has joined it.
+    pub multicast: Vec<Locator>,
+}
+
+/// Why traffic moved to another address of a participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathReason {
+    /// Our link to the former address is down.
+    LinkDown,
+    /// The participant no longer announces the former address.
+    AddressGone,
+    /// The former address does not answer; this one does.
+    Silent,
+    /// The preferred address works again.
+    Better,
+}
+
+/// What is known of one address of a participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathState {
+    /// It answers.
+    Working,
+    /// It has not been heard lately, and was not asked.
+    Unused,
+    /// It does not answer.
+    Silent,
+    /// It has never answered, so nothing but questions is sent there.
+    Unvalidated,
+    /// Our link to it is down.
+    LinkDown,
+}
+
+/// One address of a participant, for diagnostics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathInfo {
+    /// The locator of its built-in endpoints there.
+    pub locator: Locator,
+    /// What is known of it.
+    pub state: PathState,
+    /// Traffic goes there.
+    pub in_use: bool,
+    /// Why traffic moved there; `None` for the first choice.
+    pub reason: Option<PathReason>,
+}
+
+/// The evidence for one address.
+#[derive(Clone, Copy)]
+struct Address {
+    heard_at: Option<Instant>,
+    /// Since when it answers without a gap.
+    good_since: Option<Instant>,
+    /// Questions since it was heard.
+    asked: u32,
+    first_asked_at: Instant,
+    next_ask_at: Instant,
+}
+
+impl Address {
+    const NEW: Self = Self {
+        heard_at: None,
+        good_since: None,
+        asked: 0,
+        first_asked_at: Instant::ZERO,
+        next_ask_at: Instant::ZERO,
+    };
+
+    fn note_heard(&mut self, now: Instant) {
+        self.heard_at = Some(now);
+        self.good_since.get_or_insert(now);
+        self.asked = 0;
+        self.next_ask_at = Instant::ZERO;
+    }
+
+    fn note_asked(&mut self, now: Instant) {
+        if self.asked == 0 {
+            self.first_asked_at = now;
+        }
+        self.asked = self.asked.saturating_add(1);
+        if self.asked >= RETRIES_MAX {
+            self.good_since = None;
+        }
+        let pause = if self.asked > 2 * RETRIES_MAX {
+            RETRY_SLOW
+        } else {
+            RETRY
+        };
+        self.next_ask_at = now + pause;
+    }
+
+    /// When it is to be asked, if it may be quiet for so long.
+    fn ask_at(&self, quiet: Duration) -> Instant {
+        match (self.asked, self.heard_at) {
+            (0, Some(heard_at)) => heard_at + quiet,
+            _ => self.next_ask_at,
+        }
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        self.asked > RETRIES_MAX || (self.asked == RETRIES_MAX && self.next_ask_at <= now)
+    }
+
+    /// Whether it was heard after `since`.
+    fn is_heard_after(&self, since: Instant) -> bool {
+        self.heard_at.is_some_and(|at| at > since)
+    }
+}
+
+/// The path of one peer.
+#[derive(Clone, Default)]
+pub(super) struct PeerPath {
+    /// The address in use; `None` where the driver cannot tell sources.
+    pub(super) in_use: Option<Ip>,
+    reason: Option<PathReason>,
+    /// When traffic last moved.
+    moved_at: Option<Instant>,
+    /// Losses of a path lately; lengthens the hold time.
+    losses: u32,
+    /// Questions to addresses that never answered.
+    validations: u32,
+    next_validation_at: Instant,
+    /// Bytes that may be sent to such addresses.
+    budget_bytes: usize,
+}
+
+impl PeerPath {
+    pub(super) fn at(source_check: SourceCheck) -> Self {
+        Self {
+            in_use: match source_check {
+                SourceCheck::Address(ip) => Some(ip),
+                _ => None,
+            },
+            budget_bytes: BUDGET_FIRST,
+            ..Self::default()
+        }
+    }
+
+    /// Validation begins anew: the peer named other addresses, or our links changed.
+    pub(super) fn validate_again(&mut self) {
+        self.validations = 0;
+        self.next_validation_at = Instant::ZERO;
+    }
+
+    /// Notes an announcement of this size, received in its name.
+    pub(super) fn note_announcement(&mut self, bytes: usize, limits: &ParticipantLimits) {
+        let more = bytes.saturating_mul(limits.amplification_factor);
+        self.budget_bytes = self.budget_bytes.saturating_add(more).min(BUDGET_MAX);
+    }
+
+    /// Takes the bytes of a question from the budget; false if it is spent.
+    fn spend(&mut self, bytes: usize) -> bool {
+        let left = self.budget_bytes.checked_sub(bytes);
+        self.budget_bytes = left.unwrap_or(self.budget_bytes);
+        left.is_some()
+    }
+
+    fn hold(&self) -> Duration {
+        if self.moved_at.is_none() {
+            // The first address in use is the one that answered first.
+            return Duration::ZERO;
+        }
+        HOLD_MIN.times(1 << self.losses.min(6)).min(HOLD_MAX)
+    }
+
+    /// Notes the address in use from now on. False for the first choice among those
+    /// that answer.
+    fn note_moved(&mut self, now: Instant, to: Ip, reason: PathReason) -> bool {
+        if reason == PathReason::Better && self.reason.is_none() {
+            self.in_use = Some(to);
+            return false;
+        }
+        let settled = self.moved_at.is_none_or(|at| now.since(at) > FLAP_MEMORY);
+        if reason != PathReason::Better {
+            self.losses = if settled {
+                0
+            } else {
+                self.losses.saturating_add(1)
+            };
+        }
+        self.in_use = Some(to);
+        self.reason = Some(reason);
+        self.moved_at = Some(now);
+        true
+    }
+}
+
+/// The evidence for all addresses of peers that have several.
+#[derive(Default)]
+pub(super) struct Paths {
+    addresses: BTreeMap<Ip, Address>,
+    /// Questions to send.
+    questions: Vec<(GuidPrefix, Locator)>,
+    /// Answers to send.
+    answers: Vec<(GuidPrefix, Locator)>,
+    /// When to look at the paths again; `None` without a peer of several addresses.
+    next_turn: Option<Instant>,
+}
+
+impl Paths {
+    /// Looks at all paths at the next turn.
+    pub(super) fn look_at(&mut self, now: Instant) {
+        self.next_turn = Some(self.next_turn.map_or(now, |at| at.min(now)));
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.next_turn
+    }
+}
+
+/// One address of a peer that traffic may use.
+#[derive(Clone, Copy)]
+struct Candidate {
+    locator: Locator,
+    ip: Ip,
+    is_validated: bool,
+    /// Lower is better.
+    rank: (bool, usize, usize),
+}
+
+/// What a turn found for one peer.
+struct Move {
+    prefix: GuidPrefix,
+    to: Ip,
+    reason: PathReason,
+}
+
+/// When each address wants to be asked, and in whose name.
+#[derive(Default)]
+struct Wishes {
+    by_address: BTreeMap<Ip, (Instant, Vec<(GuidPrefix, Locator)>)>,
+}
+
+impl Wishes {
+    fn add(&mut self, at: Instant, prefix: GuidPrefix, to: &Candidate) {
+        let empty = (Instant::FAR_FUTURE, Vec::new());
+        let (due, peers) = self.by_address.entry(to.ip).or_insert(empty);
+        *due = (*due).min(at);
+        peers.push((prefix, to.locator));
+    }
+}
+
+impl Participant {
+    /// Follows our own links: call it whenever an address came or went, or a link
+    /// lost or regained its carrier. No change has no effect.
+    ///
+    /// We announce ourselves at once, with the new locators. Peers on a link that is
+    /// down are reached at another of their addresses, if one is validated.
+    pub fn set_local_links(&mut self, now: Instant, links: LocalLinks) {
+        let network = NetworkScope {
+            addresses: links.addresses,
+            down: links.down,
+            local_only: self.config.network.local_only,
+        };
+        let is_renamed = links.unicast != self.config.metatraffic_unicast
+            || links.multicast != self.config.metatraffic_multicast;
+        if network == self.config.network && !is_renamed {
+            return;
+        }
+        self.config.network = network;
+        if is_renamed {
+            self.config.metatraffic_unicast.clone_from(&links.unicast);
+            self.config.default_unicast = links.unicast;
+            let named = self.announce_to.iter().filter(|at| !at.is_multicast());
+            let targets = links.multicast.iter().chain(named).copied();
+            self.announce_to = targets.collect();
+            self.config.metatraffic_multicast = links.multicast;
+            self.data = announcement(&self.config);
+            if let Some(secured) = &mut self.secured {
+                secured.announce(now, &self.data);
+            }
+            let data = &self.data;
+            self.announcement_queue
+                .push(|| Announcement::Participant(data.encode()));
+        }
+        self.announcer.update(now, &self.data);
+        let peers: Vec<GuidPrefix> = self
+            .peers
+            .network_peers()
+            .map(|(prefix, _)| prefix)
+            .collect();
+        for prefix in peers {
+            self.leave_lost_path(now, prefix, PathReason::LinkDown);
+            if let Some(peer) = self.peers.find_mut(prefix) {
+                peer.path.validate_again();
+            }
+            self.reroute(prefix);
+        }
+        self.paths.look_at(now);
+    }
+
+    /// The addresses of a participant and what is known of them, the best first.
+    /// Empty for a participant that is not reached by a network.
+    pub fn paths_to(&self, now: Instant, prefix: GuidPrefix) -> Vec<PathInfo> {
+        let Some(peer) = self.peers.find(prefix).filter(|peer| is_on_network(peer)) else {
+            return Vec::new();
+        };
+        let mut all = self.candidates(prefix, peer);
+        let is_listed = |ip: Ip| all.iter().any(|c| c.ip == ip);
+        let announced = peer.data.metatraffic_unicast.iter().copied();
+        let down: Vec<Candidate> = announced
+            .filter_map(|locator| Some((locator, locator.to_udp_v4()?.0)))
+            .filter(|(at, ip)| self.config.network.is_on_down_link(at) && !is_listed(*ip))
+            .map(|(locator, ip)| Candidate {
+                locator,
+                ip,
+                is_validated: true,
+                rank: (true, usize::MAX, usize::MAX),
+            })
+            .collect();
+        all.extend(down);
+        let info = |candidate: &Candidate| {
+            let known = self.paths.addresses.get(&candidate.ip);
+            let in_use = peer.metatraffic.locators.contains(&candidate.locator);
+            let state = if self.config.network.is_on_down_link(&candidate.locator) {
+                PathState::LinkDown
+            } else if !candidate.is_validated {
+                PathState::Unvalidated
+            } else if known.is_some_and(|at| at.asked >= RETRIES_MAX) {
+                PathState::Silent
+            } else if in_use || known.is_some_and(|at| at.is_heard_after(before(now, FRESH))) {
+                PathState::Working
+            } else {
+                PathState::Unused
+            };
+            PathInfo {
+                locator: candidate.locator,
+                state,
+                in_use,
+                reason: peer.path.reason.filter(|_| in_use),
+            }
+        };
+        all.iter().map(info).collect()
+    }
+
+    /// Notes any datagram of a known participant from an address. Cheap: call it for
+    /// user traffic now and then, too.
+    pub fn note_heard(&mut self, now: Instant, from: Locator, prefix: GuidPrefix) {
+        let Some((ip, _)) = from.to_udp_v4() else {
+            return;
+        };
+        let Some(address) = self.paths.addresses.get_mut(&ip) else {
+            return;
+        };
+        let Some(peer) = self.peers.find(prefix).filter(|peer| is_on_network(peer)) else {
+            return;
+        };
+        if !announces(&peer.data, ip) {
+            return;
+        }
+        let was_silent = address.asked >= SUSPECT_AFTER || address.good_since.is_none();
+        address.note_heard(now);
+        if was_silent || self.paths.next_turn.is_none() {
+            self.paths.look_at(now);
+        }
+    }
+
+    /// Handles what a built-in submessage from an address says about its path, and
+    /// answers a question where it came from, unless the usual answer goes there.
+    pub(super) fn note_path(
+        &mut self,
+        now: Instant,
+        from: Option<Locator>,
+        source: &Source,
+        message: &Submessage,
+    ) {
+        let Some(from) = from.filter(|_| self.peers.contains(source.prefix)) else {
+            return;
+        };
+        self.note_heard(now, from, source.prefix);
+        if source.destination != self.config.prefix {
+            return;
+        }
+        let Some((ip, _)) = from.to_udp_v4() else {
+            return;
+        };
+        let Some(peer) = self.peers.find_mut(source.prefix) else {
+            return;
+        };
+        if !is_on_network(peer) || !announces(&peer.data, ip) {
+            return;
+        }
+        if !peer.is_validated_ip(ip) {
+            peer.note_validated(ip);
+            self.paths.look_at(now);
+            self.reroute(source.prefix);
+        }
+        let Some(peer) = self.peers.find(source.prefix) else {
+            return;
+        };
+        let is_question = matches!(message, Submessage::Heartbeat(asks) if !asks.is_final);
+        let is_elsewhere = peer.path.in_use.is_some_and(|at| at != ip);
+        let at = peer.data.metatraffic_unicast.iter().copied();
+        let at = at.filter(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip));
+        if is_question && is_elsewhere {
+            let answers = at.map(|at| (source.prefix, at)).take(1);
+            let waiting = &mut self.paths.answers;
+            answers.for_each(|answer| {
+                if !waiting.contains(&answer) {
+                    waiting.push(answer);
+                }
+            });
+        }
+    }
+
+    /// Looks at all paths when that is due: asks quiet addresses and moves traffic.
+    pub(super) fn take_path_turn(&mut self, now: Instant) {
+        if self.paths.next_turn.is_none_or(|at| now < at) {
+            return;
+        }
+        let mut wishes = Wishes::default();
+        let mut moves = Vec::new();
+        let mut validations = Vec::new();
+        let mut next = Instant::FAR_FUTURE;
+        let mut known = core::mem::take(&mut self.paths.addresses);
+        let mut kept = BTreeMap::new();
+        for (prefix, peer) in self.peers.network_peers() {
+            let Some(in_use) = peer.path.in_use.filter(|_| is_on_network(peer)) else {
+                continue;
+            };
+            let candidates = self.candidates(prefix, peer);
+            let is_only_path = candidates.iter().all(|c| c.ip == in_use);
+            if is_only_path || self.is_awaiting_keys(prefix) {
+                continue;
+            }
+            for at in &candidates {
+                let address = known.remove(&at.ip);
+                kept.entry(at.ip).or_insert(address.unwrap_or(Address::NEW));
+            }
+            let chosen = self.judge_path(now, prefix, peer, in_use, &candidates, &kept);
+            moves.extend(chosen.map(|(to, reason)| Move { prefix, to, reason }));
+            let is_unproven = |c: &&Candidate| !c.is_validated;
+            if candidates.iter().any(|c| !c.is_validated) {
+                if peer.path.next_validation_at <= now {
+                    let unproven = candidates.iter().filter(is_unproven);
+                    validations.push((prefix, unproven.map(|c| c.locator).collect::<Vec<_>>()));
+                } else {
+                    next = next.min(peer.path.next_validation_at);
+                }
+            }
+            self.wish(prefix, in_use, &candidates, &kept, &mut wishes);
+        }
+        self.paths.addresses = kept;
+        for (ip, (due, peers)) in wishes.by_address {
+            let Some(address) = self.paths.addresses.get_mut(&ip) else {
+                continue;
+            };
+            if due > now {
+                next = next.min(due);
+                continue;
+            }
+            // Another participant each time: one that was stopped cannot answer.
+            let turn = (address.asked as usize).checked_rem(peers.len());
+            self.paths
+                .questions
+                .extend(turn.and_then(|turn| peers.get(turn)));
+            address.note_asked(now);
+            next = next.min(address.next_ask_at);
+        }
+        for (prefix, unproven) in validations {
+            if let Some(peer) = self.peers.find_mut(prefix) {
+                let path = &mut peer.path;
+                let mut affordable = unproven;
+                affordable.retain(|_| path.spend(QUESTION_BYTES));
+                let questions = affordable.into_iter().map(|at| (prefix, at));
+                self.paths.questions.extend(questions);
+                let factor = 1_i64 << path.validations.min(9);
+                let pause = VALIDATION_MIN.times(factor).min(VALIDATION_MAX);
+                path.validations = path.validations.saturating_add(1);
+                path.next_validation_at = now + pause;
+                next = next.min(path.next_validation_at);
+            }
+        }
+        self.paths.next_turn = (!self.paths.addresses.is_empty()).then_some(next);
+        for Move { prefix, to, reason } in moves {
+            self.move_path(now, prefix, to, reason);
+        }
+    }
+
+    /// Where the traffic of a peer should move, if anywhere.
+    fn judge_path(
+        &self,
+        now: Instant,
+        prefix: GuidPrefix,
+        peer: &Peer,
+        in_use: Ip,
+        candidates: &[Candidate],
+        known: &BTreeMap<Ip, Address>,
+    ) -> Option<(Ip, PathReason)> {
+        let state = |ip: Ip| known.get(&ip).copied().unwrap_or(Address::NEW);
+        let mut usable = candidates
+            .iter()
+            .filter(|c| c.is_validated && c.ip != in_use);
+        let Some(present) = candidates.iter().find(|c| c.ip == in_use) else {
+            return self
+                .best_path(now, prefix, peer, known)
+                .map(|to| (to, PathReason::LinkDown));
+        };
+        let address = state(in_use);
+        if address.is_silent(now) {
+            let answers = |c: &&Candidate| state(c.ip).is_heard_after(address.first_asked_at);
+            return usable.find(answers).map(|to| (to.ip, PathReason::Silent));
+        }
+        let hold = peer.path.hold();
+        let is_steady = |c: &&Candidate| {
+            let at = state(c.ip);
+            at.asked < SUSPECT_AFTER && at.good_since.is_some_and(|since| since + hold <= now)
+        };
+        let better = usable.find(|c| c.rank < present.rank && is_steady(c));
+        better.map(|to| (to.ip, PathReason::Better))
+    }
+
+    /// The best validated address that was heard lately, else the best validated one.
+    fn best_path(
+        &self,
+        now: Instant,
+        prefix: GuidPrefix,
+        peer: &Peer,
+        known: &BTreeMap<Ip, Address>,
+    ) -> Option<Ip> {
+        let candidates = self.candidates(prefix, peer);
+        let is_fresh = |c: &Candidate| {
+            let at = known.get(&c.ip);
+            at.is_some_and(|at| at.is_heard_after(before(now, FRESH)) && at.asked < RETRIES_MAX)
+        };
+        let usable = || candidates.iter().filter(|c| c.is_validated);
+        let best = usable().find(|c| is_fresh(c)).or_else(|| usable().next());
+        best.map(|c| c.ip)
+    }
+
+    /// When the addresses of a peer are to be asked.
+    fn wish(
+        &self,
+        prefix: GuidPrefix,
+        in_use: Ip,
+        candidates: &[Candidate],
+        known: &BTreeMap<Ip, Address>,
+        wishes: &mut Wishes,
+    ) {
+        let state = |ip: Ip| known.get(&ip).copied().unwrap_or(Address::NEW);
+        let present = candidates.iter().find(|c| c.ip == in_use);
+        let quiet = if self.has_user_match(prefix) {
+            QUIET
+        } else {
+            QUIET_IDLE
+        };
+        let is_suspect = present.is_none() || state(in_use).asked >= SUSPECT_AFTER;
+        for candidate in candidates {
+            let address = state(candidate.ip);
+            let at = if candidate.ip == in_use {
+                address.ask_at(quiet)
+            } else if present.is_some_and(|present| candidate.rank < present.rank) {
+                address.ask_at(BETTER_PERIOD)
+            } else if is_suspect && !address.is_heard_after(state(in_use).first_asked_at) {
+                address.next_ask_at
+            } else {
+                continue;
+            };
+            wishes.add(at, prefix, candidate);
+        }
+    }
+
+    /// Whether a topic of users, not only the graph's, connects us with a peer.
+    fn has_user_match(&self, prefix: GuidPrefix) -> bool {
+        let hidden = &self.config.topics_not_announced_on_host;
+        let mut locals = self.locals.iter().filter(|e| !hidden.contains(&e.topic));
+        locals.any(|local| {
+            let mut matched = self.matches.of_local(local.guid);
+            matched.any(|(remote, outcome)| {
+                remote.prefix == prefix && *outcome == crate::matching::MatchOutcome::Matched
+            })
+        })
+    }
+
+    /// Moves to another address if the one in use is not usable any more.
+    pub(super) fn leave_lost_path(&mut self, now: Instant, prefix: GuidPrefix, reason: PathReason) {
+        let Some(peer) = self.peers.find(prefix).filter(|peer| is_on_network(peer)) else {
+            return;
+        };
+        let Some(in_use) = peer.path.in_use else {
+            return;
+        };
+        let candidates = self.candidates(prefix, peer);
+        if candidates.iter().any(|c| c.ip == in_use) {
+            return;
+        }
+        if let Some(to) = self.best_path(now, prefix, peer, &self.paths.addresses) {
+            self.move_path(now, prefix, to, reason);
+        }
+    }
+
+    /// As [`leave_lost_path`](Self::leave_lost_path), after a changed announcement
+    /// from an address, if that is known.
+    pub(super) fn leave_unannounced_path(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        source_check: SourceCheck,
+    ) {
+        self.paths.look_at(now);
+        let Some(peer) = self.peers.find(prefix) else {
+            return;
+        };
+        let Some(in_use) = peer.path.in_use else {
+            return;
+        };
+        if announces(&peer.data, in_use) {
+            return;
+        }
+        match source_check {
+            SourceCheck::Address(ip) if announces(&peer.data, ip) => {
+                self.move_path(now, prefix, ip, PathReason::AddressGone);
+            }
+            _ => self.leave_lost_path(now, prefix, PathReason::AddressGone),
+        }
+    }
+
+    /// Moves the traffic of a peer to another of its addresses.
+    pub(super) fn move_path(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        to: Ip,
+        reason: PathReason,
+    ) {
+        let Some(peer) = self.peers.find_mut(prefix) else {
+            return;
+        };
+        let from = peer.path.in_use;
+        if from == Some(to) {
+            return;
+        }
+        let is_change = peer.path.note_moved(now, to, reason);
+        self.paths.look_at(now);
+        self.reroute(prefix);
+        if !is_change {
+            return;
+        }
+        self.stats.paths_changed.tally();
+        self.events.push_back(ParticipantEvent::PathChanged {
+            prefix,
+            from: from.unwrap_or_default(),
+            to,
+            reason,
+        });
+    }
+
+    /// The addresses of a peer that may work, the best first.
+    fn candidates(&self, prefix: GuidPrefix, peer: &Peer) -> Vec<Candidate> {
+        let network = &self.config.network;
+        let we_rank = self.config.prefix < prefix;
+        let own_order = |at: &Locator| {
+            let mut own = self.config.metatraffic_unicast.iter();
+            own.position(|own| network.is_same_link(own, at))
+        };
+        let mut found: Vec<Candidate> = Vec::new();
+        for (index, locator) in peer.data.metatraffic_unicast.iter().enumerate() {
+            let Some((ip, _)) = locator.to_udp_v4() else {
+                continue;
+            };
+            let is_known = found.iter().any(|c| c.ip == ip);
+            if is_known || !network.may_reach(locator) || found.len() >= CANDIDATES_MAX {
+                continue;
+            }
+            let own_order = own_order(locator);
+            let order = match own_order {
+                Some(order) if we_rank => order,
+                _ => index,
+            };
+            found.push(Candidate {
+                locator: *locator,
+                ip,
+                is_validated: peer.is_validated_ip(ip),
+                rank: (own_order.is_none(), order, index),
+            });
+        }
+        found.sort_by_key(|c| c.rank);
+        found
+    }
+
+    /// Sends the questions and answers of the paths.
+    pub(super) fn transmit_path_probes(&mut self, out: &mut Outbox) {
+        for is_answer in [true, false] {
+            while !out.is_full() {
+                let queue = if is_answer {
+                    &mut self.paths.answers
+                } else {
+                    &mut self.paths.questions
+                };
+                let Some((prefix, at)) = queue.pop() else {
+                    break;
+                };
+                let mut probe = self.sedp.publications.probe();
+                probe.is_final = is_answer;
+                let to: Arc<[Locator]> = Arc::from([at].as_slice());
+                self.write_probe(&to, prefix, &probe, out);
+            }
+        }
+    }
+}
+
+/// Whether a peer is reached across a network, so that it may have several paths.
+fn is_on_network(peer: &Peer) -> bool {
+    !peer.is_same_host_peer && !peer.metatraffic.is_same_host()
+}
+
+fn announces(data: &ParticipantData, ip: Ip) -> bool {
+    let mut named = data.metatraffic_unicast.iter();
+    named.any(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip))
+}
+
+/// The instant so long before `now`.
+fn before(now: Instant, span: Duration) -> Instant {
+    let span = u64::try_from(span.as_nanos()).unwrap_or(0);
+    Instant::from_nanos(now.as_nanos().saturating_sub(span))
+}

@@ -1,0 +1,93 @@
+//! Interfaces that come, go and change, as the driver sees them: the participant gets
+//! the new links, and the operator one line per change.
+
+use std::sync::atomic::Ordering;
+
+use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::participant::{PathInfo, PathReason};
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::scheduler::timeout_queue::TimeoutOwner;
+
+/// The pause between two lists of interfaces. One change of the network causes
+/// several notices.
+const LIST_PERIOD: Duration = Duration::from_millis(20);
+
+/// How long a move to another address is not told again for further participants of
+/// the same host.
+const MOVE_REPEATED: Duration = Duration::from_secs(5);
+
+/// The moves that were told last.
+const MOVES_MAX: usize = 64;
+
+/// Moves of traffic between two addresses, and when they were told.
+pub(crate) type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
+
+impl Core {
+    /// Follows the interfaces after a notice of the kernel, now or soon.
+    pub(crate) fn note_interfaces_changed(&self, now: Instant) {
+        // Relaxed: only the thread that drives reads and writes it.
+        let listed_at = self.sockets.interfaces_listed_at.load(Ordering::Relaxed);
+        let next_at = Instant::from_nanos(listed_at).after(LIST_PERIOD);
+        if listed_at > 0 && now < next_at {
+            self.scheduler
+                .schedule(TimeoutOwner::Interfaces, Some(next_at));
+        } else {
+            self.follow_interfaces(now);
+        }
+    }
+
+    /// Lists the interfaces again and passes a change on.
+    pub(crate) fn follow_interfaces(&self, now: Instant) {
+        let listed_at = &self.sockets.interfaces_listed_at;
+        listed_at.store(now.as_nanos(), Ordering::Relaxed);
+        let Some(change) = self.transport.follow_interfaces() else {
+            return;
+        };
+        for lost in &change.lost {
+            tracing::warn!("{lost}");
+        }
+        for gained in &change.gained {
+            tracing::info!("{gained}");
+        }
+        self.participant().lock().set_local_links(now, change.links);
+        self.serve_participant(now);
+    }
+
+    /// Tells the operator that traffic to a host moved, once for all its participants.
+    pub(crate) fn tell_move(&self, now: Instant, from: [u8; 4], to: [u8; 4], reason: PathReason) {
+        let mut told = self.sockets.told_moves.lock();
+        told.retain(|(.., at)| now.since(*at) < MOVE_REPEATED);
+        if told.iter().any(|(f, t, _)| *f == from && *t == to) {
+            return;
+        }
+        if told.len() < MOVES_MAX {
+            told.push((from, to, now));
+        }
+        drop(told);
+        let text = |ip: [u8; 4]| std::net::Ipv4Addr::from(ip);
+        let (from, to) = (text(from), text(to));
+        match reason {
+            PathReason::LinkDown => tracing::warn!(
+                "traffic to {from} goes to {to}, another address of the same participant: our link to {from} is down"
+            ),
+            PathReason::AddressGone => tracing::warn!(
+                "traffic to {from} goes to {to}: the participant no longer has the address {from}"
+            ),
+            PathReason::Silent => tracing::warn!(
+                "traffic to {from} goes to {to}, another address of the same participant: {from} does not answer"
+            ),
+            PathReason::Better => {
+                tracing::info!("traffic to {from} goes to {to} again: it answers");
+            }
+        }
+    }
+
+    /// The addresses of a participant on other hosts: which one is in use, and what
+    /// is known of the others. Empty for participants of this host.
+    pub fn paths_to(&self, peer: GuidPrefix) -> Vec<PathInfo> {
+        let now = self.platform.now();
+        self.participant().lock().paths_to(now, peer)
+    }
+}

@@ -1,0 +1,414 @@
+//! Network interfaces of a context: which are used, which locators are announced, and
+//! how both follow the kernel when interfaces, addresses and links change.
+//!
+//! The [`UdpTransport`](crate::udp) owns an [`InterfaceFollower`] and the driver asks
+//! it after each notice of the kernel (`net/interface_watch.rs`). It joins the SPDP
+//! multicast group on new interfaces and leaves it on those that are gone.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pteros_net::{Interface, InterfaceWatch, UdpSocket, interfaces};
+use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::participant::LocalLinks;
+
+use crate::error::OpenError;
+use crate::lock::{RwLock, rank};
+use crate::platform::{DISCOVERY_GROUP, InterfaceChange, SocketPlan, multicast_port};
+
+/// The interfaces to use, as they are now.
+pub(crate) fn usable_interfaces(plan: &SocketPlan) -> Result<Vec<Interface>, OpenError> {
+    let up = interfaces().map_err(OpenError::Interfaces)?;
+    for name in &plan.interfaces {
+        if !up.iter().any(|i| is_named(i, name)) {
+            let mut names: Vec<&str> = up.iter().map(|i| i.name.as_str()).collect();
+            names.dedup();
+            return Err(OpenError::NoSuchInterface {
+                name: name.clone(),
+                usable: names.join(", "),
+            });
+        }
+    }
+    if up.is_empty() {
+        return Err(OpenError::NoInterface);
+    }
+    Ok(chosen(up, &plan.interfaces))
+}
+
+/// Those that the user chose, in the order in which they are named.
+fn chosen(mut all: Vec<Interface>, names: &[String]) -> Vec<Interface> {
+    let position = |i: &Interface| names.iter().position(|name| is_named(i, name));
+    all.retain(|i| names.is_empty() || i.loopback || position(i).is_some());
+    all.sort_by_key(|i| (i.loopback, position(i)));
+    all
+}
+
+/// Whether `name` is the interface's name or one of its addresses.
+fn is_named(interface: &Interface, name: &str) -> bool {
+    interface.name == name || interface.address.to_string() == name
+}
+
+/// See the module.
+pub(crate) struct InterfaceFollower {
+    names: Vec<String>,
+    local_only: bool,
+    unicast_port: u16,
+    group_locator: Locator,
+    /// The socket of the discovery group.
+    group: Option<UdpSocket>,
+    watch: Option<InterfaceWatch>,
+    changed: AtomicBool,
+    state: RwLock<FollowerState, rank::Interfaces>,
+}
+
+#[derive(Default)]
+struct FollowerState {
+    list: Vec<Interface>,
+    /// One entry per interface that joined the group.
+    joined: Vec<Interface>,
+    /// Indices of those that can send.
+    multicast: Vec<u32>,
+    /// What the participant knows.
+    told: LocalLinks,
+}
+
+impl InterfaceFollower {
+    /// Opens the socket of the group and joins it on `usable` interfaces. One that
+    /// cannot join is reported; the others still serve.
+    pub(crate) fn open(
+        plan: &SocketPlan,
+        unicast_port: u16,
+        usable: Vec<Interface>,
+        advice: &mut Vec<String>,
+    ) -> Result<Self, OpenError> {
+        let port = multicast_port(plan.domain_id);
+        let group = if plan.multicast && !plan.local_only {
+            open_group(plan, &usable, port)?
+        } else {
+            None
+        };
+        let watch = if plan.local_only {
+            None
+        } else {
+            InterfaceWatch::new()
+                .map_err(|e| {
+                    advice.push(format!(
+                        "changes of network interfaces are not noticed: {e}"
+                    ));
+                })
+                .ok()
+        };
+        let follower = Self {
+            names: plan.interfaces.clone(),
+            local_only: plan.local_only,
+            unicast_port,
+            group_locator: Locator::udp_v4(DISCOVERY_GROUP.octets(), port),
+            group,
+            watch,
+            // What changed before the watch began, and links that are down.
+            changed: AtomicBool::new(!plan.local_only),
+            state: RwLock::default(),
+        };
+        let mut state = FollowerState::default();
+        follower.join_all(&mut state, &usable, advice);
+        state.told = follower.links_of(&usable, &state);
+        state.told.down.clear();
+        state.list = usable;
+        *follower.state.write() = state;
+        Ok(follower)
+    }
+
+    /// Our addresses and locators as last listed.
+    pub(crate) fn links(&self) -> LocalLinks {
+        self.state.read().told.clone()
+    }
+
+    /// The locator of the group, if an interface has joined it.
+    pub(crate) fn group_locator(&self) -> Option<Locator> {
+        self.state.read().told.multicast.first().copied()
+    }
+
+    pub(crate) fn group(&self) -> Option<&UdpSocket> {
+        self.group.as_ref()
+    }
+
+    pub(crate) fn watch(&self) -> Option<&InterfaceWatch> {
+        self.watch.as_ref()
+    }
+
+    /// Notes that the watch is readable.
+    pub(crate) fn note_changed(&self) {
+        if self.watch.as_ref().is_some_and(InterfaceWatch::drain) {
+            // Relaxed: only the thread that drives sets and clears it.
+            self.changed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn take_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Calls `send` with the index of each interface that sends multicast.
+    pub(crate) fn for_each_multicast(&self, send: impl FnMut(u32)) {
+        self.state.read().multicast.iter().copied().for_each(send);
+    }
+
+    /// Lists the interfaces again. `None` if nothing that matters has changed.
+    pub(crate) fn follow(&self) -> Option<InterfaceChange> {
+        let list = chosen(interfaces().ok()?, &self.names);
+        let mut state = self.state.write();
+        let mut change = InterfaceChange::default();
+        note_differences(&state.list, &list, &mut change);
+        self.leave_gone(&mut state, &list);
+        self.join_all(&mut state, &list, &mut change.lost);
+        change.links = self.links_of(&list, &state);
+        state.list = list;
+        if change.links == state.told {
+            return None;
+        }
+        state.told = change.links.clone();
+        Some(change)
+    }
+
+    /// Leaves the group where an interface is gone or has no former address: the
+    /// kernel may have forgotten the membership, but still counts it.
+    fn leave_gone(&self, state: &mut FollowerState, list: &[Interface]) {
+        let Some(group) = &self.group else {
+            return;
+        };
+        let before = std::mem::take(&mut state.list);
+        let is_kept = |joined: &Interface| {
+            let mut former = before.iter().filter(|i| i.index == joined.index);
+            former.any(|was| {
+                list.iter()
+                    .any(|i| i.index == was.index && i.address == was.address)
+            })
+        };
+        state.joined.retain(|interface| {
+            let kept = is_kept(interface);
+            if !kept {
+                let _ = group.leave(DISCOVERY_GROUP, interface);
+            }
+            kept
+        });
+    }
+
+    /// Joins the group where that is missing.
+    fn join_all(&self, state: &mut FollowerState, list: &[Interface], advice: &mut Vec<String>) {
+        let Some(group) = &self.group else {
+            return;
+        };
+        for interface in list.iter().filter(|i| i.multicast) {
+            if state.joined.iter().any(|i| i.index == interface.index) {
+                continue;
+            }
+            match group.join(DISCOVERY_GROUP, interface) {
+                Ok(()) => state.joined.push(interface.clone()),
+                Err(e) => advice.push(format!(
+                    "interface {}: cannot join the discovery group {DISCOVERY_GROUP} ({e}); peers behind it are found only through ROS_STATIC_PEERS",
+                    interface.name
+                )),
+            }
+        }
+        let runs = |joined: &&Interface| list.iter().any(|i| i.index == joined.index && i.running);
+        state.multicast = state.joined.iter().filter(runs).map(|i| i.index).collect();
+    }
+
+    fn links_of(&self, list: &[Interface], state: &FollowerState) -> LocalLinks {
+        let addresses = |running: bool| {
+            let of_kind = list.iter().filter(move |i| i.running == running);
+            of_kind.map(|i| OwnAddress {
+                ip: i.address.octets(),
+                prefix_length: i.prefix_length,
+            })
+        };
+        let has_group = !state.joined.is_empty();
+        LocalLinks {
+            addresses: addresses(true).collect(),
+            down: addresses(false).collect(),
+            unicast: self.announced(list),
+            multicast: self.group_locator_if(has_group).into_iter().collect(),
+        }
+    }
+
+    fn group_locator_if(&self, has_group: bool) -> Option<Locator> {
+        has_group.then_some(self.group_locator)
+    }
+
+    /// The announced locators: the addresses on links that carry packets, else those
+    /// on links that do not, else loopback.
+    fn announced(&self, list: &[Interface]) -> Vec<Locator> {
+        let locators = |keep: &dyn Fn(&Interface) -> bool| -> Vec<Locator> {
+            let kept = list.iter().filter(|i| !i.loopback && keep(i));
+            let locators = kept.map(|i| Locator::udp_v4(i.address.octets(), self.unicast_port));
+            locators.collect()
+        };
+        let working = locators(&|i| i.running);
+        let outside = if working.is_empty() {
+            locators(&|_| true)
+        } else {
+            working
+        };
+        if self.local_only || outside.is_empty() {
+            return vec![Locator::udp_v4([127, 0, 0, 1], self.unicast_port)];
+        }
+        outside
+    }
+}
+
+/// The socket of the multicast group. It is opened even if no interface can join yet.
+fn open_group(
+    plan: &SocketPlan,
+    usable: &[Interface],
+    port: u16,
+) -> Result<Option<UdpSocket>, OpenError> {
+    match UdpSocket::bind_multicast(DISCOVERY_GROUP, port) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(_) if !usable.iter().any(|i| i.multicast) => Ok(None),
+        Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
+            Err(OpenError::DiscoveryPortTaken {
+                domain_id: plan.domain_id,
+                port,
+            })
+        }
+        Err(source) => Err(OpenError::Socket {
+            what: format!("discovery group {DISCOVERY_GROUP}:{port}"),
+            source,
+        }),
+    }
+}
+
+/// Describes what changed, one line per address.
+fn note_differences(before: &[Interface], now: &[Interface], change: &mut InterfaceChange) {
+    let in_list = |list: &[Interface], one: &Interface| {
+        let mut list = list.iter();
+        let same = list.find(|i| i.index == one.index && i.address == one.address);
+        same.map(|i| i.running)
+    };
+    for interface in before {
+        let what = format!(
+            "network interface {} ({})",
+            interface.name, interface.address
+        );
+        match in_list(now, interface) {
+            None => change.lost.push(format!("{what} is gone")),
+            Some(false) if interface.running => change.lost.push(format!(
+                "{what} has no carrier; peers with other addresses are reached there"
+            )),
+            Some(true) if !interface.running => {
+                change.gained.push(format!("{what} has a carrier again"));
+            }
+            Some(_) => {}
+        }
+    }
+    for interface in now {
+        if in_list(before, interface).is_none() {
+            change.gained.push(format!(
+                "network interface {} ({}) is new",
+                interface.name, interface.address
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn interface(name: &str, index: u32, address: [u8; 4], running: bool) -> Interface {
+        Interface {
+            name: name.into(),
+            index,
+            address: Ipv4Addr::from(address),
+            prefix_length: 24,
+            loopback: address[0] == 127,
+            multicast: true,
+            up: true,
+            running,
+            mtu: 1500,
+        }
+    }
+
+    fn follower() -> InterfaceFollower {
+        InterfaceFollower {
+            names: Vec::new(),
+            local_only: false,
+            unicast_port: 7410,
+            group_locator: Locator::udp_v4(DISCOVERY_GROUP.octets(), 7400),
+            group: None,
+            watch: None,
+            changed: AtomicBool::new(false),
+            state: RwLock::default(),
+        }
+    }
+
+    fn announced(list: &[Interface]) -> Vec<[u8; 4]> {
+        let locators = follower().announced(list);
+        locators
+            .iter()
+            .filter_map(|l| Some(l.to_udp_v4()?.0))
+            .collect()
+    }
+
+    #[test]
+    fn an_address_without_a_carrier_is_announced_only_if_there_is_no_better_one() {
+        let lo = interface("lo", 1, [127, 0, 0, 1], true);
+        let wired = |running| interface("eth0", 2, [10, 0, 0, 5], running);
+        let wireless = |running| interface("wlan0", 3, [10, 0, 1, 5], running);
+        let both = announced(&[wired(true), wireless(true), lo.clone()]);
+        assert_eq!(both, [[10, 0, 0, 5], [10, 0, 1, 5]]);
+        let one = announced(&[wired(false), wireless(true), lo.clone()]);
+        assert_eq!(one, [[10, 0, 1, 5]]);
+        // A cable that is out for a second changes nothing for the only interface.
+        assert_eq!(announced(&[wired(false), lo.clone()]), [[10, 0, 0, 5]]);
+        assert_eq!(announced(&[lo]), [[127, 0, 0, 1]]);
+    }
+
+    #[test]
+    fn each_change_is_described_once() {
+        let before = [
+            interface("eth0", 2, [10, 0, 0, 5], true),
+            interface("wlan0", 3, [10, 0, 1, 5], false),
+            interface("tun0", 4, [10, 8, 0, 2], true),
+        ];
+        let now = [
+            interface("eth0", 2, [10, 0, 0, 5], false),
+            interface("wlan0", 3, [10, 0, 1, 5], true),
+            interface("usb0", 5, [192, 168, 42, 7], true),
+        ];
+        let mut change = InterfaceChange::default();
+        note_differences(&before, &now, &mut change);
+        assert_eq!(
+            change.lost,
+            [
+                "network interface eth0 (10.0.0.5) has no carrier; peers with other addresses are reached there",
+                "network interface tun0 (10.8.0.2) is gone",
+            ]
+        );
+        assert_eq!(
+            change.gained,
+            [
+                "network interface wlan0 (10.0.1.5) has a carrier again",
+                "network interface usb0 (192.168.42.7) is new",
+            ]
+        );
+        let mut change = InterfaceChange::default();
+        note_differences(&now, &now, &mut change);
+        assert_eq!(change, InterfaceChange::default());
+    }
+
+    #[test]
+    fn named_interfaces_come_in_the_order_of_their_names() {
+        let all = vec![
+            interface("eth0", 2, [10, 0, 0, 5], true),
+            interface("wlan0", 3, [10, 0, 1, 5], true),
+            interface("tun0", 4, [10, 8, 0, 2], true),
+            interface("lo", 1, [127, 0, 0, 1], true),
+        ];
+        let names = ["wlan0".to_owned(), "10.0.0.5".to_owned()];
+        let chosen = chosen(all, &names);
+        let names: Vec<&str> = chosen.iter().map(|i| i.name.as_str()).collect();
+        assert_eq!(names, ["wlan0", "eth0", "lo"]);
+    }
+}
