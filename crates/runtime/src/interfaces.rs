@@ -285,7 +285,21 @@ fn note_differences(before: &[Interface], now: &[Interface], change: &mut Interf
         let same = list.find(|i| i.index == one.index && i.address == one.address);
         same.map(|i| i.running)
     };
-    for interface in before {
+    let is_known = |list: &[Interface], one: &Interface| in_list(list, one).is_some();
+    // DHCP often gives another address.
+    let mut replaced: Vec<&Interface> = Vec::new();
+    for interface in before.iter().filter(|i| !is_known(now, i)) {
+        let mut new = now.iter().filter(|i| i.index == interface.index);
+        if let Some(new) = new.find(|i| !is_known(before, i) && !replaced.contains(i)) {
+            replaced.extend([interface, new]);
+            change.gained.push(format!(
+                "network interface {} has the address {} instead of {}",
+                new.name, new.address, interface.address
+            ));
+        }
+    }
+    let is_told = |interface: &&Interface| !replaced.contains(interface);
+    for interface in before.iter().filter(is_told) {
         let what = format!(
             "network interface {} ({})",
             interface.name, interface.address
@@ -301,8 +315,8 @@ fn note_differences(before: &[Interface], now: &[Interface], change: &mut Interf
             Some(_) => {}
         }
     }
-    for interface in now {
-        if in_list(before, interface).is_none() {
+    for interface in now.iter().filter(is_told) {
+        if !is_known(before, interface) {
             change.gained.push(format!(
                 "network interface {} ({}) is new",
                 interface.name, interface.address
@@ -371,11 +385,13 @@ mod tests {
             interface("eth0", 2, [10, 0, 0, 5], true),
             interface("wlan0", 3, [10, 0, 1, 5], false),
             interface("tun0", 4, [10, 8, 0, 2], true),
+            interface("eth1", 6, [10, 0, 2, 5], true),
         ];
         let now = [
             interface("eth0", 2, [10, 0, 0, 5], false),
             interface("wlan0", 3, [10, 0, 1, 5], true),
             interface("usb0", 5, [192, 168, 42, 7], true),
+            interface("eth1", 6, [10, 0, 2, 6], true),
         ];
         let mut change = InterfaceChange::default();
         note_differences(&before, &now, &mut change);
@@ -389,6 +405,7 @@ mod tests {
         assert_eq!(
             change.gained,
             [
+                "network interface eth1 has the address 10.0.2.6 instead of 10.0.2.5",
                 "network interface wlan0 (10.0.1.5) has a carrier again",
                 "network interface usb0 (192.168.42.7) is new",
             ]

@@ -8,6 +8,8 @@
 //! - Any datagram from an address is a sign of life. While an address in use is quiet,
 //!   it is asked: a HEARTBEAT that requests an answer. The peer answers to where the
 //!   question came from, whatever path it uses itself.
+//! - Questions are no sign of life: a peer that repeats its question does not hear us,
+//!   so its path is asked, too, and only answers count.
 //! - [`RETRIES_MAX`] questions without an answer, while another address of the peer
 //!   answers: traffic moves there, within 0.7 s. A silent peer without another
 //!   address that answers is left alone: its lease decides.
@@ -25,7 +27,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
-use crate::id::GuidPrefix;
+use crate::id::{GuidPrefix, VendorId};
 use crate::locator::{Locator, NetworkScope, OwnAddress};
 use crate::outbox::Outbox;
 use crate::receiver::Source;
@@ -47,6 +49,11 @@ const RETRY: Duration = Duration::from_millis(80);
 /// ... of which so many must fail. At 10 % loss in each direction that happens once
 /// in 4 000 times, and the other path is a good one then.
 const RETRIES_MAX: u32 = 5;
+/// A question of the peer so soon after another is a repeated one: our answer did not
+/// arrive.
+const QUESTION_REPEATED: Duration = Duration::from_millis(150);
+/// How long only answers count then.
+const DOUBT: Duration = Duration::from_secs(1);
 /// From this number of questions on the other addresses are asked, too.
 const SUSPECT_AFTER: u32 = 2;
 /// The pause after more failures.
@@ -141,7 +148,11 @@ struct Address {
     /// Questions since it was heard.
     asked: u32,
     first_asked_at: Instant,
+    last_asked_at: Instant,
     next_ask_at: Instant,
+    /// Until then only path answers count: the peer repeats its question, so it does not
+    /// hear us.
+    doubted_until: Instant,
 }
 
 impl Address {
@@ -150,7 +161,9 @@ impl Address {
         good_since: None,
         asked: 0,
         first_asked_at: Instant::ZERO,
+        last_asked_at: Instant::ZERO,
         next_ask_at: Instant::ZERO,
+        doubted_until: Instant::ZERO,
     };
 
     fn note_heard(&mut self, now: Instant) {
@@ -160,10 +173,15 @@ impl Address {
         self.next_ask_at = Instant::ZERO;
     }
 
+    fn is_doubted(&self, now: Instant) -> bool {
+        now < self.doubted_until
+    }
+
     fn note_asked(&mut self, now: Instant) {
         if self.asked == 0 {
             self.first_asked_at = now;
         }
+        self.last_asked_at = now;
         self.asked = self.asked.saturating_add(1);
         if self.asked >= RETRIES_MAX {
             self.good_since = None;
@@ -177,15 +195,23 @@ impl Address {
     }
 
     /// When it is to be asked, if it may be quiet for so long.
-    fn ask_at(&self, quiet: Duration) -> Instant {
+    fn ask_at(&self, now: Instant, quiet: Duration) -> Instant {
         match (self.asked, self.heard_at) {
+            (0, Some(_)) if self.is_doubted(now) => now,
             (0, Some(heard_at)) => heard_at + quiet,
             _ => self.next_ask_at,
         }
     }
 
     fn is_silent(&self, now: Instant) -> bool {
-        self.asked > RETRIES_MAX || (self.asked == RETRIES_MAX && self.next_ask_at <= now)
+        self.asked >= RETRIES_MAX && self.last_asked_at + RETRY <= now
+    }
+
+    /// Whether it answers again, after the last question to `other`. That may answer,
+    /// too, since both were unreachable.
+    fn is_back_after(&self, other: &Self) -> bool {
+        self.good_since
+            .is_some_and(|since| since > other.last_asked_at)
     }
 
     /// Whether it was heard after `since`.
@@ -209,6 +235,8 @@ pub(super) struct PeerPath {
     next_validation_at: Instant,
     /// Bytes that may be sent to such addresses.
     budget_bytes: usize,
+    /// The last question of the peer, and from where.
+    questioned: Option<(Ip, Instant)>,
 }
 
 impl PeerPath {
@@ -233,6 +261,12 @@ impl PeerPath {
     pub(super) fn note_announcement(&mut self, bytes: usize, limits: &ParticipantLimits) {
         let more = bytes.saturating_mul(limits.amplification_factor);
         self.budget_bytes = self.budget_bytes.saturating_add(more).min(BUDGET_MAX);
+    }
+
+    /// Notes a question of the peer; true if it repeats one.
+    fn note_questioned(&mut self, now: Instant, from: Ip) -> bool {
+        let before = self.questioned.replace((from, now));
+        before.is_some_and(|(ip, at)| ip == from && now.since(at) < QUESTION_REPEATED)
     }
 
     /// Takes the bytes of a question from the budget; false if it is spent.
@@ -435,6 +469,9 @@ impl Participant {
         if !announces(&peer.data, ip) {
             return;
         }
+        if address.is_doubted(now) {
+            return;
+        }
         let was_silent = address.asked >= SUSPECT_AFTER || address.good_since.is_none();
         address.note_heard(now);
         if was_silent || self.paths.next_turn.is_none() {
@@ -443,7 +480,8 @@ impl Participant {
     }
 
     /// Handles what a built-in submessage from an address says about its path, and
-    /// answers a question where it came from, unless the usual answer goes there.
+    /// answers a question where it came from. The usual answer, an ACKNACK, goes to
+    /// the address in use.
     pub(super) fn note_path(
         &mut self,
         now: Instant,
@@ -454,13 +492,30 @@ impl Participant {
         let Some(from) = from.filter(|_| self.peers.contains(source.prefix)) else {
             return;
         };
-        self.note_heard(now, from, source.prefix);
-        if source.destination != self.config.prefix {
-            return;
-        }
         let Some((ip, _)) = from.to_udp_v4() else {
             return;
         };
+        let is_for_us = source.destination == self.config.prefix;
+        let is_question = matches!(message, Submessage::Heartbeat(asks) if !asks.is_final);
+        let is_answer = matches!(message, Submessage::Heartbeat(answers) if answers.is_final);
+        match self.paths.addresses.get_mut(&ip) {
+            Some(address) if is_question && is_for_us => {
+                let peer = self.peers.find_mut(source.prefix);
+                let peer = peer.filter(|peer| peer.data.vendor == VendorId::PTEROS);
+                if peer.is_some_and(|peer| peer.path.note_questioned(now, ip)) {
+                    address.doubted_until = now + DOUBT;
+                    self.paths.look_at(now);
+                }
+            }
+            Some(address) if is_answer && is_for_us => {
+                address.doubted_until = Instant::ZERO;
+                self.note_heard(now, from, source.prefix);
+            }
+            _ => self.note_heard(now, from, source.prefix),
+        }
+        if !is_for_us {
+            return;
+        }
         let Some(peer) = self.peers.find_mut(source.prefix) else {
             return;
         };
@@ -475,11 +530,12 @@ impl Participant {
         let Some(peer) = self.peers.find(source.prefix) else {
             return;
         };
-        let is_question = matches!(message, Submessage::Heartbeat(asks) if !asks.is_final);
         let is_elsewhere = peer.path.in_use.is_some_and(|at| at != ip);
+        let is_ours = peer.data.vendor == VendorId::PTEROS && peer.path.in_use.is_some();
         let at = peer.data.metatraffic_unicast.iter().copied();
         let at = at.filter(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip));
-        if is_question && is_elsewhere {
+        let is_tracked = self.paths.addresses.contains_key(&ip);
+        if is_question && (is_elsewhere || (is_ours && is_tracked)) {
             let answers = at.map(|at| (source.prefix, at)).take(1);
             let waiting = &mut self.paths.answers;
             answers.for_each(|answer| {
@@ -525,7 +581,7 @@ impl Participant {
                     next = next.min(peer.path.next_validation_at);
                 }
             }
-            self.wish(prefix, in_use, &candidates, &kept, &mut wishes);
+            self.wish(now, prefix, in_use, &candidates, &kept, &mut wishes);
         }
         self.paths.addresses = kept;
         for (ip, (due, peers)) in wishes.by_address {
@@ -542,7 +598,7 @@ impl Participant {
                 .questions
                 .extend(turn.and_then(|turn| peers.get(turn)));
             address.note_asked(now);
-            next = next.min(address.next_ask_at);
+            next = next.min(now + RETRY);
         }
         for (prefix, unproven) in validations {
             if let Some(peer) = self.peers.find_mut(prefix) {
@@ -585,7 +641,10 @@ impl Participant {
         };
         let address = state(in_use);
         if address.is_silent(now) {
-            let answers = |c: &&Candidate| state(c.ip).is_heard_after(address.first_asked_at);
+            let answers = |c: &&Candidate| {
+                let other = state(c.ip);
+                other.is_heard_after(address.first_asked_at) && !other.is_back_after(&address)
+            };
             return usable.find(answers).map(|to| (to.ip, PathReason::Silent));
         }
         let hold = peer.path.hold();
@@ -618,6 +677,7 @@ impl Participant {
     /// When the addresses of a peer are to be asked.
     fn wish(
         &self,
+        now: Instant,
         prefix: GuidPrefix,
         in_use: Ip,
         candidates: &[Candidate],
@@ -632,12 +692,17 @@ impl Participant {
             QUIET_IDLE
         };
         let is_suspect = present.is_none() || state(in_use).asked >= SUSPECT_AFTER;
-        for candidate in candidates {
+        for candidate in candidates.iter().filter(|c| c.is_validated) {
             let address = state(candidate.ip);
             let at = if candidate.ip == in_use {
-                address.ask_at(quiet)
+                let mut others = candidates.iter().map(|c| state(c.ip));
+                if others.any(|other| address.is_silent(now) && other.is_back_after(&address)) {
+                    now
+                } else {
+                    address.ask_at(now, quiet)
+                }
             } else if present.is_some_and(|present| candidate.rank < present.rank) {
-                address.ask_at(BETTER_PERIOD)
+                address.ask_at(now, BETTER_PERIOD)
             } else if is_suspect && !address.is_heard_after(state(in_use).first_asked_at) {
                 address.next_ask_at
             } else {
