@@ -25,6 +25,7 @@ mod lifecycle;
 mod log_line;
 #[cfg(feature = "man")]
 mod man;
+mod network_paths;
 mod new;
 mod node;
 mod pace;

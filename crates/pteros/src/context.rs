@@ -19,6 +19,7 @@ use pteros_runtime::flow_controller::FlowController;
 use pteros_runtime::names::validate_enclave;
 use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::id::{EntityId, Guid};
+use pteros_runtime::rtps::participant::PathInfo;
 use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
 use pteros_runtime::thread::ThreadSettings;
 use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
@@ -374,6 +375,13 @@ impl Context {
     /// not through shared memory.
     pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
         self.inner.core.delivery_path_to(endpoint.prefix)
+    }
+
+    /// The network addresses of the participant of an endpoint, as seen from this
+    /// context: which one its traffic uses, and what is known of the others, the
+    /// preferred first. Empty for participants of this host.
+    pub fn paths_to(&self, endpoint: Guid) -> Vec<PathInfo> {
+        self.inner.core.paths_to(endpoint.prefix)
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -112,6 +112,12 @@ pub mod shared_memory {
     pub use pteros_runtime::{PeerDelivery, SharedMemoryOptions};
 }
 
+/// Paths to other hosts: which address of a participant is in use, and why.
+pub mod network {
+    pub use pteros_runtime::rtps::locator::Locator;
+    pub use pteros_runtime::rtps::participant::{PathInfo, PathReason, PathState};
+}
+
 /// The README's program compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -6,6 +6,7 @@
 //! multicast group on new interfaces and leaves it on those that are gone.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pteros_net::{Interface, InterfaceWatch, UdpSocket, interfaces};
@@ -14,25 +15,49 @@ use pteros_rtps::participant::LocalLinks;
 
 use crate::error::OpenError;
 use crate::lock::{RwLock, rank};
-use crate::platform::{DISCOVERY_GROUP, InterfaceChange, SocketPlan, multicast_port};
+
+/// A change of our network interfaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceChange {
+    /// Our addresses and links from now on.
+    pub links: LocalLinks,
+    /// What is lost, one line each for the operator.
+    pub lost: Vec<String>,
+    /// What is new or works again, one line each.
+    pub gained: Vec<String>,
+}
+
+/// Which interfaces a context uses, and for what.
+pub(crate) struct InterfaceSettings {
+    pub(crate) domain_id: u32,
+    /// Names or addresses of the only ones to use; empty means all.
+    pub(crate) names: Vec<String>,
+    pub(crate) local_only: bool,
+    /// Whether to join the discovery group.
+    pub(crate) multicast: bool,
+    /// The discovery group and its port.
+    pub(crate) group: SocketAddrV4,
+    /// The port of the unicast socket, for the announced locators.
+    pub(crate) unicast_port: u16,
+}
 
 /// The interfaces to use, as they are now.
-pub(crate) fn usable_interfaces(plan: &SocketPlan) -> Result<Vec<Interface>, OpenError> {
+pub(crate) fn usable_interfaces(names: &[String]) -> Result<Vec<Interface>, OpenError> {
     let up = interfaces().map_err(OpenError::Interfaces)?;
-    for name in &plan.interfaces {
+    for name in names {
         if !up.iter().any(|i| is_named(i, name)) {
-            let mut names: Vec<&str> = up.iter().map(|i| i.name.as_str()).collect();
-            names.dedup();
+            let mut known: Vec<&str> = up.iter().map(|i| i.name.as_str()).collect();
+            known.dedup();
             return Err(OpenError::NoSuchInterface {
                 name: name.clone(),
-                usable: names.join(", "),
+                usable: known.join(", "),
             });
         }
     }
     if up.is_empty() {
         return Err(OpenError::NoInterface);
     }
-    Ok(chosen(up, &plan.interfaces))
+    Ok(chosen(up, names))
 }
 
 /// Those that the user chose, in the order in which they are named.
@@ -50,10 +75,7 @@ fn is_named(interface: &Interface, name: &str) -> bool {
 
 /// See the module.
 pub(crate) struct InterfaceFollower {
-    names: Vec<String>,
-    local_only: bool,
-    unicast_port: u16,
-    group_locator: Locator,
+    settings: InterfaceSettings,
     /// The socket of the discovery group.
     group: Option<UdpSocket>,
     watch: Option<InterfaceWatch>,
@@ -76,18 +98,17 @@ impl InterfaceFollower {
     /// Opens the socket of the group and joins it on `usable` interfaces. One that
     /// cannot join is reported; the others still serve.
     pub(crate) fn open(
-        plan: &SocketPlan,
-        unicast_port: u16,
+        settings: InterfaceSettings,
         usable: Vec<Interface>,
         advice: &mut Vec<String>,
     ) -> Result<Self, OpenError> {
-        let port = multicast_port(plan.domain_id);
-        let group = if plan.multicast && !plan.local_only {
-            open_group(plan, &usable, port)?
+        let is_local = settings.local_only;
+        let group = if settings.multicast && !is_local {
+            open_group(&settings, &usable)?
         } else {
             None
         };
-        let watch = if plan.local_only {
+        let watch = if is_local {
             None
         } else {
             InterfaceWatch::new()
@@ -99,14 +120,11 @@ impl InterfaceFollower {
                 .ok()
         };
         let follower = Self {
-            names: plan.interfaces.clone(),
-            local_only: plan.local_only,
-            unicast_port,
-            group_locator: Locator::udp_v4(DISCOVERY_GROUP.octets(), port),
+            settings,
             group,
             watch,
             // What changed before the watch began, and links that are down.
-            changed: AtomicBool::new(!plan.local_only),
+            changed: AtomicBool::new(!is_local),
             state: RwLock::default(),
         };
         let mut state = FollowerState::default();
@@ -155,7 +173,7 @@ impl InterfaceFollower {
 
     /// Lists the interfaces again. `None` if nothing that matters has changed.
     pub(crate) fn follow(&self) -> Option<InterfaceChange> {
-        let list = chosen(interfaces().ok()?, &self.names);
+        let list = chosen(interfaces().ok()?, &self.settings.names);
         let mut state = self.state.write();
         let mut change = InterfaceChange::default();
         note_differences(&state.list, &list, &mut change);
@@ -187,7 +205,7 @@ impl InterfaceFollower {
         state.joined.retain(|interface| {
             let kept = is_kept(interface);
             if !kept {
-                let _ = group.leave(DISCOVERY_GROUP, interface);
+                let _ = group.leave(*self.settings.group.ip(), interface);
             }
             kept
         });
@@ -198,14 +216,15 @@ impl InterfaceFollower {
         let Some(group) = &self.group else {
             return;
         };
+        let address = *self.settings.group.ip();
         for interface in list.iter().filter(|i| i.multicast) {
             if state.joined.iter().any(|i| i.index == interface.index) {
                 continue;
             }
-            match group.join(DISCOVERY_GROUP, interface) {
+            match group.join(address, interface) {
                 Ok(()) => state.joined.push(interface.clone()),
                 Err(e) => advice.push(format!(
-                    "interface {}: cannot join the discovery group {DISCOVERY_GROUP} ({e}); peers behind it are found only through ROS_STATIC_PEERS",
+                    "interface {}: cannot join the discovery group {address} ({e}); peers behind it are found only through ROS_STATIC_PEERS",
                     interface.name
                 )),
             }
@@ -222,17 +241,15 @@ impl InterfaceFollower {
                 prefix_length: i.prefix_length,
             })
         };
+        let group = self.settings.group;
+        let group = Locator::udp_v4(group.ip().octets(), group.port());
         let has_group = !state.joined.is_empty();
         LocalLinks {
             addresses: addresses(true).collect(),
             down: addresses(false).collect(),
             unicast: self.announced(list),
-            multicast: self.group_locator_if(has_group).into_iter().collect(),
+            multicast: has_group.then_some(group).into_iter().collect(),
         }
-    }
-
-    fn group_locator_if(&self, has_group: bool) -> Option<Locator> {
-        has_group.then_some(self.group_locator)
     }
 
     /// The announced locators: the addresses on links that carry packets, else those
@@ -240,7 +257,8 @@ impl InterfaceFollower {
     fn announced(&self, list: &[Interface]) -> Vec<Locator> {
         let locators = |keep: &dyn Fn(&Interface) -> bool| -> Vec<Locator> {
             let kept = list.iter().filter(|i| !i.loopback && keep(i));
-            let locators = kept.map(|i| Locator::udp_v4(i.address.octets(), self.unicast_port));
+            let locators =
+                kept.map(|i| Locator::udp_v4(i.address.octets(), self.settings.unicast_port));
             locators.collect()
         };
         let working = locators(&|i| i.running);
@@ -249,8 +267,8 @@ impl InterfaceFollower {
         } else {
             working
         };
-        if self.local_only || outside.is_empty() {
-            return vec![Locator::udp_v4([127, 0, 0, 1], self.unicast_port)];
+        if self.settings.local_only || outside.is_empty() {
+            return vec![Locator::udp_v4([127, 0, 0, 1], self.settings.unicast_port)];
         }
         outside
     }
@@ -258,21 +276,21 @@ impl InterfaceFollower {
 
 /// The socket of the multicast group. It is opened even if no interface can join yet.
 fn open_group(
-    plan: &SocketPlan,
+    settings: &InterfaceSettings,
     usable: &[Interface],
-    port: u16,
 ) -> Result<Option<UdpSocket>, OpenError> {
-    match UdpSocket::bind_multicast(DISCOVERY_GROUP, port) {
+    let group = settings.group;
+    match UdpSocket::bind_multicast(*group.ip(), group.port()) {
         Ok(socket) => Ok(Some(socket)),
         Err(_) if !usable.iter().any(|i| i.multicast) => Ok(None),
         Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
             Err(OpenError::DiscoveryPortTaken {
-                domain_id: plan.domain_id,
-                port,
+                domain_id: settings.domain_id,
+                port: group.port(),
             })
         }
         Err(source) => Err(OpenError::Socket {
-            what: format!("discovery group {DISCOVERY_GROUP}:{port}"),
+            what: format!("discovery group {group}"),
             source,
         }),
     }
@@ -346,10 +364,14 @@ mod tests {
 
     fn follower() -> InterfaceFollower {
         InterfaceFollower {
-            names: Vec::new(),
-            local_only: false,
-            unicast_port: 7410,
-            group_locator: Locator::udp_v4(DISCOVERY_GROUP.octets(), 7400),
+            settings: InterfaceSettings {
+                domain_id: 0,
+                names: Vec::new(),
+                local_only: false,
+                multicast: true,
+                group: SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400),
+                unicast_port: 7410,
+            },
             group: None,
             watch: None,
             changed: AtomicBool::new(false),

@@ -19,6 +19,7 @@ pub use pteros_rtps::locator::{Locator, OwnAddress};
 pub use pteros_rtps::participant::LocalLinks;
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
+pub use crate::interfaces::InterfaceChange;
 pub use crate::udp::SystemPlatform;
 
 use crate::error::OpenError;
@@ -155,17 +156,6 @@ pub struct OpenedTransports {
     pub advice: Vec<String>,
     /// The shared-memory transport, or why there is none.
     pub shm: Result<Arc<dyn ShmTransport>, String>,
-}
-
-/// A change of our network interfaces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InterfaceChange {
-    /// Our addresses and links from now on.
-    pub links: LocalLinks,
-    /// What is lost, one line each for the operator.
-    pub lost: Vec<String>,
-    /// What is new or works again, one line each.
-    pub gained: Vec<String>,
 }
 
 /// One datagram that arrived.

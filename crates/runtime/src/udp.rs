@@ -21,10 +21,10 @@ use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_shm::{DiscoveryLog, DiscoveryLogOptions, ShmError};
 
 use crate::error::OpenError;
-use crate::interfaces::{InterfaceFollower, usable_interfaces};
+use crate::interfaces::{InterfaceChange, InterfaceFollower, InterfaceSettings, usable_interfaces};
 use crate::platform::{
-    InterfaceChange, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
-    unicast_port,
+    DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
+    multicast_port, unicast_port,
 };
 use crate::shared_memory::SystemShmTransport;
 use crate::shm_transport::ShmTransport;
@@ -144,12 +144,20 @@ impl Platform for SystemPlatform {
     }
 
     fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
-        let usable = usable_interfaces(plan)?;
+        let usable = usable_interfaces(&plan.interfaces)?;
         let (unicast, participant_index) = bind_unicast(plan)?;
         let mut advice = Vec::new();
         let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
         advice.extend(grant.advice());
-        let interfaces = InterfaceFollower::open(plan, unicast.local_port(), usable, &mut advice)?;
+        let settings = InterfaceSettings {
+            domain_id: plan.domain_id,
+            names: plan.interfaces.clone(),
+            local_only: plan.local_only,
+            multicast: plan.multicast,
+            group: SocketAddrV4::new(DISCOVERY_GROUP, multicast_port(plan.domain_id)),
+            unicast_port: unicast.local_port(),
+        };
+        let interfaces = InterfaceFollower::open(settings, usable, &mut advice)?;
         let links = interfaces.links();
         let multicast = interfaces.group_locator();
         let mut transport = UdpTransport::new(unicast, interfaces)?;

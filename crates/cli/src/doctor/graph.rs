@@ -1,7 +1,7 @@
 //! Graph checks: duplicate node names, type mismatches and incompatible QoS.
 
 use super::finding::{Finding, Findings};
-use super::stacks;
+use super::{paths, stacks};
 use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::lookup::shown_topics;
@@ -44,6 +44,7 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
         }
     }
     stacks::check(graph, &mut found);
+    paths::check(session, graph, &mut found);
     check_tables(session, &mut found);
     check_duplicate_names(graph, &mut found);
     for topic in topics.iter().take(TOPICS_MAX) {

@@ -10,6 +10,7 @@ mod graph;
 mod host;
 mod multicast_hello;
 mod network;
+mod paths;
 mod report;
 mod shared_memory;
 mod stacks;

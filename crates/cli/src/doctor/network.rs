@@ -53,7 +53,15 @@ fn report_addresses(list: &[Interface], found: &mut Findings) {
             "{} {}/{}, MTU {}",
             interface.name, interface.address, interface.prefix_length, interface.mtu
         );
-        if interface.multicast || interface.loopback {
+        if !interface.running {
+            found.note_with(
+                format!("{of}, without a carrier: peers are reached at other addresses"),
+                format!(
+                    "check cable or access point: ip link show {}",
+                    interface.name
+                ),
+            )
+        } else if interface.multicast || interface.loopback {
             found.ok(of)
         } else {
             found.note_with(

@@ -2,6 +2,7 @@
 
 use super::lookup::find_topic;
 use crate::cli_context::CliContext;
+use crate::network_paths;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
@@ -12,6 +13,7 @@ use pteros::qos::{
 use pteros::{
     Context, Graph,
     graph::{EndpointInfo, MatchOutcome, MatchReport, VendorId},
+    network::PathInfo,
     shared_memory::ConnectionTotals,
 };
 use serde_json::{Value, json};
@@ -52,6 +54,10 @@ impl Info {
                     .iter()
                     .map(|(nodes, totals)| connections_json(nodes, totals))
                     .collect::<Vec<_>>(),
+                "paths": paths_by_process(&session.context, publishers.iter().chain(&subscriptions))
+                    .iter()
+                    .map(|(nodes, paths)| network_paths::json(nodes, paths))
+                    .collect::<Vec<_>>(),
             }))?);
         }
         let types = match topic.types.as_slice() {
@@ -73,7 +79,9 @@ impl Info {
         }
         if self.verbose {
             text += &matches_text(&graph.match_reports(&name));
-            text += &connections_text(&session.context, publishers.iter().chain(&subscriptions));
+            let endpoints = || publishers.iter().chain(&subscriptions);
+            text += &paths_text(&session.context, endpoints());
+            text += &connections_text(&session.context, endpoints());
         }
         cli.console.text(&text)?;
         Ok(())
@@ -93,6 +101,29 @@ fn matches_text(pairs: &[MatchReport]) -> String {
     } else {
         format!("Matches:\n{text}")
     }
+}
+
+/// The address in use of each process of these endpoints on other hosts, and why.
+fn paths_text<'e>(context: &Context, endpoints: impl Iterator<Item = &'e EndpointInfo>) -> String {
+    let all = paths_by_process(context, endpoints);
+    let lines = all.iter();
+    let lines = lines.map(|(nodes, paths)| format!("  {nodes}: {}\n", network_paths::line(paths)));
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("Network paths from this host:\n{lines}")
+    }
+}
+
+fn paths_by_process<'e>(
+    context: &Context,
+    endpoints: impl Iterator<Item = &'e EndpointInfo>,
+) -> Vec<(String, Vec<PathInfo>)> {
+    let named = endpoints.map(|endpoint| (endpoint.gid, node_path(endpoint)));
+    let processes = network_paths::by_process(named).into_iter();
+    let paths = processes.map(|(guid, nodes)| (nodes, context.paths_to(guid)));
+    paths.filter(|(_, paths)| !paths.is_empty()).collect()
 }
 
 /// Messages that shared-memory connections of these endpoints' processes have

@@ -10,7 +10,7 @@ use crate::id::{Guid, GuidPrefix, VendorId};
 use crate::locator::Route;
 use crate::qos::{Liveliness, PolicyId};
 
-use super::paths::PathReason;
+use super::path_evidence::PathReason;
 
 /// Why a remote participant was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -25,6 +25,7 @@ mod interned_qos;
 mod local_endpoints;
 mod locator_validation;
 mod matching;
+mod path_evidence;
 mod paths;
 mod peer;
 mod remote_endpoints;
@@ -38,7 +39,7 @@ mod unvalidated_participant;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
-pub use paths::{LocalLinks, PathInfo, PathReason, PathState};
+pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
 pub use secure_discovery::SecurityConfig;
@@ -70,7 +71,7 @@ use pteros_msg::typeobject::TypeObjects;
 
 use local_endpoints::LocalEndpoints;
 use locator_validation::UnvalidatedLocators;
-use paths::Paths;
+use path_evidence::Paths;
 use peer::Peers;
 use remote_endpoints::RemoteEndpoints;
 use same_host_announcement::AnnouncementQueue;

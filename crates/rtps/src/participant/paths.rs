@@ -6,8 +6,9 @@
 //! hosts. The decision needs evidence, as with BFD (RFC 5880) in demand mode:
 //!
 //! - Any datagram from an address is a sign of life. While an address in use is quiet,
-//!   it is asked: a HEARTBEAT that requests an answer. The peer answers to where the
-//!   question came from, whatever path it uses itself.
+//!   it is asked: a HEARTBEAT of a built-in topic with the liveliness flag, which no
+//!   other one there has. The peer answers with a final one to where the question came
+//!   from, whatever path it uses itself. Other stacks answer with an ACKNACK.
 //! - Questions are no sign of life: a peer that repeats its question does not hear us,
 //!   so its path is asked, too, and only answers count.
 //! - [`RETRIES_MAX`] questions without an answer, while another address of the peer
@@ -15,7 +16,7 @@
 //!   address that answers is left alone: its lease decides.
 //! - A local link without a carrier ends its paths at once, and so does an
 //!   announcement that no longer names the address.
-//! - The better path is used again when it has answered for [`HOLD_MIN`], longer after
+//! - The better path is used again when it has answered for two seconds, longer after
 //!   each loss of a flapping link. Both sides rank the paths by the locator list of
 //!   the same one of them, so that both choose the same network.
 //!
@@ -27,307 +28,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
-use crate::id::{GuidPrefix, VendorId};
-use crate::locator::{Locator, NetworkScope, OwnAddress};
+use crate::id::GuidPrefix;
+use crate::locator::{Locator, NetworkScope};
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
-use super::config::ParticipantLimits;
+use super::path_evidence::{
+    Address, BETTER_PERIOD, CANDIDATES_MAX, DOUBT, FRESH, Ip, LocalLinks, PathInfo, PathReason,
+    PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY, SUSPECT_AFTER,
+    VALIDATION_MAX, VALIDATION_MIN,
+};
 use super::peer::Peer;
 use super::unvalidated_participant::SourceCheck;
 use super::{Announcement, Participant, ParticipantEvent, announcement};
-
-/// How long an address in use may be quiet before it is asked.
-const QUIET: Duration = Duration::from_millis(250);
-/// The same without user traffic.
-const QUIET_IDLE: Duration = Duration::from_secs(2);
-/// The pause between questions to a silent address ...
-const RETRY: Duration = Duration::from_millis(80);
-/// ... of which so many must fail. At 10 % loss in each direction that happens once
-/// in 4 000 times, and the other path is a good one then.
-const RETRIES_MAX: u32 = 5;
-/// A question of the peer so soon after another is a repeated one: our answer did not
-/// arrive.
-const QUESTION_REPEATED: Duration = Duration::from_millis(150);
-/// How long only answers count then.
-const DOUBT: Duration = Duration::from_secs(1);
-/// From this number of questions on the other addresses are asked, too.
-const SUSPECT_AFTER: u32 = 2;
-/// The pause after more failures.
-const RETRY_SLOW: Duration = Duration::from_secs(1);
-/// How often a better address that is not in use is asked.
-const BETTER_PERIOD: Duration = Duration::from_millis(500);
-/// How long a better address must answer before traffic returns to it ...
-const HOLD_MIN: Duration = Duration::from_secs(2);
-/// ... at most, since each loss doubles it.
-const HOLD_MAX: Duration = Duration::from_secs(60);
-/// A path that holds for so long is no longer considered to flap.
-const FLAP_MEMORY: Duration = Duration::from_secs(120);
-/// An address that was heard within this span may be used when a link is lost.
-const FRESH: Duration = Duration::from_secs(10);
-/// Pauses between questions to an address that has never answered.
-const VALIDATION_MIN: Duration = Duration::from_millis(100);
-const VALIDATION_MAX: Duration = Duration::from_secs(30);
-/// Bytes for questions to addresses that never answered: from the announcements
-/// before the participant was accepted, and at most. Each announcement adds the bytes
-/// that it causes at most (`amplification_factor`).
-const BUDGET_FIRST: usize = 600;
-const BUDGET_MAX: usize = 8 << 10;
-/// The size of a question: RTPS header, INFO_DST, HEARTBEAT.
-const QUESTION_BYTES: usize = 20 + 16 + 32;
-
-/// Addresses of one participant that are considered.
-const CANDIDATES_MAX: usize = 8;
-
-type Ip = [u8; 4];
-
-/// Our addresses and links as they are now, see
-/// [`Participant::set_local_links`].
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct LocalLinks {
-    /// Our addresses on links that carry packets.
-    pub addresses: Vec<OwnAddress>,
-    /// Our addresses on links that do not, such as a cable without a carrier.
-    pub down: Vec<OwnAddress>,
-    /// The locators to announce.
-    pub unicast: Vec<Locator>,
-    /// The discovery group, if an interface has joined it.
-    pub multicast: Vec<Locator>,
-}
-
-/// Why traffic moved to another address of a participant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PathReason {
-    /// Our link to the former address is down.
-    LinkDown,
-    /// The participant no longer announces the former address.
-    AddressGone,
-    /// The former address does not answer; this one does.
-    Silent,
-    /// The preferred address works again.
-    Better,
-}
-
-/// What is known of one address of a participant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PathState {
-    /// It answers.
-    Working,
-    /// It has not been heard lately, and was not asked.
-    Unused,
-    /// It does not answer.
-    Silent,
-    /// It has never answered, so nothing but questions is sent there.
-    Unvalidated,
-    /// Our link to it is down.
-    LinkDown,
-}
-
-/// One address of a participant, for diagnostics.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PathInfo {
-    /// The locator of its built-in endpoints there.
-    pub locator: Locator,
-    /// What is known of it.
-    pub state: PathState,
-    /// Traffic goes there.
-    pub in_use: bool,
-    /// Why traffic moved there; `None` for the first choice.
-    pub reason: Option<PathReason>,
-}
-
-/// The evidence for one address.
-#[derive(Clone, Copy)]
-struct Address {
-    heard_at: Option<Instant>,
-    /// Since when it answers without a gap.
-    good_since: Option<Instant>,
-    /// Questions since it was heard.
-    asked: u32,
-    first_asked_at: Instant,
-    last_asked_at: Instant,
-    next_ask_at: Instant,
-    /// Until then only path answers count: the peer repeats its question, so it does not
-    /// hear us.
-    doubted_until: Instant,
-}
-
-impl Address {
-    const NEW: Self = Self {
-        heard_at: None,
-        good_since: None,
-        asked: 0,
-        first_asked_at: Instant::ZERO,
-        last_asked_at: Instant::ZERO,
-        next_ask_at: Instant::ZERO,
-        doubted_until: Instant::ZERO,
-    };
-
-    fn note_heard(&mut self, now: Instant) {
-        self.heard_at = Some(now);
-        self.good_since.get_or_insert(now);
-        self.asked = 0;
-        self.next_ask_at = Instant::ZERO;
-    }
-
-    fn is_doubted(&self, now: Instant) -> bool {
-        now < self.doubted_until
-    }
-
-    fn note_asked(&mut self, now: Instant) {
-        if self.asked == 0 {
-            self.first_asked_at = now;
-        }
-        self.last_asked_at = now;
-        self.asked = self.asked.saturating_add(1);
-        if self.asked >= RETRIES_MAX {
-            self.good_since = None;
-        }
-        let pause = if self.asked > 2 * RETRIES_MAX {
-            RETRY_SLOW
-        } else {
-            RETRY
-        };
-        self.next_ask_at = now + pause;
-    }
-
-    /// When it is to be asked, if it may be quiet for so long.
-    fn ask_at(&self, now: Instant, quiet: Duration) -> Instant {
-        match (self.asked, self.heard_at) {
-            (0, Some(_)) if self.is_doubted(now) => now,
-            (0, Some(heard_at)) => heard_at + quiet,
-            _ => self.next_ask_at,
-        }
-    }
-
-    fn is_silent(&self, now: Instant) -> bool {
-        self.asked >= RETRIES_MAX && self.last_asked_at + RETRY <= now
-    }
-
-    /// Whether it answers again, after the last question to `other`. That may answer,
-    /// too, since both were unreachable.
-    fn is_back_after(&self, other: &Self) -> bool {
-        self.good_since
-            .is_some_and(|since| since > other.last_asked_at)
-    }
-
-    /// Whether it was heard after `since`.
-    fn is_heard_after(&self, since: Instant) -> bool {
-        self.heard_at.is_some_and(|at| at > since)
-    }
-}
-
-/// The path of one peer.
-#[derive(Clone, Default)]
-pub(super) struct PeerPath {
-    /// The address in use; `None` where the driver cannot tell sources.
-    pub(super) in_use: Option<Ip>,
-    reason: Option<PathReason>,
-    /// When traffic last moved.
-    moved_at: Option<Instant>,
-    /// Losses of a path lately; lengthens the hold time.
-    losses: u32,
-    /// Questions to addresses that never answered.
-    validations: u32,
-    next_validation_at: Instant,
-    /// Bytes that may be sent to such addresses.
-    budget_bytes: usize,
-    /// The last question of the peer, and from where.
-    questioned: Option<(Ip, Instant)>,
-}
-
-impl PeerPath {
-    pub(super) fn at(source_check: SourceCheck) -> Self {
-        Self {
-            in_use: match source_check {
-                SourceCheck::Address(ip) => Some(ip),
-                _ => None,
-            },
-            budget_bytes: BUDGET_FIRST,
-            ..Self::default()
-        }
-    }
-
-    /// Validation begins anew: the peer named other addresses, or our links changed.
-    pub(super) fn validate_again(&mut self) {
-        self.validations = 0;
-        self.next_validation_at = Instant::ZERO;
-    }
-
-    /// Notes an announcement of this size, received in its name.
-    pub(super) fn note_announcement(&mut self, bytes: usize, limits: &ParticipantLimits) {
-        let more = bytes.saturating_mul(limits.amplification_factor);
-        self.budget_bytes = self.budget_bytes.saturating_add(more).min(BUDGET_MAX);
-    }
-
-    /// Notes a question of the peer; true if it repeats one.
-    fn note_questioned(&mut self, now: Instant, from: Ip) -> bool {
-        let before = self.questioned.replace((from, now));
-        before.is_some_and(|(ip, at)| ip == from && now.since(at) < QUESTION_REPEATED)
-    }
-
-    /// Takes the bytes of a question from the budget; false if it is spent.
-    fn spend(&mut self, bytes: usize) -> bool {
-        let left = self.budget_bytes.checked_sub(bytes);
-        self.budget_bytes = left.unwrap_or(self.budget_bytes);
-        left.is_some()
-    }
-
-    fn hold(&self) -> Duration {
-        if self.moved_at.is_none() {
-            // The first address in use is the one that answered first.
-            return Duration::ZERO;
-        }
-        HOLD_MIN.times(1 << self.losses.min(6)).min(HOLD_MAX)
-    }
-
-    /// Notes the address in use from now on. False for the first choice among those
-    /// that answer.
-    fn note_moved(&mut self, now: Instant, to: Ip, reason: PathReason) -> bool {
-        if reason == PathReason::Better && self.reason.is_none() {
-            self.in_use = Some(to);
-            return false;
-        }
-        let settled = self.moved_at.is_none_or(|at| now.since(at) > FLAP_MEMORY);
-        if reason != PathReason::Better {
-            self.losses = if settled {
-                0
-            } else {
-                self.losses.saturating_add(1)
-            };
-        }
-        self.in_use = Some(to);
-        self.reason = Some(reason);
-        self.moved_at = Some(now);
-        true
-    }
-}
-
-/// The evidence for all addresses of peers that have several.
-#[derive(Default)]
-pub(super) struct Paths {
-    addresses: BTreeMap<Ip, Address>,
-    /// Questions to send.
-    questions: Vec<(GuidPrefix, Locator)>,
-    /// Answers to send.
-    answers: Vec<(GuidPrefix, Locator)>,
-    /// When to look at the paths again; `None` without a peer of several addresses.
-    next_turn: Option<Instant>,
-}
-
-impl Paths {
-    /// Looks at all paths at the next turn.
-    pub(super) fn look_at(&mut self, now: Instant) {
-        self.next_turn = Some(self.next_turn.map_or(now, |at| at.min(now)));
-    }
-
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.next_turn
-    }
-}
 
 /// One address of a peer that traffic may use.
 #[derive(Clone, Copy)]
@@ -496,12 +212,13 @@ impl Participant {
             return;
         };
         let is_for_us = source.destination == self.config.prefix;
-        let is_question = matches!(message, Submessage::Heartbeat(asks) if !asks.is_final);
-        let is_answer = matches!(message, Submessage::Heartbeat(answers) if answers.is_final);
+        let (is_question, is_answer) = match message {
+            Submessage::Heartbeat(beat) if beat.liveliness => (!beat.is_final, beat.is_final),
+            _ => (false, false),
+        };
         match self.paths.addresses.get_mut(&ip) {
             Some(address) if is_question && is_for_us => {
                 let peer = self.peers.find_mut(source.prefix);
-                let peer = peer.filter(|peer| peer.data.vendor == VendorId::PTEROS);
                 if peer.is_some_and(|peer| peer.path.note_questioned(now, ip)) {
                     address.doubted_until = now + DOUBT;
                     self.paths.look_at(now);
@@ -530,12 +247,9 @@ impl Participant {
         let Some(peer) = self.peers.find(source.prefix) else {
             return;
         };
-        let is_elsewhere = peer.path.in_use.is_some_and(|at| at != ip);
-        let is_ours = peer.data.vendor == VendorId::PTEROS && peer.path.in_use.is_some();
         let at = peer.data.metatraffic_unicast.iter().copied();
         let at = at.filter(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip));
-        let is_tracked = self.paths.addresses.contains_key(&ip);
-        if is_question && (is_elsewhere || (is_ours && is_tracked)) {
+        if is_question {
             let answers = at.map(|at| (source.prefix, at)).take(1);
             let waiting = &mut self.paths.answers;
             answers.for_each(|answer| {
@@ -844,6 +558,8 @@ impl Participant {
                 };
                 let mut probe = self.sedp.publications.probe();
                 probe.is_final = is_answer;
+                // Other heartbeats of this topic never assert liveliness.
+                probe.liveliness = true;
                 let to: Arc<[Locator]> = Arc::from([at].as_slice());
                 self.write_probe(&to, prefix, &probe, out);
             }

@@ -12,7 +12,7 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
-use super::paths::PeerPath;
+use super::path_evidence::PeerPath;
 use super::unvalidated_participant::{SourceCheck, is_of_this_host, route};
 
 /// How long a suspect may stay silent, and the probe period. At 30 % loss twelve

@@ -21,9 +21,6 @@ const MOVE_REPEATED: Duration = Duration::from_secs(5);
 /// The moves that were told last.
 const MOVES_MAX: usize = 64;
 
-/// Moves of traffic between two addresses, and when they were told.
-pub(crate) type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
-
 impl Core {
     /// Follows the interfaces after a notice of the kernel, now or soon.
     pub(crate) fn note_interfaces_changed(&self, now: Instant) {

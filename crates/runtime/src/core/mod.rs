@@ -50,7 +50,6 @@ use pteros_rtps::locator::{Locator, NetworkScope};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::core::interfaces::ToldMoves;
 use crate::endpoints::Endpoints;
 use crate::endpoints::durable_store::StoreOptions;
 use crate::endpoints::intra_process::IntraProcess;
@@ -196,7 +195,8 @@ struct SocketReport {
     advice: Vec<String>,
     /// When the interfaces were last listed, nanoseconds; 0: at the opening.
     interfaces_listed_at: AtomicU64,
-    told_moves: Mutex<ToldMoves, rank::ToldMoves>,
+    /// Moves of traffic between two addresses, and when they were told.
+    told_moves: Mutex<Vec<([u8; 4], [u8; 4], Instant)>, rank::ToldMoves>,
 }
 
 /// See the module documentation.

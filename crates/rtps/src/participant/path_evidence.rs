@@ -1,0 +1,302 @@
+//! Path evidence: what is known of the addresses of peers that have several, without
+//! the decisions. [`super::paths`] decides, and describes the rules.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::id::GuidPrefix;
+use crate::locator::{Locator, OwnAddress};
+use crate::time::{Duration, Instant};
+
+use super::config::ParticipantLimits;
+use super::unvalidated_participant::SourceCheck;
+
+/// How long an address in use may be quiet before it is asked.
+pub(super) const QUIET: Duration = Duration::from_millis(250);
+/// The same without user traffic.
+pub(super) const QUIET_IDLE: Duration = Duration::from_secs(2);
+/// The pause between questions to a silent address ...
+pub(super) const RETRY: Duration = Duration::from_millis(80);
+/// ... of which so many must fail. At 10 % loss in each direction that happens once
+/// in 4 000 times, and the other path is a good one then.
+pub(super) const RETRIES_MAX: u32 = 5;
+/// A question of the peer so soon after another is a repeated one: our answer did not
+/// arrive.
+pub(super) const QUESTION_REPEATED: Duration = Duration::from_millis(150);
+/// How long only answers count then.
+pub(super) const DOUBT: Duration = Duration::from_secs(1);
+/// From this number of questions on the other addresses are asked, too.
+pub(super) const SUSPECT_AFTER: u32 = 2;
+/// The pause after more failures.
+pub(super) const RETRY_SLOW: Duration = Duration::from_secs(1);
+/// How often a better address that is not in use is asked.
+pub(super) const BETTER_PERIOD: Duration = Duration::from_millis(500);
+/// How long a better address must answer before traffic returns to it ...
+pub(super) const HOLD_MIN: Duration = Duration::from_secs(2);
+/// ... at most, since each loss doubles it.
+pub(super) const HOLD_MAX: Duration = Duration::from_secs(60);
+/// A path that holds for so long is no longer considered to flap.
+pub(super) const FLAP_MEMORY: Duration = Duration::from_secs(120);
+/// An address that was heard within this span may be used when a link is lost.
+pub(super) const FRESH: Duration = Duration::from_secs(10);
+/// Pauses between questions to an address that has never answered.
+pub(super) const VALIDATION_MIN: Duration = Duration::from_millis(100);
+pub(super) const VALIDATION_MAX: Duration = Duration::from_secs(30);
+/// Bytes for questions to addresses that never answered: from the announcements
+/// before the participant was accepted, and at most. Each announcement adds the bytes
+/// that it causes at most (`amplification_factor`).
+pub(super) const BUDGET_FIRST: usize = 600;
+pub(super) const BUDGET_MAX: usize = 8 << 10;
+/// The size of a question: RTPS header, INFO_DST, HEARTBEAT.
+pub(super) const QUESTION_BYTES: usize = 20 + 16 + 32;
+
+/// Addresses of one participant that are considered.
+pub(super) const CANDIDATES_MAX: usize = 8;
+
+/// An IPv4 address.
+pub(super) type Ip = [u8; 4];
+
+/// Our addresses and links as they are now, see
+/// [`Participant::set_local_links`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LocalLinks {
+    /// Our addresses on links that carry packets.
+    pub addresses: Vec<OwnAddress>,
+    /// Our addresses on links that do not, such as a cable without a carrier.
+    pub down: Vec<OwnAddress>,
+    /// The locators to announce.
+    pub unicast: Vec<Locator>,
+    /// The discovery group, if an interface has joined it.
+    pub multicast: Vec<Locator>,
+}
+
+/// Why traffic moved to another address of a participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathReason {
+    /// Our link to the former address is down.
+    LinkDown,
+    /// The participant no longer announces the former address.
+    AddressGone,
+    /// The former address does not answer; this one does.
+    Silent,
+    /// The preferred address works again.
+    Better,
+}
+
+/// What is known of one address of a participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathState {
+    /// It answers.
+    Working,
+    /// It has not been heard lately, and was not asked.
+    Unused,
+    /// It does not answer.
+    Silent,
+    /// It has never answered, so nothing but questions is sent there.
+    Unvalidated,
+    /// Our link to it is down.
+    LinkDown,
+}
+
+/// One address of a participant, for diagnostics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathInfo {
+    /// The locator of its built-in endpoints there.
+    pub locator: Locator,
+    /// What is known of it.
+    pub state: PathState,
+    /// Traffic goes there.
+    pub in_use: bool,
+    /// Why traffic moved there; `None` for the first choice.
+    pub reason: Option<PathReason>,
+}
+
+/// The evidence for one address.
+#[derive(Clone, Copy)]
+pub(super) struct Address {
+    pub(super) heard_at: Option<Instant>,
+    /// Since when it answers without a gap.
+    pub(super) good_since: Option<Instant>,
+    /// Questions since it was heard.
+    pub(super) asked: u32,
+    pub(super) first_asked_at: Instant,
+    pub(super) last_asked_at: Instant,
+    pub(super) next_ask_at: Instant,
+    /// Until then only path answers count: the peer repeats its question, so it does not
+    /// hear us.
+    pub(super) doubted_until: Instant,
+}
+
+impl Address {
+    pub(super) const NEW: Self = Self {
+        heard_at: None,
+        good_since: None,
+        asked: 0,
+        first_asked_at: Instant::ZERO,
+        last_asked_at: Instant::ZERO,
+        next_ask_at: Instant::ZERO,
+        doubted_until: Instant::ZERO,
+    };
+
+    pub(super) fn note_heard(&mut self, now: Instant) {
+        self.heard_at = Some(now);
+        self.good_since.get_or_insert(now);
+        self.asked = 0;
+        self.next_ask_at = Instant::ZERO;
+    }
+
+    pub(super) fn is_doubted(&self, now: Instant) -> bool {
+        now < self.doubted_until
+    }
+
+    pub(super) fn note_asked(&mut self, now: Instant) {
+        if self.asked == 0 {
+            self.first_asked_at = now;
+        }
+        self.last_asked_at = now;
+        self.asked = self.asked.saturating_add(1);
+        if self.asked >= RETRIES_MAX {
+            self.good_since = None;
+        }
+        let pause = if self.asked > 2 * RETRIES_MAX {
+            RETRY_SLOW
+        } else {
+            RETRY
+        };
+        self.next_ask_at = now + pause;
+    }
+
+    /// When it is to be asked, if it may be quiet for so long.
+    pub(super) fn ask_at(&self, now: Instant, quiet: Duration) -> Instant {
+        match (self.asked, self.heard_at) {
+            (0, Some(_)) if self.is_doubted(now) => now,
+            (0, Some(heard_at)) => heard_at + quiet,
+            _ => self.next_ask_at,
+        }
+    }
+
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        self.asked >= RETRIES_MAX && self.last_asked_at + RETRY <= now
+    }
+
+    /// Whether it answers again, after the last question to `other`. That may answer,
+    /// too, since both were unreachable.
+    pub(super) fn is_back_after(&self, other: &Self) -> bool {
+        self.good_since
+            .is_some_and(|since| since > other.last_asked_at)
+    }
+
+    /// Whether it was heard after `since`.
+    pub(super) fn is_heard_after(&self, since: Instant) -> bool {
+        self.heard_at.is_some_and(|at| at > since)
+    }
+}
+
+/// The path of one peer.
+#[derive(Clone, Default)]
+pub(super) struct PeerPath {
+    /// The address in use; `None` where the driver cannot tell sources.
+    pub(super) in_use: Option<Ip>,
+    pub(super) reason: Option<PathReason>,
+    /// When traffic last moved.
+    moved_at: Option<Instant>,
+    /// Losses of a path lately; lengthens the hold time.
+    losses: u32,
+    /// Questions to addresses that never answered.
+    pub(super) validations: u32,
+    pub(super) next_validation_at: Instant,
+    /// Bytes that may be sent to such addresses.
+    budget_bytes: usize,
+    /// The last question of the peer, and from where.
+    questioned: Option<(Ip, Instant)>,
+}
+
+impl PeerPath {
+    pub(super) fn at(source_check: SourceCheck) -> Self {
+        Self {
+            in_use: match source_check {
+                SourceCheck::Address(ip) => Some(ip),
+                _ => None,
+            },
+            budget_bytes: BUDGET_FIRST,
+            ..Self::default()
+        }
+    }
+
+    /// Validation begins anew: the peer named other addresses, or our links changed.
+    pub(super) fn validate_again(&mut self) {
+        self.validations = 0;
+        self.next_validation_at = Instant::ZERO;
+    }
+
+    /// Notes an announcement of this size, received in its name.
+    pub(super) fn note_announcement(&mut self, bytes: usize, limits: &ParticipantLimits) {
+        let more = bytes.saturating_mul(limits.amplification_factor);
+        self.budget_bytes = self.budget_bytes.saturating_add(more).min(BUDGET_MAX);
+    }
+
+    /// Notes a question of the peer; true if it repeats one.
+    pub(super) fn note_questioned(&mut self, now: Instant, from: Ip) -> bool {
+        let before = self.questioned.replace((from, now));
+        before.is_some_and(|(ip, at)| ip == from && now.since(at) < QUESTION_REPEATED)
+    }
+
+    /// Takes the bytes of a question from the budget; false if it is spent.
+    pub(super) fn spend(&mut self, bytes: usize) -> bool {
+        let left = self.budget_bytes.checked_sub(bytes);
+        self.budget_bytes = left.unwrap_or(self.budget_bytes);
+        left.is_some()
+    }
+
+    pub(super) fn hold(&self) -> Duration {
+        if self.moved_at.is_none() {
+            // The first address in use is the one that answered first.
+            return Duration::ZERO;
+        }
+        HOLD_MIN.times(1 << self.losses.min(6)).min(HOLD_MAX)
+    }
+
+    /// Notes the address in use from now on. False for the first choice among those
+    /// that answer.
+    pub(super) fn note_moved(&mut self, now: Instant, to: Ip, reason: PathReason) -> bool {
+        if reason == PathReason::Better && self.reason.is_none() {
+            self.in_use = Some(to);
+            return false;
+        }
+        let settled = self.moved_at.is_none_or(|at| now.since(at) > FLAP_MEMORY);
+        if reason != PathReason::Better {
+            self.losses = if settled {
+                0
+            } else {
+                self.losses.saturating_add(1)
+            };
+        }
+        self.in_use = Some(to);
+        self.reason = Some(reason);
+        self.moved_at = Some(now);
+        true
+    }
+}
+
+/// The evidence for all addresses of peers that have several.
+#[derive(Default)]
+pub(super) struct Paths {
+    pub(super) addresses: BTreeMap<Ip, Address>,
+    /// Questions to send.
+    pub(super) questions: Vec<(GuidPrefix, Locator)>,
+    /// Answers to send.
+    pub(super) answers: Vec<(GuidPrefix, Locator)>,
+    /// When to look at the paths again; `None` without a peer of several addresses.
+    pub(super) next_turn: Option<Instant>,
+}
+
+impl Paths {
+    /// Looks at all paths at the next turn.
+    pub(super) fn look_at(&mut self, now: Instant) {
+        self.next_turn = Some(self.next_turn.map_or(now, |at| at.min(now)));
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.next_turn
+    }
+}
