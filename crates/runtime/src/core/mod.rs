@@ -189,14 +189,16 @@ pub(crate) struct ReceiveCounters {
     pub(crate) malformed: AtomicU64,
 }
 
+/// Moves of traffic between two addresses, and when they were told.
+type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
+
 /// What opening the sockets has shown.
 struct SocketReport {
     participant_index: u32,
     advice: Vec<String>,
     /// When the interfaces were last listed, nanoseconds; 0: at the opening.
     interfaces_listed_at: AtomicU64,
-    /// Moves of traffic between two addresses, and when they were told.
-    told_moves: Mutex<Vec<([u8; 4], [u8; 4], Instant)>, rank::ToldMoves>,
+    told_moves: Mutex<ToldMoves, rank::ToldMoves>,
 }
 
 /// See the module documentation.
