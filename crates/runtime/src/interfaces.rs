@@ -1,7 +1,7 @@
 //! Network interfaces of a context: which are used, which locators are announced, and
 //! how both follow the kernel when interfaces, addresses and links change.
 //!
-//! The [`UdpTransport`](crate::udp) owns an [`InterfaceFollower`] and the driver asks
+//! `UdpTransport` (`udp.rs`) owns an [`InterfaceFollower`] and the driver asks
 //! it after each notice of the kernel (`net/interface_watch.rs`). It joins the SPDP
 //! multicast group on new interfaces and leaves it on those that are gone.
 

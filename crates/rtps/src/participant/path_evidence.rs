@@ -1,5 +1,5 @@
 //! Path evidence: what is known of the addresses of peers that have several, without
-//! the decisions. [`super::paths`] decides, and describes the rules.
+//! the decisions. `paths.rs` decides, and describes the rules.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -57,7 +57,7 @@ pub(super) const CANDIDATES_MAX: usize = 8;
 pub(super) type Ip = [u8; 4];
 
 /// Our addresses and links as they are now, see
-/// [`Participant::set_local_links`].
+/// [`Participant::set_local_links`](super::Participant::set_local_links).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LocalLinks {
     /// Our addresses on links that carry packets.

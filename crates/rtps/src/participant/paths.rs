@@ -11,7 +11,7 @@
 //!   from, whatever path it uses itself. Other stacks answer with an ACKNACK.
 //! - Questions are no sign of life: a peer that repeats its question does not hear us,
 //!   so its path is asked, too, and only answers count.
-//! - [`RETRIES_MAX`] questions without an answer, while another address of the peer
+//! - Five questions (`RETRIES_MAX`) without an answer, while another address of the peer
 //!   answers: traffic moves there, within 0.7 s. A silent peer without another
 //!   address that answers is left alone: its lease decides.
 //! - A local link without a carrier ends its paths at once, and so does an
