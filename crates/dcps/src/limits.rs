@@ -56,6 +56,17 @@ pub struct Limits {
     /// sequence numbers and requests the others again; a best-effort one keeps the
     /// highest.
     pub fragmented_samples: usize,
+    /// Unfinished samples of one remote participant, bytes; 64 MiB. Each partial
+    /// sample counts with its announced size, each that waits for an earlier one with
+    /// its own. When full, further ones are refused, counted and logged once. A
+    /// reliable publisher sends them again. At least `sample_bytes` in effect. Raise
+    /// it for a participant that sends several large samples at once, for example to
+    /// 256 MiB for eight cameras with images of 25 MB.
+    pub participant_memory_bytes: usize,
+    /// The same of all remote participants, bytes; 256 MiB. A participant gets at most
+    /// as much as is free, so that one alone gets half. At least twice
+    /// `participant_memory_bytes` in effect.
+    pub receive_memory_bytes: usize,
     /// Intervals of sequence numbers per matched writer; 256. Samples beyond more
     /// gaps than this are not recorded; reliable ones are retransmitted.
     pub gap_intervals: usize,
@@ -80,6 +91,8 @@ impl Default for Limits {
             user_data_bytes: 1 << 10,
             sample_bytes: 64 << 20,
             fragmented_samples: 8,
+            participant_memory_bytes: 64 << 20,
+            receive_memory_bytes: 256 << 20,
             gap_intervals: 256,
             repair_bytes: 512 << 10,
             filter_depth: pteros_msg::filter::NESTING_MAX,
@@ -131,6 +144,16 @@ impl Limits {
                 65_536..=u32::MAX as usize,
             ),
             ("fragmented_samples", self.fragmented_samples, 1..=4_096),
+            (
+                "participant_memory_bytes",
+                self.participant_memory_bytes,
+                1 << 20..=usize::MAX / 4,
+            ),
+            (
+                "receive_memory_bytes",
+                self.receive_memory_bytes,
+                1 << 20..=usize::MAX / 4,
+            ),
             ("gap_intervals", self.gap_intervals, 1..=65_536),
             ("repair_bytes", self.repair_bytes, 1..=1 << 30),
             // A level costs stack.
@@ -156,6 +179,13 @@ impl Limits {
             },
             ..ParticipantLimits::default()
         }
+    }
+
+    /// The budgets in effect for unfinished samples: of one participant, and of all.
+    pub fn receive_memory(&self) -> (usize, usize) {
+        let participant = self.participant_memory_bytes.max(self.sample_bytes);
+        let context = self.receive_memory_bytes;
+        (participant, context.max(participant.saturating_mul(2)))
     }
 
     /// Applies them to a reader's machine.

@@ -26,8 +26,8 @@ use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_runtime::udp::SystemPlatform;
 use pteros_runtime::wire::OpenWire;
 use pteros_runtime::{
-    Core, CoreCounts, CoreOptions, Limits, PeerDelivery, SecurityOptions, SharedMemoryOptions,
-    StoreOptions, TableUse,
+    Core, CoreCounts, CoreOptions, Limits, PeerDelivery, ReceiveMemoryUse, SecurityOptions,
+    SharedMemoryOptions, StoreOptions, TableUse,
 };
 
 use crate::args::Arguments;
@@ -334,6 +334,12 @@ impl Context {
     /// fills them. Counts all entries: for diagnostics. Locks discovery shortly.
     pub fn table_uses(&self) -> Vec<TableUse> {
         self.inner.core.table_uses()
+    }
+
+    /// What unfinished samples of remote participants take: fragments, and samples
+    /// that wait for an earlier one. Locks the endpoint table shortly.
+    pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
+        self.inner.core.receive_memory_use()
     }
 
     /// Datagrams sent and received since the context was opened.

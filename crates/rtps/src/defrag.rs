@@ -2,9 +2,10 @@
 //!
 //! Each sample is assembled in one buffer. Fragments in order are appended, others
 //! are written at their offset. The sizes come from the wire, so they alone never
-//! allocate or fill memory: a buffer grows to at most [`GROWTH`] times the received
-//! bytes. The first accepted fragment fixes sample size and fragment size; later
-//! fragments that disagree are refused.
+//! allocate or fill memory: a buffer grows to at most [`GROWTH`] times the bytes in it.
+//! Fragments far ahead are kept apart until it reaches them. The first accepted
+//! fragment fixes sample size and fragment size; later fragments that disagree are
+//! refused. The announced size is charged to the participant (`memory_budget.rs`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,14 +14,14 @@ use bytes::{Bytes, BytesMut};
 use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMark;
 use crate::interval::{IntervalSet, NumberRun};
+use crate::memory_budget::{MemoryCharge, MemoryCharger};
 use crate::seq::{SampleIdentity, SequenceNumber};
-use crate::time::Timestamp;
+use crate::time::{Duration, Instant, Timestamp};
 
-/// The maximum ratio of a buffer to the received bytes. 64 fragments of 63 kB are a
-/// 4 MB camera image, so that one is allocated at once.
-const GROWTH: usize = 64;
-/// Below this size growth is not limited, so that reordering always works.
-const GROWTH_FREE_BYTES: usize = 1 << 20;
+/// The maximum ratio of a buffer to the bytes received into it.
+const GROWTH: usize = 2;
+/// Below this size growth is not limited: one datagram.
+const GROWTH_FREE_BYTES: usize = 64 << 10;
 /// Runs of fragments received out of order, per sample.
 const RUNS_MAX: usize = 256;
 /// From this size on, the buffer of a payload is reused after the application
@@ -92,6 +93,8 @@ pub(crate) enum ReassemblyOutcome {
     Invalid,
     /// The buffer is full; they may be retransmitted.
     BufferFull,
+    /// The participant or the context has no memory left; they may be retransmitted.
+    NoMemory(SampleHead),
     /// The sample exceeds the reader's size limit.
     TooLarge,
 }
@@ -103,8 +106,26 @@ struct PartialSample {
     fragment_size: u16,
     sample_size: u32,
     received: IntervalSet,
-    received_bytes: usize,
+    /// Bytes received into the buffer.
+    buffered_bytes: usize,
     buffer: BytesMut,
+    /// Fragments too far ahead for the buffer, lowest first.
+    ahead: Vec<FragmentRun>,
+    last_progress: Instant,
+    _charge: MemoryCharge,
+}
+
+/// Consecutive bytes of a sample.
+#[derive(Debug)]
+struct FragmentRun {
+    start: usize,
+    bytes: Vec<u8>,
+}
+
+impl FragmentRun {
+    fn end(&self) -> usize {
+        self.start.saturating_add(self.bytes.len())
+    }
 }
 
 impl PartialSample {
@@ -141,7 +162,7 @@ impl PartialSample {
         .then_some((start, end))
     }
 
-    fn store(&mut self, fragments: &Fragments<'_>) -> ReassemblyOutcome {
+    fn store(&mut self, now: Instant, fragments: &Fragments<'_>) -> ReassemblyOutcome {
         let Some((start, end)) = self.byte_range(fragments) else {
             return ReassemblyOutcome::Invalid;
         };
@@ -155,14 +176,31 @@ impl PartialSample {
         if self.received.count_missing(first, last) == 0 {
             return ReassemblyOutcome::Duplicate;
         }
-        let arrived = self.received_bytes.saturating_add(bytes.len());
-        if end > buffer_bytes_max(arrived) || !self.received.insert(first, last) {
+        if !self.received.insert(first, last) {
             return ReassemblyOutcome::BufferFull;
         }
-        self.received_bytes = arrived;
+        self.last_progress = now;
+        if self.is_within_reach(start, bytes.len()) {
+            self.write(start, bytes);
+            self.take_up_ahead();
+        } else {
+            self.keep_ahead(start, bytes);
+        }
+        ReassemblyOutcome::Incomplete
+    }
+
+    /// Whether the buffer may grow to the end of these bytes.
+    fn is_within_reach(&self, start: usize, count: usize) -> bool {
+        let max = buffer_bytes_max(self.buffered_bytes.saturating_add(count));
+        start <= self.buffer.len() || start.saturating_add(count) <= max
+    }
+
+    fn write(&mut self, start: usize, bytes: &[u8]) {
+        let end = start.saturating_add(bytes.len());
+        self.buffered_bytes = self.buffered_bytes.saturating_add(bytes.len());
         let total = usize::try_from(self.sample_size).unwrap_or(usize::MAX);
         if end > self.buffer.capacity() {
-            let wanted = buffer_bytes_max(arrived).min(total);
+            let wanted = buffer_bytes_max(self.buffered_bytes).max(end).min(total);
             self.buffer
                 .reserve(wanted.saturating_sub(self.buffer.len()));
         }
@@ -178,7 +216,43 @@ impl PartialSample {
             }
             self.buffer.extend_from_slice(append);
         }
-        ReassemblyOutcome::Incomplete
+    }
+
+    /// Keeps bytes apart, appended to a run where they follow one. There are at most
+    /// as many runs as `received` has.
+    fn keep_ahead(&mut self, start: usize, bytes: &[u8]) {
+        let at = self.ahead.partition_point(|run| run.start <= start);
+        let before = at.checked_sub(1).and_then(|at| self.ahead.get_mut(at));
+        match before.filter(|run| run.end() >= start) {
+            Some(run) => {
+                let there = run.end().saturating_sub(start);
+                let append = bytes.get(there..).unwrap_or_default();
+                run.bytes.extend_from_slice(append);
+            }
+            None => self.ahead.insert(
+                at,
+                FragmentRun {
+                    start,
+                    bytes: bytes.to_vec(),
+                },
+            ),
+        }
+    }
+
+    /// Moves runs into the buffer that it has reached.
+    fn take_up_ahead(&mut self) {
+        while let Some(run) = self.ahead.first()
+            && self.is_within_reach(run.start, run.bytes.len())
+        {
+            let run = self.ahead.remove(0);
+            self.write(run.start, &run.bytes);
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    fn memory_bytes(&self) -> usize {
+        let ahead = self.ahead.iter().map(|run| run.bytes.len());
+        ahead.fold(self.buffer.len(), usize::saturating_add)
     }
 }
 
@@ -192,12 +266,13 @@ fn buffer_bytes_max(arrived_bytes: usize) -> usize {
 pub(crate) struct Defragmenter {
     limits: DefragLimits,
     reliable: bool,
+    charger: MemoryCharger,
     /// Sorted by sequence number.
     partials: Vec<PartialSample>,
     /// The emptied set of a completed sample, to save its allocation.
     spare_set: Option<IntervalSet>,
     /// The last large payload delivered, to reuse its memory.
-    spare_buffer: Option<Bytes>,
+    spare_buffer: Option<(Bytes, MemoryCharge)>,
 }
 
 impl Defragmenter {
@@ -205,14 +280,30 @@ impl Defragmenter {
         Self {
             limits,
             reliable,
+            charger: MemoryCharger::default(),
             partials: Vec::new(),
             spare_set: None,
             spare_buffer: None,
         }
     }
 
+    /// Charges this account from now on.
+    pub fn set_charger(&mut self, charger: MemoryCharger) {
+        self.charger = charger;
+    }
+
+    /// What it charges.
+    pub fn charger(&self) -> &MemoryCharger {
+        &self.charger
+    }
+
     /// Handles fragments of a sample that has not been delivered.
-    pub fn handle(&mut self, head: SampleHead, fragments: &Fragments<'_>) -> ReassemblyOutcome {
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        head: SampleHead,
+        fragments: &Fragments<'_>,
+    ) -> ReassemblyOutcome {
         if fragments.fragment_size == 0 || fragments.count == 0 || fragments.sample_size == 0 {
             return ReassemblyOutcome::Invalid;
         }
@@ -238,9 +329,9 @@ impl Defragmenter {
                 at
             }
             Err(_) if fault!("no-memory-for-fragments") => return ReassemblyOutcome::BufferFull,
-            Err(at) => match self.start_sample(at, head, fragments) {
-                Some(at) => at,
-                None => return ReassemblyOutcome::BufferFull,
+            Err(at) => match self.start_sample(now, at, head, fragments) {
+                Ok(at) => at,
+                Err(refused) => return refused,
             },
         };
         let Some(partial) = self.partials.get_mut(at) else {
@@ -251,7 +342,7 @@ impl Defragmenter {
         {
             return ReassemblyOutcome::Invalid;
         }
-        let outcome = partial.store(fragments);
+        let outcome = partial.store(now, fragments);
         if partial.received.is_empty() {
             // No valid fragment: it must not occupy an entry.
             self.discard(at);
@@ -264,30 +355,51 @@ impl Defragmenter {
         ReassemblyOutcome::Complete(head, payload)
     }
 
-    /// Frees an entry for a new partial sample. Returns its index, or `None` if
-    /// there is none.
+    /// Frees an entry for a new partial sample. Returns its index, or why there is
+    /// none.
     fn start_sample(
         &mut self,
+        now: Instant,
         at: usize,
         head: SampleHead,
         fragments: &Fragments<'_>,
-    ) -> Option<usize> {
+    ) -> Result<usize, ReassemblyOutcome> {
         let size = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
         let mut at = at;
-        while self.partials.len() >= self.limits.samples_max
-            || self.announced_bytes().saturating_add(size) > self.limits.bytes_max
-        {
-            match (self.reliable, self.partials.is_empty()) {
-                (_, true) => return None,
-                (true, _) if at == self.partials.len() => return None,
-                (true, _) => self.discard(self.partials.len().saturating_sub(1)),
-                (false, _) if at == 0 => return None,
-                (false, _) => {
-                    self.discard(0);
-                    at = at.saturating_sub(1);
-                }
+        let charge = loop {
+            let is_full = self.partials.len() >= self.limits.samples_max
+                || self.announced_bytes().saturating_add(size) > self.limits.bytes_max;
+            let reserved = if is_full {
+                None
+            } else {
+                self.charger.reserve(size)
+            };
+            if let Some(charge) = reserved {
+                break charge;
             }
-        }
+            if !is_full && self.spare_buffer.take().is_some() {
+                continue;
+            }
+            // A reliable reader keeps the lowest numbers, a best-effort one the highest.
+            let is_evictable = if self.reliable {
+                at < self.partials.len()
+            } else {
+                at > 0
+            };
+            if !is_evictable {
+                return Err(if is_full {
+                    ReassemblyOutcome::BufferFull
+                } else {
+                    ReassemblyOutcome::NoMemory(head)
+                });
+            }
+            if self.reliable {
+                self.discard(self.partials.len().saturating_sub(1));
+            } else {
+                self.discard(0);
+                at = at.saturating_sub(1);
+            }
+        };
         let buffer = self.reuse(size);
         self.partials.insert(
             at,
@@ -299,11 +411,14 @@ impl Defragmenter {
                     .spare_set
                     .take()
                     .unwrap_or_else(|| IntervalSet::new(RUNS_MAX)),
-                received_bytes: 0,
+                buffered_bytes: 0,
                 buffer,
+                ahead: Vec::new(),
+                last_progress: now,
+                _charge: charge,
             },
         );
-        Some(at)
+        Ok(at)
     }
 
     /// The last payload's memory, if it is large enough and no longer used.
@@ -311,7 +426,8 @@ impl Defragmenter {
         if size < REUSE_MIN_BYTES || fault!("chunk-not-reused") {
             return BytesMut::new();
         }
-        match self.spare_buffer.take().map(Bytes::try_into_mut) {
+        let spare = self.spare_buffer.take().map(|(payload, _)| payload);
+        match spare.map(Bytes::try_into_mut) {
             Some(Ok(mut buffer)) if buffer.capacity() >= size => {
                 buffer.clear();
                 buffer
@@ -340,7 +456,8 @@ impl Defragmenter {
         self.spare_set = Some(partial.received);
         let payload = partial.buffer.freeze();
         if payload.len() >= REUSE_MIN_BYTES {
-            self.spare_buffer = Some(payload.clone());
+            let charge = self.charger.reserve_from_half(payload.len());
+            self.spare_buffer = charge.map(|charge| (payload.clone(), charge));
         }
         (partial.head, payload)
     }
@@ -370,6 +487,12 @@ impl Defragmenter {
         }
     }
 
+    /// Drops the partial samples of which nothing was received for `age`.
+    pub fn remove_older(&mut self, now: Instant, age: Duration) {
+        self.partials
+            .retain(|partial| partial.last_progress.after(age) > now);
+    }
+
     /// Numbers of the partial samples, lowest first.
     pub fn sequences(&self) -> impl Iterator<Item = SequenceNumber> + '_ {
         self.partials.iter().map(|partial| partial.head.sequence)
@@ -387,7 +510,7 @@ impl Defragmenter {
 
     /// Bytes in the buffers.
     pub fn buffered_bytes(&self) -> usize {
-        let held = self.partials.iter().map(|partial| partial.buffer.len());
+        let held = self.partials.iter().map(PartialSample::memory_bytes);
         held.fold(0, usize::saturating_add)
     }
 
@@ -470,7 +593,7 @@ mod tests {
                 let from = (number as usize - 1) * 4;
                 let bytes = &whole[from..(from + 4).min(10)];
                 if let ReassemblyOutcome::Complete(_, payload) =
-                    d.handle(head(1), &fragment(number, 10, bytes))
+                    d.handle(Instant::ZERO, head(1), &fragment(number, 10, bytes))
                 {
                     got = Some(payload);
                 }
@@ -482,8 +605,12 @@ mod tests {
     #[test]
     fn contradictory_sizes_are_refused() {
         let mut d = defragmenter(true);
-        let bad =
-            |d: &mut Defragmenter, f| matches!(d.handle(head(1), &f), ReassemblyOutcome::Invalid);
+        let bad = |d: &mut Defragmenter, f| {
+            matches!(
+                d.handle(Instant::ZERO, head(1), &f),
+                ReassemblyOutcome::Invalid
+            )
+        };
         let zero = Fragments {
             fragment_size: 0,
             ..fragment(1, 10, b"abcd")
@@ -495,11 +622,11 @@ mod tests {
         assert!(bad(&mut d, fragment(1, 10, b"abc")));
         assert_eq!(d.sequences().count(), 0, "refused pieces hold no place");
         assert!(matches!(
-            d.handle(head(1), &fragment(1, u32::MAX, b"abcd")),
+            d.handle(Instant::ZERO, head(1), &fragment(1, u32::MAX, b"abcd")),
             ReassemblyOutcome::TooLarge
         ));
         assert!(matches!(
-            d.handle(head(1), &fragment(1, 10, b"abcd")),
+            d.handle(Instant::ZERO, head(1), &fragment(1, 10, b"abcd")),
             ReassemblyOutcome::Incomplete
         ));
         assert!(
@@ -507,7 +634,7 @@ mod tests {
             "total size is fixed by the first"
         );
         assert!(matches!(
-            d.handle(head(1), &fragment(1, 10, b"abcd")),
+            d.handle(Instant::ZERO, head(1), &fragment(1, 10, b"abcd")),
             ReassemblyOutcome::Duplicate
         ));
     }
@@ -517,14 +644,14 @@ mod tests {
         let mut d = defragmenter(true);
         let total = 60 << 20;
         assert!(matches!(
-            d.handle(head(1), &fragment(total / 4, total, b"abcd")),
-            ReassemblyOutcome::BufferFull
-        ));
-        assert!(matches!(
-            d.handle(head(1), &fragment(1, total, b"abcd")),
+            d.handle(Instant::ZERO, head(1), &fragment(total / 4, total, b"abcd")),
             ReassemblyOutcome::Incomplete
         ));
-        assert!(d.partials[0].buffer.capacity() <= 2 << 20);
+        assert!(matches!(
+            d.handle(Instant::ZERO, head(1), &fragment(1, total, b"abcd")),
+            ReassemblyOutcome::Incomplete
+        ));
+        assert!(d.partials[0].buffer.capacity() <= 64 << 10);
     }
 
     #[test]
@@ -532,9 +659,9 @@ mod tests {
         for reliable in [true, false] {
             let mut d = defragmenter(reliable);
             for sequence in 10..30 {
-                d.handle(head(sequence), &fragment(1, 8, b"abcd"));
+                d.handle(Instant::ZERO, head(sequence), &fragment(1, 8, b"abcd"));
             }
-            d.handle(head(1), &fragment(1, 8, b"abcd"));
+            d.handle(Instant::ZERO, head(1), &fragment(1, 8, b"abcd"));
             let kept: Vec<i64> = d.sequences().map(|s| s.0).collect();
             let expected: Vec<i64> = if reliable {
                 core::iter::once(1).chain(10..17).collect()
@@ -559,7 +686,9 @@ mod tests {
                     sample_size: 150_000,
                     payload: &bytes,
                 };
-                if let ReassemblyOutcome::Complete(_, payload) = d.handle(head(sequence), &f) {
+                if let ReassemblyOutcome::Complete(_, payload) =
+                    d.handle(Instant::ZERO, head(sequence), &f)
+                {
                     last = Some(payload);
                 }
             }

@@ -45,6 +45,7 @@ pub mod id;
 pub mod interval;
 pub mod locator;
 pub mod matching;
+pub mod memory_budget;
 pub mod outbox;
 pub mod participant;
 pub mod qos;

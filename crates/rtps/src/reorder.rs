@@ -8,6 +8,7 @@
 use alloc::collections::VecDeque;
 
 use crate::change::CacheChange;
+use crate::memory_budget::{MemoryCharge, MemoryCharger};
 use crate::seq::SequenceNumber;
 
 /// The outcome of an insertion.
@@ -19,12 +20,22 @@ pub(crate) enum ReorderOutcome {
     Replaced(SequenceNumber),
     /// The buffer is full of lower numbers.
     Full,
+    /// The participant has no memory left; this higher one was dropped.
+    Refused(Option<SequenceNumber>),
+}
+
+/// A change and its part of the participant's memory.
+#[derive(Debug)]
+struct ReorderedChange {
+    change: CacheChange,
+    _charge: MemoryCharge,
 }
 
 /// Changes of one writer, sorted by number. Insertion at the back is O(1).
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
-    changes: VecDeque<CacheChange>,
+    changes: VecDeque<ReorderedChange>,
+    charger: MemoryCharger,
     bytes: usize,
     samples_max: usize,
     bytes_max: usize,
@@ -34,10 +45,29 @@ impl ReorderBuffer {
     pub fn new(samples_max: usize, bytes_max: usize) -> Self {
         Self {
             changes: VecDeque::new(),
+            charger: MemoryCharger::default(),
             bytes: 0,
             samples_max,
             bytes_max,
         }
+    }
+
+    /// Charges this account from now on.
+    pub fn set_charger(&mut self, charger: MemoryCharger) {
+        self.charger = charger;
+    }
+
+    /// Drops the highest change if its number is above `sequence`, for a lower one
+    /// that found no memory.
+    pub fn drop_above(&mut self, sequence: SequenceNumber) -> Option<SequenceNumber> {
+        let last = self.changes.back()?;
+        let dropped = last.change.sequence;
+        if dropped <= sequence {
+            return None;
+        }
+        let last = self.changes.pop_back()?;
+        self.bytes = self.bytes.saturating_sub(last.change.payload.len());
+        Some(dropped)
     }
 
     pub fn len(&self) -> usize {
@@ -54,18 +84,20 @@ impl ReorderBuffer {
     }
 
     pub fn first(&self) -> Option<SequenceNumber> {
-        self.changes.front().map(|change| change.sequence)
+        self.changes.front().map(|kept| kept.change.sequence)
     }
 
     /// Stores `change`, whose number is not in the buffer.
     pub fn insert(&mut self, change: CacheChange) -> ReorderOutcome {
         let at = self
             .changes
-            .partition_point(|kept| kept.sequence < change.sequence);
+            .partition_point(|kept| kept.change.sequence < change.sequence);
         if fault!("no-memory-to-reorder") {
             return ReorderOutcome::Full;
         }
-        let space = (self.changes.len() < self.samples_max
+        let mut charge = self.charger.reserve_from_half(change.payload.len());
+        let space = (charge.is_some()
+            && self.changes.len() < self.samples_max
             && self.bytes.saturating_add(change.payload.len()) <= self.bytes_max)
             || fault!("reorder-buffer-without-limit");
         let mut kept = ReorderOutcome::Stored;
@@ -73,13 +105,24 @@ impl ReorderBuffer {
             if at == self.changes.len() {
                 return ReorderOutcome::Full;
             }
-            if let Some(dropped) = self.changes.pop_back() {
+            if let Some(ReorderedChange {
+                change: dropped, ..
+            }) = self.changes.pop_back()
+            {
                 self.bytes = self.bytes.saturating_sub(dropped.payload.len());
                 kept = ReorderOutcome::Replaced(dropped.sequence);
             }
         }
+        charge = charge.or_else(|| self.charger.reserve_from_half(change.payload.len()));
+        let Some(_charge) = charge else {
+            self.charger.note_refused();
+            return match kept {
+                ReorderOutcome::Replaced(dropped) => ReorderOutcome::Refused(Some(dropped)),
+                _ => ReorderOutcome::Refused(None),
+            };
+        };
         self.bytes = self.bytes.saturating_add(change.payload.len());
-        self.changes.insert(at, change);
+        self.changes.insert(at, ReorderedChange { change, _charge });
         kept
     }
 
@@ -87,8 +130,8 @@ impl ReorderBuffer {
     pub fn pop_below(&mut self, limit: SequenceNumber) -> Option<CacheChange> {
         self.changes
             .front()
-            .filter(|change| change.sequence < limit)?;
-        let change = self.changes.pop_front()?;
+            .filter(|kept| kept.change.sequence < limit)?;
+        let change = self.changes.pop_front()?.change;
         self.bytes = self.bytes.saturating_sub(change.payload.len());
         Some(change)
     }

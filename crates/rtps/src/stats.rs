@@ -82,6 +82,9 @@ pub struct ReaderStats {
     pub reordered: u64,
     /// Samples refused because a buffer was full; reliable ones are retransmitted.
     pub buffer_full: u64,
+    /// Fragments refused because the memory of their participant was used up;
+    /// reliable ones are retransmitted.
+    pub memory_refused: u64,
     /// Best-effort samples dropped from a full queue, oldest first.
     pub overflowed: u64,
     /// Samples whose lifespan ended before they were taken.

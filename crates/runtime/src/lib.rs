@@ -57,6 +57,7 @@ pub use crate::core::matching::EndpointSpec;
 pub use crate::core::table_fill::TableUse;
 pub use crate::core::{Core, CoreCounts, CoreOptions, WIRES_MAX};
 pub use crate::endpoints::durable_store::StoreOptions;
+pub use crate::endpoints::receive_memory::ReceiveMemoryUse;
 pub use crate::endpoints::{
     content_filter, event, publisher_group, reader, subscription_group, writer,
 };

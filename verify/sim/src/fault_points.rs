@@ -49,6 +49,7 @@ reassembly-without-last-fragment: a sample is delivered without its last fragmen
 fragment-at-wrong-offset: a fragment is stored at the offset of its predecessor
 intervals-merge-over-a-gap: two intervals of sequence numbers merge over a missing one
 intervals-without-limit: intervals of sequence numbers grow without limit
+memory-without-budget: unfinished samples of a participant take as much as they like
 reorder-buffer-without-limit: the reorder buffer grows without limit
 # RTPS writer.
 heartbeat-not-repeated: a heartbeat without reply is not repeated

@@ -15,6 +15,7 @@ use crate::locator::Route;
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
+use crate::time::Instant;
 use crate::wire::{DataFrag, DataHead, Submessage};
 
 /// The largest message: permissions of a few hundred topics. IP fragments it.
@@ -162,7 +163,8 @@ impl StatelessPeer {
             sample_size: data.sample_size,
             payload: data.payload,
         };
-        match self.defragmenter.handle(head, &fragments) {
+        // Handshake messages are bounded by count and size alone; age plays no part.
+        match self.defragmenter.handle(Instant::ZERO, head, &fragments) {
             ReassemblyOutcome::Complete(_, payload) => Some(payload),
             _ => None,
         }

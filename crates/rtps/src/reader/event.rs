@@ -24,6 +24,23 @@ pub enum ReaderEvent {
         /// The writer.
         writer: Guid,
     },
+    /// The memory for unfinished samples is used up: a sample of this writer was
+    /// refused. A reliable writer sends it again later; of best effort it is lost.
+    /// Once, until half of the participant's share is free again.
+    MemoryFull {
+        /// The writer.
+        writer: Guid,
+        /// The size of the refused sample, bytes.
+        sample_bytes: usize,
+        /// Bytes that its participant has reserved.
+        held: usize,
+        /// The limit of one participant.
+        limit: usize,
+        /// Bytes that all participants have reserved.
+        context_held: usize,
+        /// The limit of the context.
+        context_limit: usize,
+    },
     /// The requested deadline passed without a sample.
     DeadlineMissed {
         /// The total count.

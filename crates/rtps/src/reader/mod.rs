@@ -24,6 +24,7 @@ mod writer_lease;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -35,12 +36,13 @@ use crate::coherent_mark::CoherentMarkKind;
 use crate::defrag::{Fragments, ReassemblyOutcome, SampleHead};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
+use crate::memory_budget::{MemoryAccount, MemoryCharger};
 use crate::qos::{Durability, EndpointQos, Liveliness, Ownership};
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
 use crate::stats::ReaderStats;
 use crate::stats::Tally;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
 use event::Events;
@@ -50,6 +52,11 @@ use proxy::{ReadyQueue, ReceiveOutcome, ResumePoint, WriterProxy};
 const TIMER_WRITERS: usize = 0;
 /// Deadline monitor: no sample came within the requested deadline.
 const TIMER_DEADLINE: usize = 1;
+/// Drops partial samples that were given up.
+const TIMER_PARTIAL_SAMPLES: usize = 2;
+/// A partial sample is given up this long after its last fragment: of best effort in
+/// any case, else when memory is scarce.
+const PARTIAL_SAMPLE_AGE: Duration = Duration::from_secs(2);
 
 /// Unmatched writers with a stored resume point; beyond that all are dropped.
 const RESUME_POINTS_MAX: usize = 256;
@@ -64,7 +71,7 @@ pub struct Reader {
     /// Writers with a due ACKNACK.
     writers_to_answer: Vec<Guid>,
     events: Events,
-    timers: Timers<2>,
+    timers: Timers<3>,
     deadlines_missed: u64,
     stats: ReaderStats,
     /// The last `now` passed in.
@@ -166,6 +173,14 @@ impl Reader {
             .liveliness(guid, 1, 0, self.config.limits.events_max);
         self.schedule_response(guid);
         true
+    }
+
+    /// Charges the unfinished samples of a matched writer to its participant's account
+    /// from now on. Call it right after [`Self::match_writer`].
+    pub fn limit_memory(&mut self, writer: Guid, account: Arc<MemoryAccount>) {
+        if let Some(proxy) = self.writers.get_mut(&writer) {
+            proxy.set_charger(MemoryCharger::new(account));
+        }
     }
 
     /// Suppresses the preemptive ACKNACK to a writer just matched, which already
@@ -343,7 +358,15 @@ impl Reader {
             payload: data.payload,
         };
         let first_missing = proxy.first_missing();
-        match proxy.defrag.handle(head, &fragments) {
+        let mut outcome = proxy.defrag.handle(now, head, &fragments);
+        while let ReassemblyOutcome::NoMemory(head) = outcome {
+            if !proxy.free_reordered_above(data.sequence) {
+                outcome = ReassemblyOutcome::NoMemory(head);
+                break;
+            }
+            outcome = proxy.defrag.handle(now, head, &fragments);
+        }
+        match outcome {
             ReassemblyOutcome::Complete(head, payload) => {
                 self.stats.fragments.tally();
                 if head.key_only && head.kind == ChangeKind::Alive {
@@ -358,6 +381,8 @@ impl Reader {
             ReassemblyOutcome::Incomplete => {
                 self.stats.fragments.tally();
                 proxy.acks.progress_count.tally();
+                self.timers
+                    .set_no_later(TIMER_PARTIAL_SAMPLES, now.after(PARTIAL_SAMPLE_AGE));
                 if proxy.reliable {
                     proxy.announced = proxy.announced.max(data.sequence.0);
                     if data.sequence.0 == first_missing {
@@ -370,9 +395,52 @@ impl Reader {
             ReassemblyOutcome::Duplicate => self.stats.duplicate_fragments.tally(),
             ReassemblyOutcome::Invalid => self.stats.invalid_fragments.tally(),
             ReassemblyOutcome::BufferFull => self.stats.buffer_full.tally(),
+            ReassemblyOutcome::NoMemory(_) => {
+                self.stats.memory_refused.tally();
+                self.note_memory_refused(guid, fragments.sample_size);
+            }
             ReassemblyOutcome::TooLarge => self.drop_oversized(guid, data.sequence),
         }
         self.schedule_response(guid);
+    }
+
+    /// Tells that the memory of a participant, or of the context, is used up.
+    fn note_memory_refused(&mut self, writer: Guid, sample_bytes: u32) {
+        let Some(proxy) = self.writers.get(&writer) else {
+            return;
+        };
+        let charger = proxy.defrag.charger();
+        if charger.note_refused() {
+            let [held, limit, context_held, context_limit] = charger.fill();
+            let event = ReaderEvent::MemoryFull {
+                writer,
+                sample_bytes: usize::try_from(sample_bytes).unwrap_or(usize::MAX),
+                held,
+                limit,
+                context_held,
+                context_limit,
+            };
+            self.events
+                .push_or_drop_oldest(event, self.config.limits.events_max);
+        }
+    }
+
+    /// Drops partial samples that nothing was received of for a while: best-effort
+    /// ones, and with scarce memory all.
+    fn drop_old_partials(&mut self, now: Instant) {
+        let mut is_left = false;
+        for proxy in self.writers.values_mut() {
+            let refused = proxy.defrag.charger().refused();
+            let is_scarce = refused != core::mem::replace(&mut proxy.memory_refusals_seen, refused);
+            if !proxy.reliable || is_scarce {
+                proxy.defrag.remove_older(now, PARTIAL_SAMPLE_AGE);
+            }
+            is_left |= proxy.defrag.len() > 0;
+        }
+        if is_left {
+            self.timers
+                .set_no_later(TIMER_PARTIAL_SAMPLES, now.after(PARTIAL_SAMPLE_AGE));
+        }
     }
 
     /// Passes a complete sample to its writer proxy.
@@ -714,6 +782,9 @@ impl Reader {
     /// due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;
+        if self.timers.take_due(TIMER_PARTIAL_SAMPLES, now) {
+            self.drop_old_partials(now);
+        }
         if self.timers.take_due(TIMER_DEADLINE, now) {
             self.deadlines_missed.tally();
             let event = ReaderEvent::DeadlineMissed {
@@ -781,7 +852,7 @@ fn assert_alive(
     now: Instant,
     proxy: &mut WriterProxy,
     events: &mut Events,
-    timers: &mut Timers<2>,
+    timers: &mut Timers<3>,
     config: &ReaderConfig,
 ) {
     if proxy.lease.duration.is_infinite() {

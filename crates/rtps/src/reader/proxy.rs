@@ -18,6 +18,7 @@ use crate::heartbeat_counts::HeartbeatCounts;
 use crate::id::{Guid, VendorId};
 use crate::interval::IntervalSet;
 use crate::locator::Route;
+use crate::memory_budget::MemoryCharger;
 use crate::qos::{Durability, History, Reliability};
 use crate::reorder::{ReorderBuffer, ReorderOutcome};
 use crate::seq::SequenceNumber;
@@ -146,6 +147,8 @@ pub(super) struct WriterProxy {
     pub sent_through: i64,
     reorder: ReorderBuffer,
     pub defrag: Defragmenter,
+    /// Refusals of memory in the context at the last look for old partial samples.
+    pub memory_refusals_seen: u64,
 
     /// The counts of its heartbeats.
     pub heartbeat_counts: HeartbeatCounts,
@@ -184,6 +187,7 @@ impl WriterProxy {
             sent_through: 0,
             reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
             defrag: Defragmenter::new(limits.defrag, reliable),
+            memory_refusals_seen: 0,
             heartbeat_counts: HeartbeatCounts::default(),
             acks: AckState::new(reader, reliable),
             pending_group_sequence: None,
@@ -230,6 +234,22 @@ impl WriterProxy {
                 .changes
                 .push_back(CacheChange::group_heartbeat(self.guid, last, current));
         }
+    }
+
+    /// Charges this account of its participant from now on.
+    pub fn set_charger(&mut self, charger: MemoryCharger) {
+        self.reorder.set_charger(charger.clone());
+        self.defrag.set_charger(charger);
+    }
+
+    /// Frees memory for a sample, in place of a reordered one with a higher number.
+    /// False when there is none.
+    pub fn free_reordered_above(&mut self, sequence: SequenceNumber) -> bool {
+        let dropped = self.reorder.drop_above(sequence);
+        if let Some(dropped) = dropped {
+            self.known.remove(dropped.0);
+        }
+        dropped.is_some()
     }
 
     /// Bytes in the reorder buffer and in fragment reassembly.
@@ -354,6 +374,13 @@ impl WriterProxy {
             ReorderOutcome::Replaced(dropped) => self.known.remove(dropped.0),
             ReorderOutcome::Full => {
                 self.known.remove(number);
+                return ReceiveOutcome::BufferFull;
+            }
+            ReorderOutcome::Refused(dropped) => {
+                self.known.remove(number);
+                if let Some(dropped) = dropped {
+                    self.known.remove(dropped.0);
+                }
                 return ReceiveOutcome::BufferFull;
             }
         }

@@ -5,6 +5,7 @@
 //! (invariant).
 
 use crate::core::Core;
+use crate::endpoints::receive_memory::ReceiveMemoryUse;
 
 impl Core {
     /// Bytes of payload that its protocol machines hold.
@@ -28,6 +29,12 @@ impl Core {
         writers.chain(readers).fold(0, usize::saturating_add)
     }
 
+    /// What unfinished samples of remote participants take, and the limits.
+    pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
+        let table = self.endpoints.read();
+        table.receive_memory.usage(&self.options.limits)
+    }
+
     /// The queue or table that has outgrown its limit. `None`, unless there is a
     /// bug.
     pub fn exceeded_limit(&self) -> Option<String> {
@@ -47,6 +54,21 @@ impl Core {
             if let Some((what, held, max)) = exceeded {
                 let guid = reader.data.guid;
                 return Some(format!("reader {guid}: {held} {what}, limit {max}"));
+            }
+        }
+        let used = table.receive_memory.usage(&self.options.limits);
+        for (held, max, whose) in [
+            (used.reserved, used.limit, "all participants"),
+            (
+                used.reserved_by_largest,
+                used.participant_limit,
+                "a participant",
+            ),
+        ] {
+            if held > max {
+                return Some(format!(
+                    "{held} bytes for unfinished samples of {whose}, limit {max}"
+                ));
             }
         }
         drop(table);

@@ -20,6 +20,7 @@ pub(crate) mod mismatch;
 pub mod publisher_group;
 pub mod reader;
 mod reader_queue_stats;
+pub(crate) mod receive_memory;
 pub(crate) mod serialize_only;
 pub mod subscription_group;
 pub mod writer;
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 
 use crate::endpoints::reader::ReaderEndpoint;
+use crate::endpoints::receive_memory::ReceiveMemory;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::lock::{Mutex, MutexGuard, ReadGuard, RwLock, WriteGuard, rank};
 
@@ -41,6 +43,8 @@ pub(crate) struct EndpointTable {
     pub(crate) readers: BTreeMap<EntityId, Arc<ReaderEndpoint>>,
     /// Local readers that are matched with each remote writer.
     pub(crate) readers_of_writer: BTreeMap<Guid, Vec<Arc<ReaderEndpoint>>>,
+    /// What unfinished samples of remote participants take.
+    pub(crate) receive_memory: ReceiveMemory,
 }
 
 /// See the module documentation. Thread-safe.

@@ -22,6 +22,7 @@ use crate::endpoints::loss_report::{LossReport, warn_about_loss};
 use crate::endpoints::subscription_group::{GroupMembership, SubscriptionGroup};
 use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
 use crate::lock::{Mutex, MutexGuard, rank};
+use crate::names::ros_topic;
 use crate::qos::DataLifecycle;
 use crate::sample::{
     ArrivalSummary, DeliveryPath, PoppedSample, QueuedSample, RelatedIdentity, SampleBody,
@@ -642,6 +643,22 @@ impl ReaderEndpoint {
     fn handle_machine_event(&self, event: ReaderEvent) {
         match event {
             ReaderEvent::SampleLost { count, .. } => self.note_lost(count),
+            ReaderEvent::MemoryFull {
+                writer,
+                sample_bytes,
+                held,
+                limit,
+                context_held,
+                context_limit,
+            } => tracing::warn!(
+                endpoint = %self.data.guid,
+                "topic \"{}\": a sample of {sample_bytes} bytes from {writer} was refused: the \
+                 unfinished samples of its participant take {held} of {limit} bytes, those of all \
+                 {context_held} of {context_limit}. A reliable publisher sends it again. Raise \
+                 limits.participant_memory_bytes or limits.receive_memory_bytes of the context if \
+                 such samples are expected",
+                ros_topic(&self.data.topic)
+            ),
             // Discovery detects it as well and ends the match.
             ReaderEvent::WriterReset { .. } => {}
             ReaderEvent::DeadlineMissed { total, .. } => {
