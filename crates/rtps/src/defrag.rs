@@ -94,7 +94,7 @@ pub(crate) enum ReassemblyOutcome {
     /// The buffer is full; they may be retransmitted.
     BufferFull,
     /// The participant or the context has no memory left; they may be retransmitted.
-    NoMemory(SampleHead),
+    NoMemory(Box<SampleHead>),
     /// The sample exceeds the reader's size limit.
     TooLarge,
 }
@@ -331,7 +331,8 @@ impl Defragmenter {
             Err(_) if fault!("no-memory-for-fragments") => return ReassemblyOutcome::BufferFull,
             Err(at) => match self.start_sample(now, at, head, fragments) {
                 Ok(at) => at,
-                Err(refused) => return refused,
+                Err(None) => return ReassemblyOutcome::BufferFull,
+                Err(Some(head)) => return ReassemblyOutcome::NoMemory(head),
             },
         };
         let Some(partial) = self.partials.get_mut(at) else {
@@ -355,15 +356,15 @@ impl Defragmenter {
         ReassemblyOutcome::Complete(head, payload)
     }
 
-    /// Frees an entry for a new partial sample. Returns its index, or why there is
-    /// none.
+    /// Frees an entry for a new partial sample. Returns its index. If there is no
+    /// memory, it gives the head back.
     fn start_sample(
         &mut self,
         now: Instant,
         at: usize,
         head: SampleHead,
         fragments: &Fragments<'_>,
-    ) -> Result<usize, ReassemblyOutcome> {
+    ) -> Result<usize, Option<Box<SampleHead>>> {
         let size = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
         let mut at = at;
         let charge = loop {
@@ -387,11 +388,7 @@ impl Defragmenter {
                 at > 0
             };
             if !is_evictable {
-                return Err(if is_full {
-                    ReassemblyOutcome::BufferFull
-                } else {
-                    ReassemblyOutcome::NoMemory(head)
-                });
+                return Err((!is_full).then(|| Box::new(head)));
             }
             if self.reliable {
                 self.discard(self.partials.len().saturating_sub(1));

@@ -49,7 +49,6 @@ reassembly-without-last-fragment: a sample is delivered without its last fragmen
 fragment-at-wrong-offset: a fragment is stored at the offset of its predecessor
 intervals-merge-over-a-gap: two intervals of sequence numbers merge over a missing one
 intervals-without-limit: intervals of sequence numbers grow without limit
-memory-without-budget: unfinished samples of a participant take as much as they like
 reorder-buffer-without-limit: the reorder buffer grows without limit
 # RTPS writer.
 heartbeat-not-repeated: a heartbeat without reply is not repeated
@@ -83,9 +82,6 @@ announced-only-at-startup: announcements stop after the startup burst
 deletions-not-announced: deleted endpoints are not announced
 tombstones-not-kept: tombstones are dropped while a peer may return
 liveliness-not-asserted: automatic writers do not assert their liveliness
-retransmission-without-limit: requests are served whatever the reader acknowledged
-full-table-refuses-all: a full table of participants or endpoints refuses every newcomer
-useless-peer-keeps-lease: a peer that is never useful keeps the lease it announces
 amplification-without-limit: unvalidated participants get more bytes than they sent
 end-of-match-not-reported: a match ends without an event
 durability-not-compared: volatile writers match transient-local readers
@@ -135,6 +131,10 @@ crashes/call-to-dead-server-stays-open: asynchronous calls do not end with their
 crashes/wait-for-dead-server-goes-on: a blocking call does not end with its server
 components/unloaded-component-stays: an unloaded component is not dropped
 components/component-id-reused: a component gets the id of the previous one
+crowds/memory-without-budget: unfinished samples of a participant take as much as they like
+crowds/retransmission-without-limit: requests are served whatever the reader acknowledged
+crowds/full-table-refuses-all: a full table of participants or endpoints refuses every newcomer
+crowds/useless-peer-keeps-lease: a peer that is never useful keeps the lease it announces
 executors/timer-skips-a-tick: a timer ticks every other time
 executors/static-period-skipped: a static executor runs every other period
 ";

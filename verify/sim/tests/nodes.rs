@@ -52,6 +52,11 @@ fn requests_to_a_dead_process_end() {
 }
 
 #[test]
+fn crowds_take_no_more_than_their_share() {
+    assert_sound(NodeWorkload::CROWDS);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trace() {
     let options = Options::default();
     for workload in NodeWorkload::ALL {

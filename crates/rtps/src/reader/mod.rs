@@ -364,7 +364,7 @@ impl Reader {
                 outcome = ReassemblyOutcome::NoMemory(head);
                 break;
             }
-            outcome = proxy.defrag.handle(now, head, &fragments);
+            outcome = proxy.defrag.handle(now, *head, &fragments);
         }
         match outcome {
             ReassemblyOutcome::Complete(head, payload) => {

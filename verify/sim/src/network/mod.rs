@@ -95,6 +95,8 @@ pub struct Network {
     pub undeliverable: BTreeMap<(usize, Locator), u64>,
     /// Bytes that the attacker sent to each process.
     pub injected: BTreeMap<usize, u64>,
+    /// Bytes sent from one process to another, before any loss.
+    pub sent_between: BTreeMap<(usize, usize), u64>,
     /// Number of datagrams with user traffic, while a check counts them.
     pub user_datagrams_sent: Option<u64>,
     /// Time of the last datagram by (sender, receiver).
@@ -125,6 +127,7 @@ impl Network {
             traffic: Traffic::default(),
             undeliverable: BTreeMap::new(),
             injected: BTreeMap::new(),
+            sent_between: BTreeMap::new(),
             user_datagrams_sent: None,
             last_received: BTreeMap::new(),
             captured: VecDeque::new(),
@@ -227,6 +230,8 @@ impl Network {
     }
 
     fn transmit(&mut self, now: u64, process: usize, from: Locator, to: usize, bytes: Bytes) {
+        let pair = (process, self.sockets[to].process);
+        *self.sent_between.entry(pair).or_default() += bytes.len() as u64;
         let link = self.links[process * self.processes + self.sockets[to].process];
         let random = &mut self.random;
         let mut chance = |c: u32| c > 0 && random.u32(0..10_000) < c;

@@ -12,6 +12,8 @@ pub mod threads;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+use pteros_rtps::locator::Locator;
 use pteros_rtps::time::Duration as Span;
 use pteros_runtime::platform::Platform;
 
@@ -118,6 +120,28 @@ impl Simulation {
     pub fn wall(&self, process: usize) -> SystemTime {
         let stamp = platform::wall(&self.world, process).as_nanos();
         SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp).unwrap_or(0))
+    }
+
+    /// The address of a process that has a context.
+    pub(crate) fn address(&self, process: usize) -> Locator {
+        let socket = self.world.processes()[process].socket;
+        let network = self.world.network();
+        socket.map_or(Locator::udp_v4([0; 4], 0), |n| network.sockets[n].address)
+    }
+
+    /// A process receives a datagram now, as if it came from that address.
+    pub(crate) fn inject(&self, from: Locator, to: usize, bytes: Bytes) {
+        let socket = self.world.processes()[to].socket;
+        if let Some(socket) = socket {
+            let now = self.world.now();
+            self.world.network().inject(now, from, socket, bytes);
+        }
+    }
+
+    /// Bytes that one process has sent to another, before any loss.
+    pub(crate) fn bytes_sent(&self, from: usize, to: usize) -> u64 {
+        let network = self.world.network();
+        network.sent_between.get(&(from, to)).copied().unwrap_or(0)
     }
 
     /// Advances the time.

@@ -13,6 +13,7 @@ mod action;
 mod chain;
 mod component;
 mod crash;
+mod crowd;
 mod lifecycle;
 mod parameter;
 mod world;
@@ -73,14 +74,21 @@ impl NodeWorkload {
         run: crash::run,
     };
 
+    /// Crowds of accepted peers: a full table, forged requests, unfinished samples.
+    pub const CROWDS: Self = Self {
+        name: "crowds",
+        run: crowd::run,
+    };
+
     /// All workloads.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ACTIONS,
         Self::PARAMETERS,
         Self::LIFECYCLE,
         Self::COMPONENTS,
         Self::EXECUTORS,
         Self::CRASHES,
+        Self::CROWDS,
     ];
 
     /// The workload of that name.

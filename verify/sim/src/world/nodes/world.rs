@@ -9,6 +9,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use parking_lot::Mutex;
 use pteros::config::DiscoveryRange;
+use pteros::limits::Limits;
 use pteros::{
     Context, ContextOptions, Node,
     executors::{ChainExecutor, SingleThreadedExecutor},
@@ -155,16 +156,27 @@ impl NodeWorld {
 
     /// A process without nodes.
     pub fn process(&self, process_index: usize) -> Process {
-        self.open_process(process_index, None)
+        self.open_process(process_index, None, Limits::default())
+    }
+
+    /// A process without nodes, with these limits.
+    pub fn process_with_limits(&self, process_index: usize, limits: Limits) -> Process {
+        self.open_process(process_index, None, limits)
     }
 
     /// A process without nodes that is missed after `participant_lease`.
     pub fn process_with_lease(&self, process_index: usize, lease: Duration) -> Process {
-        self.open_process(process_index, Some(lease))
+        self.open_process(process_index, Some(lease), Limits::default())
     }
 
-    fn open_process(&self, process_index: usize, lease: Option<Duration>) -> Process {
+    fn open_process(
+        &self,
+        process_index: usize,
+        lease: Option<Duration>,
+        limits: Limits,
+    ) -> Process {
         let options = ContextOptions {
+            limits,
             participant_lease: lease,
             domain_id: Some(0),
             discovery_range: Some(DiscoveryRange::Subnet),
