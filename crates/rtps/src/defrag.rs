@@ -22,6 +22,12 @@ use crate::time::{Duration, Instant, Timestamp};
 const GROWTH: usize = 2;
 /// Below this size growth is not limited: one datagram.
 const GROWTH_FREE_BYTES: usize = 64 << 10;
+/// The maximum ratio of the memory reserved for a buffer. Reserved memory takes no page
+/// until bytes arrive. 64 fragments of 63 kB are a 4 MB camera image, so that one is
+/// allocated at once.
+const RESERVATION: usize = 64;
+/// Below this size the reservation is not limited.
+const RESERVATION_FREE_BYTES: usize = 1 << 20;
 /// Runs of fragments received out of order, per sample.
 const RUNS_MAX: usize = 256;
 /// From this size on, the buffer of a payload is reused after the application
@@ -200,9 +206,10 @@ impl PartialSample {
         self.buffered_bytes = self.buffered_bytes.saturating_add(bytes.len());
         let total = usize::try_from(self.sample_size).unwrap_or(usize::MAX);
         if end > self.buffer.capacity() {
-            let wanted = buffer_bytes_max(self.buffered_bytes).max(end).min(total);
+            let wanted = self.buffered_bytes.saturating_mul(RESERVATION);
+            let wanted = wanted.max(RESERVATION_FREE_BYTES).min(total);
             self.buffer
-                .reserve(wanted.saturating_sub(self.buffer.len()));
+                .reserve(wanted.max(end).saturating_sub(self.buffer.len()));
         }
         if start >= self.buffer.len() {
             // Only a hole left by missing fragments is filled with zeros.
@@ -648,7 +655,7 @@ mod tests {
             d.handle(Instant::ZERO, head(1), &fragment(1, total, b"abcd")),
             ReassemblyOutcome::Incomplete
         ));
-        assert!(d.partials[0].buffer.capacity() <= 64 << 10);
+        assert!(d.partials[0].buffer.capacity() <= 2 << 20);
     }
 
     #[test]
