@@ -253,7 +253,8 @@ impl NetworkScope {
         self.all().any(|own| locator.address[12..] == own.ip)
     }
 
-    fn is_on_link(&self, locator: &Locator) -> bool {
+    /// Whether it lies in an attached network whose link works.
+    pub(crate) fn is_on_link(&self, locator: &Locator) -> bool {
         self.addresses.iter().any(|own| own.contains(locator))
     }
 

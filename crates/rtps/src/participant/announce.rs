@@ -86,6 +86,10 @@ impl Participant {
         if !self.is_admissible(&peer) {
             return;
         }
+        if from.is_some_and(|from| self.is_off_link(&from)) {
+            self.note_off_link(&peer, from);
+            return;
+        }
         let route = route(
             &self.config.network,
             &peer.metatraffic_unicast,
@@ -105,6 +109,38 @@ impl Participant {
         );
         self.stats.unvalidated_evicted.tally_by(u64::from(evicted));
         self.authenticate_early(source.prefix);
+    }
+
+    /// Whether a source lies beyond a router and is not a static peer. Discovery ends
+    /// at the router (ROS 2's range SUBNET), so that nobody outside can make this
+    /// host answer.
+    ///
+    /// An interface with a prefix of 31 or 32 bits is a tunnel or a cloud's network.
+    /// It does not say which addresses are beyond it, so nothing is judged then.
+    fn is_off_link(&self, from: &Locator) -> bool {
+        let network = &self.config.network;
+        let is_unclear = network.addresses.iter().any(|own| own.prefix_length > 30);
+        let is_named = |named: &Locator| named.address == from.address;
+        !is_unclear
+            && !network.addresses.is_empty()
+            && from.to_udp_v4().is_some()
+            && !from.is_loopback()
+            && !network.is_on_link(from)
+            && !network.is_on_down_link(from)
+            && !self.config.announce_to.iter().any(is_named)
+    }
+
+    /// Counts a participant beyond a router, and tells the first one.
+    fn note_off_link(&mut self, peer: &ParticipantData, from: Option<Locator>) {
+        if self.stats.off_link == 0
+            && let Some(from) = from
+        {
+            tracing::warn!(
+                participant = %peer.prefix,
+                "a participant at {from} is outside of this host's networks and ignored, as are later ones; name its host in ROS_STATIC_PEERS to communicate with it"
+            );
+        }
+        self.stats.off_link.tally();
     }
 
     /// Whether it announced our domain, without a domain tag.

@@ -138,6 +138,8 @@ pub struct ParticipantStats {
     pub probes_withheld: u64,
     /// Announcements without a reachable address.
     pub unreachable: u64,
+    /// Announcements from beyond a router that are not of static peers.
+    pub off_link: u64,
     /// Participants refused because the table was full.
     pub participants_refused: u64,
     /// Participants that lost their place in a full table to a newcomer.
