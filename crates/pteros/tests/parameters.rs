@@ -34,8 +34,21 @@ where
     S::Response: Clone,
 {
     let asker = node.context().create_node("asker").unwrap();
+    call_from::<S>(&asker, node, name, request)
+}
+
+fn call_from<S: pteros::msg::message::Service>(
+    asker: &Node,
+    node: &Node,
+    name: &str,
+    request: S::Request,
+) -> S::Response
+where
+    S::Response: Clone,
+{
     let name = format!("{}/{name}", node.fully_qualified_name());
     let client = asker.create_client::<S>(&name).unwrap();
+    assert!(client.wait_for_service(TIMEOUT));
     let mut call = client.call_async(&request).unwrap();
     let mut answer = None;
     node.spin_until(
@@ -507,4 +520,39 @@ fn invalid_thread_parameters_are_errors() {
             "{error}"
         );
     }
+}
+
+/// A client of another process asked for a million names at once, and the node took
+/// 70 MB for the answer.
+#[test]
+fn a_request_for_too_many_parameters_is_refused_undecoded() {
+    let (server, client) = (context(&[]), context(&[]));
+    let node = server.create_node("many").unwrap();
+    let handle = node.declare_parameter("speed", 1.0).unwrap();
+    let asking = client.create_node("asking").unwrap();
+    let names = |count: usize| vec!["speed".to_string(); count];
+    let describe = |count| {
+        let request = srv::DescribeParameters_Request {
+            names: names(count),
+        };
+        call_from::<srv::DescribeParameters>(&asking, &node, "describe_parameters", request)
+            .descriptors
+            .len()
+    };
+    assert_eq!(describe(16_384), 16_384);
+    assert_eq!(describe(16_385), 0);
+    let request = srv::SetParameters_Request {
+        parameters: vec![msg::Parameter::default(); 20_000],
+    };
+    let results =
+        call_from::<srv::SetParameters>(&asking, &node, "set_parameters", request).results;
+    let [result] = &results[..] else {
+        panic!("{} results", results.len())
+    };
+    assert!(
+        !result.successful && result.reason.contains("20000"),
+        "{}",
+        result.reason
+    );
+    assert_eq!(handle.value(), 1.0);
 }

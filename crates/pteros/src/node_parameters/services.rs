@@ -86,29 +86,77 @@ fn services(
     store: &Arc<ParameterStore>,
 ) -> Result<ParameterServiceHandles, CreateError> {
     Ok(ParameterServiceHandles {
-        _get_parameters: serve(node, store, "get_parameters", get)?,
-        _get_parameter_types: serve(node, store, "get_parameter_types", get_types)?,
-        _set_parameters: serve(node, store, "set_parameters", set)?,
+        _get_parameters: serve(node, store, "get_parameters", get, nothing)?,
+        _get_parameter_types: serve(node, store, "get_parameter_types", get_types, nothing)?,
+        _set_parameters: serve(node, store, "set_parameters", set, |reason| {
+            let results = vec![refused_result(reason)];
+            srv::SetParameters_Response { results }
+        })?,
         _set_parameters_atomically: serve(
             node,
             store,
             "set_parameters_atomically",
             set_atomically,
+            |reason| srv::SetParametersAtomically_Response {
+                result: refused_result(reason),
+            },
         )?,
-        _describe_parameters: serve(node, store, "describe_parameters", describe)?,
-        _list_parameters: serve(node, store, "list_parameters", list)?,
+        _describe_parameters: serve(node, store, "describe_parameters", describe, nothing)?,
+        _list_parameters: serve(node, store, "list_parameters", list, nothing)?,
     })
 }
 
 fn serve<S: ServiceType>(
     node: &Node,
     store: &Arc<ParameterStore>,
-    name: &str,
+    name: &'static str,
     handler: impl Fn(&ParameterStore, &S::Request) -> S::Response + Send + 'static,
+    refusal: fn(String) -> S::Response,
 ) -> Result<Service<S>, CreateError> {
     let store = store.clone();
-    let options = ServiceOptions::new(format!("~/{name}").qos(QosProfile::parameters()));
+    let mut options = ServiceOptions::new(format!("~/{name}").qos(QosProfile::parameters()));
+    options.refuse = Some(Box::new(move |request| {
+        let items = first_sequence_len(request).filter(|items| *items > ITEMS_MAX)?;
+        Some(refusal(format!(
+            "{name}: {items} names or parameters in one request, at most {ITEMS_MAX} are answered; ask in parts"
+        )))
+    }));
     node.create_service::<S>(options, move |request: Sample<_>| handler(&store, &request))
+}
+
+/// Names, prefixes or parameters in one request. Each may be short, and its answer
+/// large. More than any node has, and some MiB of answers.
+const ITEMS_MAX: usize = 16_384;
+
+/// The length of the sequence with which every request of these services begins,
+/// without decoding it. `None` where the request is shorter.
+fn first_sequence_len(request: &[u8]) -> Option<usize> {
+    let (encapsulation, body) = request.split_first_chunk::<4>()?;
+    let [_, kind, ..] = *encapsulation;
+    // XCDR2 puts the size of the sequence before its length (XTypes 1.3 §7.4.3.5.3).
+    let at = if kind < XCDR2 { 0 } else { 4 };
+    let length = body.get(at..)?.first_chunk::<4>()?;
+    let length = match kind & 1 {
+        0 => u32::from_be_bytes(*length),
+        _ => u32::from_le_bytes(*length),
+    };
+    usize::try_from(length).ok()
+}
+
+/// The lowest representation identifier of XCDR2 (RTPS 2.5 §10.2, table 10.3).
+const XCDR2: u8 = 6;
+
+/// Nothing, as for an unknown name: these responses have no place for a reason.
+fn nothing<R: Default>(reason: String) -> R {
+    tracing::debug!("{reason}");
+    R::default()
+}
+
+fn refused_result(reason: String) -> msg::SetParametersResult {
+    msg::SetParametersResult {
+        successful: false,
+        reason,
+    }
 }
 
 /// An unknown name leaves the whole response empty, as in rclcpp.
@@ -195,5 +243,20 @@ fn result<E: ToString>(outcome: Result<(), E>) -> msg::SetParametersResult {
     msg::SetParametersResult {
         successful: outcome.is_ok(),
         reason: outcome.err().map(|e| e.to_string()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_request_is_read_without_decoding_it() {
+        let length = |request: &[u8]| first_sequence_len(request);
+        assert_eq!(length(&[0, 1, 0, 0, 7, 1, 0, 0]), Some(263));
+        assert_eq!(length(&[0, 0, 0, 0, 0, 0, 1, 7]), Some(263));
+        assert_eq!(length(&[0, 7, 0, 0, 9, 9, 9, 9, 7, 1, 0, 0]), Some(263));
+        assert_eq!(length(&[0, 1, 0, 0, 7, 1, 0]), None);
+        assert_eq!(length(&[]), None);
     }
 }

@@ -96,7 +96,11 @@ pub struct ServiceOptions<S: ServiceTypeSupport> {
     pub qos: QosProfile,
     pub(crate) callback_group: Option<CallbackGroup>,
     pub(crate) pending_max: Option<usize>,
+    pub(crate) refuse: Option<RequestLimit<S::Response>>,
 }
+
+/// Answers a serialized request that is too large to be decoded, else `None`.
+pub(crate) type RequestLimit<R> = Box<dyn Fn(&[u8]) -> Option<R> + Send + Sync>;
 
 options_from_names!(ServiceOptions<S: ServiceTypeSupport>);
 
@@ -119,6 +123,7 @@ impl<S: ServiceTypeSupport> ServiceOptions<S> {
             qos: qos.unwrap_or_else(default_qos),
             callback_group: None,
             pending_max: None,
+            refuse: None,
         }
     }
 

@@ -17,12 +17,13 @@ use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::sample::SampleBody;
 use pteros_runtime::service::{ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts};
 
 use super::introspection::{
     ContentEncoders, EventKind, Introspection, ServiceIntrospectionState, as_encode, event_options,
 };
-use super::{ResponseEncoder, ServerCodec, ServiceOptions, typed_encoder};
+use super::{RequestLimit, ResponseEncoder, ServerCodec, ServiceOptions, typed_encoder};
 use crate::callback_groups::group_for;
 use crate::error::CreateError;
 use crate::event_handler::EventTask;
@@ -328,6 +329,7 @@ impl Node {
             options.qos.representation.unwrap_or_default(),
             handler,
             group_for(self.core(), options.callback_group.as_ref()),
+            options.refuse,
         );
         let part: Weak<ServerCore<S::Request, S::Response>> = Arc::downgrade(&core);
         self.core().add_entity(part);
@@ -361,6 +363,9 @@ pub(crate) struct ServerCore<Q: 'static, R: 'static> {
     /// The running futures of an async callback.
     async_slots: Option<Arc<AsyncSlots>>,
     undecodable: AtomicU64,
+    refuse: Option<RequestLimit<R>>,
+    /// Requests that were too large to be decoded.
+    refused: AtomicU64,
     pub(super) introspection: Introspection<Q, R>,
     on_event: Arc<EventTask>,
     callback_group: Arc<CallbackGroupCore>,
@@ -376,6 +381,7 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
         representation: Representation,
         handler: RequestHandler<Q, R>,
         callback_group: Arc<CallbackGroupCore>,
+        refuse: Option<RequestLimit<R>>,
     ) -> Arc<Self> {
         let async_slots = match &handler {
             RequestHandler::Deferred(_, async_slots) => async_slots.clone(),
@@ -416,6 +422,8 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
                 handler: Mutex::new(handler),
                 async_slots,
                 undecodable: AtomicU64::new(0),
+                refuse,
+                refused: AtomicU64::new(0),
                 introspection: Introspection::default(),
                 me: me.clone(),
                 runtime,
@@ -455,10 +463,27 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
         }
     }
 
+    /// Answers a request that was not decoded; logs the first one.
+    fn respond_with_refusal(&self, id: &RequestId, bytes: usize, response: R) {
+        if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!(
+                service = %self.service, client = %id.client,
+                "refused a request of {bytes} bytes, which asks for too much at once; later ones are refused without a word"
+            );
+        }
+        self.respond_or_warn(id, response);
+    }
+
     fn take_request(&self) -> Option<(RequestId, Sample<Q>)> {
         loop {
             let ReceivedRequest { id, item } = self.runtime.take_request(self.node.core())?;
             let info = SampleInfo::new(item.meta, None);
+            if let (Some(refuse), SampleBody::Serialized(bytes)) = (&self.refuse, &item.body)
+                && let Some(response) = refuse(bytes)
+            {
+                self.respond_with_refusal(&id, bytes.len(), response);
+                continue;
+            }
             match (self.decode)(item.body) {
                 Ok(decoded) => {
                     let request = match decoded {
