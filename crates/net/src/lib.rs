@@ -34,7 +34,9 @@ pub use buffers::{BufferGrant, GrantedSize};
 pub use clock::monotonic_nanos;
 pub use interface::{Interface, interfaces};
 pub use interface_watch::InterfaceWatch;
-pub use limits::{Descriptors, allocate_file, check_file_size, descriptors, file_size_limit};
+pub use limits::{
+    Descriptors, allocate_file, check_file_size, descriptors, file_size_limit, scarce_descriptors,
+};
 pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};
 pub use shutdown::{ShutdownSignal, shutdown_signal};
 pub use timer::Timer;

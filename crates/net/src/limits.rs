@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -44,6 +45,22 @@ pub fn descriptors() -> Option<Descriptors> {
         Err(_) => return None,
     };
     Some(Descriptors { open, limit })
+}
+
+/// The descriptors of this process, if they are scarce.
+///
+/// Two system calls while there are plenty: a new descriptor has the lowest free
+/// number, so they are counted only if half of the numbers are taken.
+pub fn scarce_descriptors() -> Option<Descriptors> {
+    let limit = getrlimit(Resource::Nofile).current?;
+    let lowest = rustix::io::fcntl_dupfd_cloexec(std::io::stderr(), 0);
+    let is_plenty = |fd: &OwnedFd| (fd.as_raw_fd().unsigned_abs() as u64) < limit / 2;
+    match lowest {
+        Ok(fd) if is_plenty(&fd) => None,
+        // Without a standard error there is nothing to learn from it.
+        Err(error) if error != Errno::MFILE => None,
+        _ => descriptors().filter(Descriptors::is_scarce),
+    }
 }
 
 /// The largest size of a file that this process may write; [`u64::MAX`] without a

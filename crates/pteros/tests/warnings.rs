@@ -155,4 +155,72 @@ fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
     node.deactivate().unwrap();
     speak();
     wait_for_warnings(&a, "\"/moved\"", 2);
+
+    // A reliable subscription loses messages: too large ones, three at once.
+    let small = Context::with_options(ContextOptions {
+        limits: pteros::limits::Limits {
+            sample_bytes: 64 << 10,
+            ..Default::default()
+        },
+        ..ContextOptions::local(196)
+    });
+    let small = small.unwrap().create_node("small").unwrap();
+    let pictures = talker
+        .create_publisher::<Text>("picture".keep_last(10))
+        .unwrap();
+    let shown = small
+        .create_polled_subscription::<Text>("picture".keep_last(10))
+        .unwrap();
+    assert!(pictures.wait_for_matched(1, TIMEOUT));
+    for bytes in [100_000, 200_000, 300_000, 10] {
+        let data = "x".repeat(bytes);
+        pictures.publish(&Text { data }).unwrap();
+    }
+    let graph = b.graph();
+    assert!(graph.wait_until(TIMEOUT, || shown.take().is_some()));
+    assert_eq!(shown.counts().lost, 3);
+    let text = wait_for_warnings(&b, "\"/picture\"", 1);
+    assert!(text.contains("subscription lost"), "{text}");
+}
+
+/// The child process of the test below.
+#[test]
+#[ignore = "needs a descriptor limit; the test below runs it"]
+fn child_with_few_descriptors() {
+    tracing::subscriber::set_global_default(Listener).unwrap();
+    let context = Context::with_options(ContextOptions::local(197)).unwrap();
+    let _node = context.create_node("thirsty").unwrap();
+    context
+        .graph()
+        .wait_until(Duration::from_millis(300), || false);
+    let early = WARNINGS.lock().unwrap().clone();
+    assert!(
+        early.iter().all(|w| !w.contains("RLIMIT_NOFILE")),
+        "{early:?}"
+    );
+    let mut taken = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        taken.push(file);
+    }
+    taken.truncate(taken.len() - 5);
+    let text = wait_for_warnings(&context, "RLIMIT_NOFILE", 1);
+    assert!(text.contains("of 128 descriptors"), "{text}");
+    println!("it was warned");
+}
+
+#[test]
+fn a_process_near_its_descriptor_limit_is_warned_once() {
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 128; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "child_with_few_descriptors"])
+        .args(["--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("it was warned"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

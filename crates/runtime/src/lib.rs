@@ -67,7 +67,7 @@ pub use crate::security::SecurityOptions;
 pub use crate::send::flow_controller;
 pub use crate::shared_memory::SharedMemoryOptions;
 pub use crate::shm_connections::PeerDelivery;
-pub use pteros_dcps::{instance, limits, names, qos, sample, user_data};
+pub use pteros_dcps::{instance, limits, names, printable, qos, sample, user_data};
 pub use pteros_net::thread;
 pub use pteros_rtps as rtps;
 pub use pteros_store as store;

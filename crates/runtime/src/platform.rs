@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use pteros_rtps::id::GuidPrefix;
 use pteros_shm::{DiscoveryLog, PeerAuthenticator};
 
-pub use pteros_net::check_file_size;
+pub use pteros_net::{Descriptors, check_file_size};
 pub use pteros_rtps::locator::{Locator, OwnAddress};
 pub use pteros_rtps::participant::LocalLinks;
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
@@ -74,6 +74,11 @@ pub trait Platform: Send + Sync + 'static {
     /// Those of the operating system, when it has no thread left.
     fn spawn(&self, name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
         crate::udp::spawn(name, work)
+    }
+
+    /// The descriptors of this process, if less than a tenth of the limit is free.
+    fn scarce_descriptors(&self) -> Option<Descriptors> {
+        None
     }
 
     /// Whether the platform drives a context that no executor spins, by

@@ -114,6 +114,10 @@ impl Platform for SystemPlatform {
         self.origin
     }
 
+    fn scarce_descriptors(&self) -> Option<pteros_net::Descriptors> {
+        pteros_net::scarce_descriptors()
+    }
+
     #[allow(
         clippy::disallowed_methods,
         reason = "the platform is the only place that reads the clock"

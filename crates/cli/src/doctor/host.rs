@@ -108,6 +108,33 @@ fn process_names() -> Vec<String> {
         .collect()
 }
 
+/// Processes that use nine tenths of their descriptors or more: name, process id,
+/// open ones and limit. Those of other users cannot be seen.
+fn processes_short_of_descriptors(processes: &Path) -> Vec<(String, String, u64, u64)> {
+    let Ok(entries) = fs::read_dir(processes) else {
+        return Vec::new();
+    };
+    let numbers = entries
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().parse::<u32>().is_ok());
+    let mut found: Vec<_> = numbers
+        .take(5_000)
+        .filter_map(|entry| {
+            let open = fs::read_dir(entry.path().join("fd")).ok()?.count() as u64;
+            let limits = read_kernel_file(entry.path().join("limits"))?;
+            let Some(SoftLimit::Some(most)) = limit(&limits, "Max open files") else {
+                return None;
+            };
+            let name = read_kernel_file(entry.path().join("comm")).unwrap_or_default();
+            let pid = entry.file_name().to_string_lossy().into_owned();
+            let is_short = most.saturating_sub(open) < most.div_ceil(10);
+            is_short.then_some((name, pid, open, most))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
 /// Checks the limits of a process and its writable folders.
 pub fn check_permissions() -> Vec<Finding> {
     let mut found = Findings::new("permissions");
@@ -129,6 +156,12 @@ pub fn check_permissions() -> Vec<Finding> {
             "add to /etc/security/limits.d/ros.conf: @realtime - memlock unlimited, or give the container --ulimit memlock=-1",
         ),
         _ => found.ok("memory can be locked"),
+    }
+    for (name, pid, open, most) in processes_short_of_descriptors(Path::new("/proc")) {
+        found.warn(
+            format!("process {pid} ({name}) has {open} of {most} descriptors open: its next connections, files and contexts fail"),
+            format!("prlimit --pid {pid} --nofile={}, and look for what it never closes: ls -l /proc/{pid}/fd", most.saturating_mul(4)),
+        );
     }
     match limit(&limits, "Max open files") {
         // A shared-memory connection needs two descriptors, a same-host peer three.
@@ -235,6 +268,23 @@ mod tests {
         );
         start.wall -= Duration::from_secs(6);
         assert!(check_clock(start)[0].text.contains(" forwards "));
+    }
+
+    #[test]
+    fn a_process_near_its_descriptor_limit_is_named() {
+        let processes = std::env::temp_dir().join(format!("pteros-proc-{}", std::process::id()));
+        for (pid, open) in [("41", 17), ("42", 19)] {
+            let process = processes.join(pid);
+            fs::create_dir_all(process.join("fd")).unwrap();
+            for n in 0..open {
+                fs::write(process.join("fd").join(n.to_string()), "").unwrap();
+            }
+            fs::write(process.join("limits"), "Max open files 20 40 files\n").unwrap();
+            fs::write(process.join("comm"), "camera\n").unwrap();
+        }
+        let found = processes_short_of_descriptors(&processes);
+        fs::remove_dir_all(&processes).unwrap();
+        assert_eq!(found, [("camera".into(), "42".into(), 19, 20)]);
     }
 
     #[test]

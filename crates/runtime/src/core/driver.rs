@@ -439,6 +439,7 @@ impl Core {
                 } else {
                     now
                 };
+                self.check_descriptors(now);
                 self.participant().lock().handle_timeout(clock);
                 self.serve_participant(now);
             }

@@ -5,7 +5,7 @@
 //! scheduler, wires, shared-memory connections, same-host peers, graph, security. A
 //! part never sees the core. What concerns one part alone is a method of that part.
 //!
-//! `Core` has 21 fields, nearly all of them parts, and more methods than a type
+//! `Core` has 22 fields, nearly all of them parts, and more methods than a type
 //! should, in the files of this folder. Half of them are the interface of the
 //! runtime, the rest takes an operation through several parts: a publish, a match,
 //! a poll. Which thread calls what, in which order, is in
@@ -16,6 +16,7 @@ mod changeable_qos;
 mod coherent_sets;
 mod content_filter;
 mod deferred_send;
+mod descriptor_check;
 pub mod dispatch;
 pub mod driver;
 mod durable_store;
@@ -50,6 +51,7 @@ use pteros_rtps::locator::{Locator, NetworkScope};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
+use crate::core::descriptor_check::DescriptorCheck;
 use crate::endpoints::Endpoints;
 use crate::endpoints::durable_store::StoreOptions;
 use crate::endpoints::intra_process::IntraProcess;
@@ -229,6 +231,7 @@ pub struct Core {
     pub(crate) same_host: SameHostPeers,
     pub(crate) security: Option<Box<Security>>,
     pub(crate) tracer: Option<Arc<Tracer>>,
+    pub(crate) descriptor_check: DescriptorCheck,
 }
 
 impl Core {
@@ -347,6 +350,7 @@ impl Core {
                 scheduler,
                 security: security.map(Box::new),
                 tracer,
+                descriptor_check: DescriptorCheck::default(),
                 options,
             }
         });

@@ -1,0 +1,56 @@
+//! Warning before the process runs out of descriptors (RLIMIT_NOFILE).
+//!
+//! Without a free descriptor, further processes of this host communicate by UDP, new
+//! contexts and log files fail, and none of these errors names the cause. So the
+//! driver looks every [`PERIOD`], with the announcements of discovery.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+
+/// Between two looks. Each costs two or three system calls.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// When a context looks next, and what it has told.
+#[derive(Debug, Default)]
+pub(crate) struct DescriptorCheck {
+    next_at: AtomicU64,
+    told: AtomicBool,
+}
+
+impl DescriptorCheck {
+    /// Whether to look now.
+    fn is_due(&self, now: Instant) -> bool {
+        let due = now.as_nanos() >= self.next_at.load(Ordering::Relaxed);
+        if due {
+            let next = now.after(PERIOD).as_nanos();
+            self.next_at.store(next, Ordering::Relaxed);
+        }
+        due
+    }
+}
+
+impl Core {
+    /// Warns once when less than a tenth of the descriptors is free, and again if
+    /// there were enough in between.
+    pub(crate) fn check_descriptors(&self, now: Instant) {
+        let check = &self.descriptor_check;
+        if !check.is_due(now) {
+            return;
+        }
+        let scarce = self.platform.scarce_descriptors();
+        let was_told = check.told.swap(scarce.is_some(), Ordering::Relaxed);
+        if let Some(scarce) = scarce.filter(|_| !was_told) {
+            tracing::warn!(
+                "this process has {} of {} descriptors open (RLIMIT_NOFILE). Without a free one, connections to \
+                 further processes, files and new contexts fail. Raise the limit (ulimit -n, LimitNOFILE= in a \
+                 systemd unit), or look for what is never closed: ls -l /proc/{}/fd",
+                scarce.open,
+                scarce.limit,
+                std::process::id()
+            );
+        }
+    }
+}
