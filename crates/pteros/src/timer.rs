@@ -79,7 +79,8 @@ impl TimerOptions {
 /// is dropped.
 ///
 /// The node's executor runs its callback, never two at a time. Ticks that a busy
-/// executor misses are skipped, and the phase is kept.
+/// executor or a stopped process (SIGSTOP, suspend) misses are skipped, and the
+/// phase is kept: after any pause it ticks once, never in a burst.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -412,5 +413,25 @@ impl Node {
             Box::new(move || drop(callback()))
         };
         Ok(TimerCore::start(self.core(), settings, &group, callback))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Context, ContextOptions};
+
+    /// As after SIGSTOP or a suspended host.
+    #[test]
+    fn after_a_pause_of_30_s_a_timer_ticks_once_and_keeps_its_phase() {
+        let context = Context::with_options(ContextOptions::local(198)).unwrap();
+        let node = context.create_node("paced").unwrap();
+        let period = Duration::from_millis(20);
+        let timer = node.create_timer(period, || {}).unwrap();
+        let due = timer.core.due().as_nanos();
+        let now = Instant::from_nanos(due + 30_000_000_000 + 7_000_000);
+        let next = timer.core.tick(now).unwrap();
+        assert_eq!(timer.ticks(), 1);
+        assert_eq!(next.as_nanos(), due + 30_020_000_000);
     }
 }
