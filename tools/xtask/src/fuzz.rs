@@ -17,7 +17,7 @@ const SECONDS_DEFAULT: u64 = 20;
 
 /// Every target and the largest length of its input in bytes. Scripts of stateful
 /// targets are short, since their ends cost more than their steps.
-const TARGETS: &[(&str, u32)] = &[
+pub const TARGETS: &[(&str, u32)] = &[
     ("message", 4096),
     ("participant_data", 4096),
     ("endpoint_data", 4096),
@@ -51,26 +51,11 @@ const LIMITS: [&str; 3] = ["-rss_limit_mb=2048", "-malloc_limit_mb=96", "-timeou
 pub fn run(arguments: &[String]) -> Result<bool> {
     let (seconds, chosen) = parse_arguments(arguments)?;
     check_tools()?;
-    let folder = root().join("verify/fuzz");
-    let target = target_folder();
-    let corpus = folder.join("corpus");
-    println!("{} new seeds", seeds::write(&corpus)?);
-    println!("build {} targets", chosen.len());
-    for (name, _) in &chosen {
-        let mut build = cargo_fuzz(&folder, "build", &target);
-        run_checked(build.arg(name), "build the fuzz targets")?;
-    }
+    prepare(&chosen)?;
     let mut found = Vec::new();
     for (name, bytes_max) in &chosen {
         println!("\n--- {name} ({seconds} s) ---");
-        std::fs::create_dir_all(corpus.join(name))?;
-        let mut run = cargo_fuzz(&folder, "run", &target);
-        run.arg(name).arg("--").args(LIMITS).args([
-            format!("-max_total_time={seconds}"),
-            format!("-max_len={bytes_max}"),
-            "-print_final_stats=1".into(),
-            "-verbosity=0".into(),
-        ]);
+        let mut run = target_command(name, *bytes_max, seconds);
         if !run.status().context("run cargo fuzz")?.success() {
             found.push(*name);
         }
@@ -84,6 +69,33 @@ pub fn run(arguments: &[String]) -> Result<bool> {
         );
     }
     Ok(found.is_empty())
+}
+
+/// Writes the initial corpus and builds the targets.
+pub fn prepare(chosen: &[(&str, u32)]) -> Result<()> {
+    let folder = root().join("verify/fuzz");
+    let corpus = folder.join("corpus");
+    println!("{} new seeds", seeds::write(&corpus)?);
+    println!("build {} targets", chosen.len());
+    for (name, _) in chosen {
+        std::fs::create_dir_all(corpus.join(name))?;
+        let mut build = cargo_fuzz(&folder, "build", &target_folder());
+        run_checked(build.arg(name), "build the fuzz targets")?;
+    }
+    Ok(())
+}
+
+/// The command that runs a target for so many seconds.
+pub fn target_command(name: &str, bytes_max: u32, seconds: u64) -> Command {
+    let folder = root().join("verify/fuzz");
+    let mut run = cargo_fuzz(&folder, "run", &target_folder());
+    run.arg(name).arg("--").args(LIMITS).args([
+        format!("-max_total_time={seconds}"),
+        format!("-max_len={bytes_max}"),
+        "-print_final_stats=1".into(),
+        "-verbosity=0".into(),
+    ]);
+    run
 }
 
 type SelectedTargets = Vec<(&'static str, u32)>;
@@ -117,7 +129,7 @@ fn parse_arguments(arguments: &[String]) -> Result<(u64, SelectedTargets)> {
 }
 
 /// Reports missing tools and how to install them.
-fn check_tools() -> Result<()> {
+pub fn check_tools() -> Result<()> {
     let answers = |arguments: &[&str]| {
         let output = Command::new("cargo").args(arguments).output();
         output.is_ok_and(|output| output.status.success())
@@ -138,12 +150,16 @@ fn cargo_fuzz(folder: &Path, verb: &str, target: &Path) -> Command {
         .arg(folder)
         .arg("--target-dir")
         .arg(target)
-        .current_dir(root())
-        // The outer cargo sets it for its own toolchain.
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env_remove("CARGO")
-        .env_remove("RUSTC");
+        .current_dir(root());
+    without_toolchain(&mut command);
     command
+}
+
+/// Removes what the outer cargo sets for its own toolchain.
+pub fn without_toolchain(command: &mut Command) {
+    for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC"] {
+        command.env_remove(variable);
+    }
 }
 
 /// A separate build folder, since flags and compiler differ.

@@ -17,6 +17,7 @@ mod fuzz;
 mod generate;
 mod loom;
 mod namespace;
+mod nightly;
 mod peers;
 mod peers_check;
 mod prose;
@@ -39,6 +40,8 @@ fn main() -> Result<()> {
         "prose" => prose::run(&rest)?,
         "fuzz" if fuzz::run(&rest)? => {}
         "fuzz" => std::process::exit(1),
+        "nightly" if nightly::run(&rest)? => {}
+        "nightly" => std::process::exit(1),
         "peers" => peers::run(&rest)?,
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
         "bench" if rest.first().is_some_and(|what| what == "build") => {
@@ -54,7 +57,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

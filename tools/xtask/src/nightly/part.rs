@@ -1,0 +1,471 @@
+//! The parts of a night: what each runs, for which share of the time, and how its
+//! output is counted.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::audit;
+use crate::checkout::root;
+use crate::fuzz;
+
+/// A part of a night.
+pub struct Part {
+    /// Its name on the command line and in the state.
+    pub name: &'static str,
+    /// What it does, for the page.
+    pub does: &'static str,
+    /// Its share of the time, percent. Building comes on top.
+    share: u64,
+    run: fn(&Budget) -> Result<Outcome>,
+}
+
+/// What a part may use.
+pub struct Budget {
+    /// Time after the build.
+    pub time: Duration,
+    /// The first seed that was not tried.
+    pub next_seed: u64,
+}
+
+/// What a part has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// How long it ran without its build.
+    pub seconds: f64,
+    /// Inputs, tests or packages.
+    pub executions: u64,
+    /// Simulated graphs.
+    pub seeds: u64,
+    /// One line for each find.
+    pub finds: Vec<String>,
+    /// Why it did not run.
+    pub skipped: Option<String>,
+}
+
+impl Outcome {
+    /// Nothing was done.
+    pub fn skipped(why: impl Into<String>) -> Self {
+        Self {
+            skipped: Some(why.into()),
+            ..Self::default()
+        }
+    }
+
+    /// One line.
+    pub fn result(&self) -> String {
+        match (&self.skipped, self.finds.len()) {
+            (Some(why), _) => format!("skipped: {why}"),
+            (None, 0) => "nothing found".into(),
+            (None, count) => format!("{count} found"),
+        }
+    }
+}
+
+impl Part {
+    /// Runs it with its share of the time.
+    pub fn run(&self, night: Duration, next_seed: u64) -> Result<Outcome> {
+        let time = night.mul_f64(self.share as f64 / 100.0);
+        (self.run)(&Budget { time, next_seed })
+    }
+}
+
+/// All parts, in the order in which they run.
+pub const PARTS: &[Part] = &[
+    Part {
+        name: "audit",
+        does: "licences, duplicate, yanked and outdated dependencies",
+        share: 1,
+        run: |_| audit::run(),
+    },
+    Part {
+        name: "loom",
+        does: "lock-free parts of shared memory, every interleaving",
+        share: 3,
+        run: loom,
+    },
+    Part {
+        name: "miri",
+        does: "unit tests of msg and dcps, interpreted, for undefined behaviour",
+        share: 8,
+        run: miri,
+    },
+    Part {
+        name: "asan",
+        does: "tests of shm and runtime with AddressSanitizer",
+        share: 6,
+        run: |budget| sanitizer(budget, "address", &[]),
+    },
+    Part {
+        name: "tsan",
+        does: "tests of shm and runtime with ThreadSanitizer",
+        share: 6,
+        run: |budget| sanitizer(budget, "thread", &["-Zbuild-std"]),
+    },
+    Part {
+        name: "fuzz",
+        does: "coverage-guided fuzzing of every target",
+        share: 36,
+        run: fuzzing,
+    },
+    Part {
+        name: "sim",
+        does: "simulated graphs with fault injection",
+        share: 26,
+        run: |budget| simulation(budget, &[]),
+    },
+    Part {
+        name: "nodes",
+        does: "simulated whole nodes: actions, parameters, lifecycle, executors",
+        share: 14,
+        run: |budget| simulation(budget, &["--nodes", "all"]),
+    },
+];
+
+/// Runs every fuzz target for the same time.
+fn fuzzing(budget: &Budget) -> Result<Outcome> {
+    if let Err(why) = fuzz::check_tools() {
+        return Ok(Outcome::skipped(format!("{why:#}")));
+    }
+    let targets = fuzz::TARGETS;
+    fuzz::prepare(targets)?;
+    let seconds = (budget.time.as_secs() / targets.len() as u64).max(1);
+    let mut outcome = Outcome::default();
+    for (name, bytes_max) in targets {
+        let began = Instant::now();
+        let mut command = fuzz::target_command(name, *bytes_max, seconds);
+        let limit = Duration::from_secs(seconds * 2 + 60);
+        let output = run_limited(&mut command, limit)?;
+        outcome.seconds += began.elapsed().as_secs_f64();
+        outcome.executions += number_after(&output.text, "stat::number_of_executed_units:");
+        if output.failed() {
+            outcome.finds.push(format!(
+                "fuzz target {name}: {}; the input is in verify/fuzz/artifacts/{name}",
+                first_line_with(&output.text, &["panicked at", "ERROR:", "SUMMARY:"])
+            ));
+        }
+    }
+    Ok(outcome)
+}
+
+/// Seeds of the first run of the simulator, which measures its speed.
+const SEEDS_FIRST: u64 = 20;
+
+/// Runs new seeds until the time is over.
+fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
+    let build = [
+        "build",
+        "--release",
+        "--quiet",
+        "-p",
+        "pteros-sim",
+        "--features",
+        "faults",
+    ];
+    let built = cargo(&build).status().context("build the simulator")?;
+    if !built.success() {
+        anyhow::bail!("the simulator does not build");
+    }
+    let mut outcome = Outcome::default();
+    let mut seeds = SEEDS_FIRST;
+    while outcome.seconds < budget.time.as_secs_f64() {
+        let start = budget.next_seed + outcome.seeds;
+        let mut command = cargo(&["run", "--release", "--quiet", "-p", "pteros-sim"]);
+        command.args(["--features", "faults", "--"]).args(workload);
+        command.args(["--start", &start.to_string(), "--seeds", &seeds.to_string()]);
+        let began = Instant::now();
+        let output = run_limited(&mut command, budget.time * 4 + Duration::from_secs(600))?;
+        outcome.seconds += began.elapsed().as_secs_f64();
+        outcome.seeds += seeds;
+        outcome.executions += simulated_runs(&output.text);
+        if output.failed() {
+            outcome
+                .finds
+                .push(first_line_with(&output.text, &[", seed ", "error"]));
+            break;
+        }
+        let left = (budget.time.as_secs_f64() - outcome.seconds).max(0.0);
+        let speed = outcome.seeds as f64 / outcome.seconds.max(0.001);
+        seeds = ((speed * left) as u64).clamp(1, 1_000_000);
+    }
+    Ok(outcome)
+}
+
+/// The runs in the simulator's summaries: `graph: 20 seeds, 0.11 simulated hours …`.
+fn simulated_runs(text: &str) -> u64 {
+    let lines = text
+        .lines()
+        .filter(|line| line.contains(" simulated hours "));
+    let counts = lines.filter_map(|line| {
+        let (before, _) = line.split_once(" seeds,")?;
+        before.rsplit(' ').next()?.parse::<u64>().ok()
+    });
+    counts.sum()
+}
+
+fn loom(budget: &Budget) -> Result<Outcome> {
+    let mut command = cargo(&["test", "--release", "-p", "pteros-shm", "--lib"]);
+    command.env("RUSTFLAGS", "--cfg loom");
+    tests(&mut command, budget, "loom")
+}
+
+fn miri(budget: &Budget) -> Result<Outcome> {
+    if !answers(&["+nightly", "miri", "--version"]) {
+        return Ok(Outcome::skipped(
+            "miri is not installed; rustup component add miri rust-src --toolchain nightly",
+        ));
+    }
+    let mut command = nightly(&[
+        "miri",
+        "test",
+        "-p",
+        "pteros-msg",
+        "-p",
+        "pteros-dcps",
+        "--lib",
+    ]);
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    tests(&mut command, budget, "miri")
+}
+
+fn sanitizer(budget: &Budget, name: &str, flags: &[&str]) -> Result<Outcome> {
+    if !answers(&["+nightly", "--version"]) {
+        return Ok(Outcome::skipped(
+            "there is no nightly toolchain; rustup toolchain install nightly",
+        ));
+    }
+    // Without its own build of the standard library, ThreadSanitizer reports races
+    // that are none.
+    if !flags.is_empty() && !has_library_sources() {
+        return Ok(Outcome::skipped(
+            "the sources of the standard library are missing; rustup component add rust-src --toolchain nightly",
+        ));
+    }
+    let mut command = nightly(&["test", "--target", TARGET]);
+    command
+        .args(flags)
+        .args([
+            "-p",
+            "pteros-shm",
+            "-p",
+            "pteros-runtime",
+            "--lib",
+            "--tests",
+        ])
+        .env("RUSTFLAGS", format!("-Zsanitizer={name}"))
+        .env("CARGO_TARGET_DIR", root().join("target").join(name));
+    tests(&mut command, budget, name)
+}
+
+/// Sanitizers want the target named, so that build scripts go without them.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+fn has_library_sources() -> bool {
+    let output = Command::new("rustc")
+        .args(["+nightly", "--print", "sysroot"])
+        .output();
+    let sysroot = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    sysroot.is_ok_and(|root| {
+        std::path::Path::new(&root)
+            .join("lib/rustlib/src/rust/library")
+            .exists()
+    })
+}
+
+/// Builds tests, then runs them within the budget. Those that did not come to their
+/// turn are not counted.
+fn tests(command: &mut Command, budget: &Budget, name: &str) -> Result<Outcome> {
+    let mut build = Command::new(command.get_program());
+    build
+        .args(command.get_args())
+        .arg("--no-run")
+        .current_dir(root());
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => build.env(key, value),
+            None => build.env_remove(key),
+        };
+    }
+    // Miri interprets, so there is nothing to build but its standard library.
+    if name != "miri" {
+        let built = run_limited(&mut build, BUILD_MAX)?;
+        if built.failed() {
+            let why = first_line_with(&built.text, &["error"]);
+            return Ok(Outcome::skipped(format!("it does not build: {why}")));
+        }
+    }
+    let began = Instant::now();
+    let output = run_limited(command, budget.time.max(TESTS_MIN))?;
+    let mut outcome = Outcome {
+        seconds: began.elapsed().as_secs_f64(),
+        executions: passed_tests(&output.text),
+        ..Outcome::default()
+    };
+    if output.failed() {
+        let signs = [
+            "SUMMARY:",
+            "Undefined Behavior",
+            "panicked at",
+            "FAILED",
+            "error",
+        ];
+        let sign = first_line_with(&output.text, &signs);
+        outcome.finds.push(format!("{name}: {sign}"));
+    }
+    Ok(outcome)
+}
+
+/// The longest build.
+const BUILD_MAX: Duration = Duration::from_secs(3_600);
+
+/// Tests run at least that long, or a short night would end them at once.
+const TESTS_MIN: Duration = Duration::from_secs(20);
+
+/// Tests that have passed: `test result: ok. 12 passed; …` of each program, or of
+/// one that was ended early its lines `test … ok`.
+fn passed_tests(text: &str) -> u64 {
+    text.lines()
+        .filter(|line| line.starts_with("test ") && line.ends_with(" ... ok"))
+        .count() as u64
+}
+
+/// The first line with one of these signs, the most telling one first.
+fn first_line_with(text: &str, signs: &[&str]) -> String {
+    let line = |sign: &&str| text.lines().find(|line| line.contains(*sign));
+    let line = signs.iter().find_map(line).unwrap_or("it failed");
+    line.trim().chars().take(200).collect()
+}
+
+/// The number behind a word, summed over all lines.
+fn number_after(text: &str, word: &str) -> u64 {
+    let numbers = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(word));
+    numbers.filter_map(|n| n.trim().parse::<u64>().ok()).sum()
+}
+
+/// A command's output, and how it ended.
+struct Output {
+    text: String,
+    succeeded: bool,
+    ended_early: bool,
+}
+
+impl Output {
+    fn failed(&self) -> bool {
+        !self.succeeded && !self.ended_early
+    }
+}
+
+/// Runs a command, shows and keeps its output, and ends it with its children after
+/// `limit`.
+fn run_limited(command: &mut Command, limit: Duration) -> Result<Output> {
+    let mut child = command
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("run {:?}", command.get_program()))?;
+    let group = nix::unistd::Pid::from_raw(-i32::try_from(child.id())?);
+    let streams = (child.stdout.take(), child.stderr.take());
+    let (succeeded, ended_early, text) = std::thread::scope(|scope| -> Result<_> {
+        let out = scope.spawn(|| streams.0.map(shown).unwrap_or_default());
+        let err = scope.spawn(|| streams.1.map(shown).unwrap_or_default());
+        let began = Instant::now();
+        let mut ended_early = false;
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if began.elapsed() > limit {
+                ended_early = true;
+                let _ = nix::sys::signal::kill(group, nix::sys::signal::Signal::SIGKILL);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        let text = out.join().unwrap_or_default() + &err.join().unwrap_or_default();
+        Ok((status.success(), ended_early, text))
+    })?;
+    Ok(Output {
+        text,
+        succeeded,
+        ended_early,
+    })
+}
+
+/// Reads a stream to its end and prints it.
+fn shown(stream: impl Read) -> String {
+    let mut text = String::new();
+    for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        text += &line;
+        text.push('\n');
+    }
+    text
+}
+
+/// Cargo of the toolchain of this checkout.
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Cargo of the nightly toolchain.
+fn nightly(arguments: &[&str]) -> Command {
+    let mut command = cargo(&["+nightly"]);
+    command.args(arguments);
+    fuzz::without_toolchain(&mut command);
+    command
+}
+
+/// Whether cargo knows a command.
+fn answers(arguments: &[&str]) -> bool {
+    let mut command = cargo(arguments);
+    fuzz::without_toolchain(&mut command);
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_are_the_whole_night() {
+        assert_eq!(PARTS.iter().map(|part| part.share).sum::<u64>(), 100);
+    }
+
+    #[test]
+    fn outputs_are_counted() {
+        let sim = "graphs: 20 seeds, 0.11 simulated hours in 3.0 s: 130 simulated seconds a second\n\
+                   actions: 5 seeds, 0.01 simulated hours in 1.0 s: 36 simulated seconds a second\n";
+        assert_eq!(simulated_runs(sim), 25);
+        let fuzz = "stat::number_of_executed_units: 5123\nstat::average_exec_per_sec: 900\n";
+        assert_eq!(number_after(fuzz, "stat::number_of_executed_units:"), 5_123);
+        let tests = "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed\n";
+        assert_eq!(passed_tests(tests), 1);
+        assert_eq!(
+            first_line_with(tests, &["SUMMARY:", "FAILED"]),
+            "test a::c ... FAILED"
+        );
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_ended_with_its_children() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo before; sleep 1000 & wait"]);
+        let output = run_limited(&mut command, Duration::from_millis(100)).unwrap();
+        assert!(output.ended_early && !output.failed());
+        assert_eq!(output.text, "before\n");
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo boom >&2; exit 3"]);
+        let output = run_limited(&mut command, Duration::from_secs(60)).unwrap();
+        assert!(output.failed());
+        assert_eq!(output.text, "boom\n");
+    }
+}

@@ -1,0 +1,224 @@
+//! Accumulated results of all nights: `docs/measurements/assurance.json`, and the
+//! page `assurance.md` made from it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use super::part::{Outcome, PARTS, Part};
+use crate::checkout::root;
+
+/// Finds that are kept; the oldest goes.
+const FINDS_MAX: usize = 100;
+
+/// When and on what a part ran.
+pub struct Occasion {
+    /// `2026-11-23`, UTC.
+    pub date: String,
+    /// The abbreviated commit, with `+` if the checkout had changes.
+    pub commit: String,
+}
+
+/// What all nights have done so far.
+pub struct State {
+    parts: Map<String, Value>,
+    finds: Vec<Value>,
+}
+
+impl State {
+    /// The file.
+    pub fn path() -> PathBuf {
+        root().join("docs/measurements/assurance.json")
+    }
+
+    /// Reads the state. Nothing has run yet if there is no file.
+    pub fn load() -> Result<Self> {
+        let path = Self::path();
+        if !path.exists() {
+            return Self::parse("{}");
+        }
+        let text = std::fs::read_to_string(&path)?;
+        Self::parse(&text).with_context(|| {
+            format!(
+                "{}: no state of xtask nightly; restore it with git",
+                path.display()
+            )
+        })
+    }
+
+    /// Reads the state from JSON.
+    pub fn parse(text: &str) -> Result<Self> {
+        let value: Value = serde_json::from_str(text)?;
+        let object = value.as_object().context("not an object")?;
+        let parts = object.get("parts").map(|parts| parts.as_object().cloned());
+        let finds = object.get("finds").map(|finds| finds.as_array().cloned());
+        Ok(Self {
+            parts: parts.unwrap_or_default().unwrap_or_default(),
+            finds: finds.unwrap_or_default().unwrap_or_default(),
+        })
+    }
+
+    /// A total of a part.
+    pub fn total(&self, part: &str, what: &str) -> f64 {
+        let value = self.parts.get(part).and_then(|part| part.get(what));
+        value.and_then(Value::as_f64).unwrap_or(0.0)
+    }
+
+    /// The first seed that a part has not tried.
+    pub fn next_seed(&self, part: &str) -> u64 {
+        let seeds = self.parts.get(part).and_then(|part| part.get("seeds"));
+        seeds.and_then(Value::as_u64).unwrap_or(0) + 1
+    }
+
+    /// Adds what a part has done.
+    pub fn add(&mut self, part: &Part, outcome: &Outcome, on: &Occasion) {
+        let whole = |what: &str| self.total(part.name, what) as u64;
+        let ran = outcome.skipped.is_none();
+        let entry = json!({
+            "seconds": (whole("seconds") + outcome.seconds.round() as u64),
+            "executions": whole("executions") + outcome.executions,
+            "seeds": whole("seeds") + outcome.seeds,
+            "finds": whole("finds") + outcome.finds.len() as u64,
+            "runs": whole("runs") + u64::from(ran),
+            "last": {
+                "date": on.date,
+                "commit": on.commit,
+                "result": outcome.result(),
+            },
+        });
+        self.parts.insert(part.name.into(), entry);
+        for find in &outcome.finds {
+            self.finds.push(json!({
+                "date": on.date,
+                "commit": on.commit,
+                "part": part.name,
+                "text": find,
+            }));
+        }
+        let excess = self.finds.len().saturating_sub(FINDS_MAX);
+        self.finds.drain(..excess);
+    }
+
+    /// Writes the state and the page.
+    pub fn save(&self) -> Result<()> {
+        let json = json!({ "parts": self.parts, "finds": self.finds });
+        std::fs::write(Self::path(), format!("{json:#}\n"))?;
+        std::fs::write(Self::path().with_extension("md"), self.page())?;
+        Ok(())
+    }
+
+    /// The page.
+    pub fn page(&self) -> String {
+        let mut page = HEAD.to_string();
+        for part in PARTS {
+            let hours = self.total(part.name, "seconds") / 3_600.0;
+            let last = self.parts.get(part.name).and_then(|part| part.get("last"));
+            let last = last.map_or("never".to_string(), |last| {
+                let word = |key: &str| last.get(key).and_then(Value::as_str).unwrap_or_default();
+                format!(
+                    "{} at {}: {}",
+                    word("date"),
+                    word("commit"),
+                    cell(word("result"))
+                )
+            });
+            let number = |what: &str| self.total(part.name, what) as u64;
+            page += &format!(
+                "| {} | {} | {hours:.2} | {} | {} | {} | {last} |\n",
+                part.name,
+                part.does,
+                number("executions"),
+                number("seeds"),
+                number("finds"),
+            );
+        }
+        page += "\n## Finds\n";
+        if self.finds.is_empty() {
+            page += "None yet.\n";
+        }
+        for find in self.finds.iter().rev() {
+            let word = |key: &str| find.get(key).and_then(Value::as_str).unwrap_or_default();
+            page += &format!(
+                "- {} at {}, {}: {}\n",
+                word("date"),
+                word("commit"),
+                word("part"),
+                cell(word("text"))
+            );
+        }
+        page
+    }
+}
+
+/// Text that cannot end a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "/").replace('\n', " ")
+}
+
+/// The page until the rows of the table.
+const HEAD: &str = "\
+# Assurance
+
+This page counts the work of all nights: what searches for defects have run, for how long, and what they found.
+`cargo xtask nightly` writes it, and adds to it with each run. Do not edit it; `assurance.json` beside it has the numbers.
+
+Executions are inputs of the fuzzer, tests of the other parts, and packages of the audit. A seed is one simulated graph. A
+find ends the command with an error, and becomes a named test.
+
+| part | what it does | hours | executions | seeds | finds | last run |
+|---|---|---|---|---|---|---|
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occasion() -> Occasion {
+        Occasion {
+            date: "2026-11-23".into(),
+            commit: "abc1234".into(),
+        }
+    }
+
+    #[test]
+    fn results_accumulate_over_nights() {
+        let mut state = State::parse("{}").unwrap();
+        let sim = PARTS.iter().find(|part| part.name == "sim").unwrap();
+        assert_eq!(state.next_seed("sim"), 1);
+        let outcome = Outcome {
+            seconds: 1_800.0,
+            executions: 7,
+            seeds: 500,
+            finds: vec!["graph, seed 9|fails".into()],
+            skipped: None,
+        };
+        state.add(sim, &outcome, &occasion());
+        let text = json!({ "parts": state.parts, "finds": state.finds }).to_string();
+        let mut state = State::parse(&text).unwrap();
+        state.add(sim, &outcome, &occasion());
+        assert_eq!(state.next_seed("sim"), 1_001);
+        let page = state.page();
+        assert!(page.contains("| 1.00 | 14 | 1000 | 2 |"), "{page}");
+        assert!(page.contains("abc1234, sim: graph, seed 9/fails"), "{page}");
+    }
+
+    #[test]
+    fn a_skipped_part_keeps_its_totals_and_says_why() {
+        let mut state = State::parse("{}").unwrap();
+        let miri = PARTS.iter().find(|part| part.name == "miri").unwrap();
+        state.add(
+            miri,
+            &Outcome::skipped("miri is not installed"),
+            &occasion(),
+        );
+        assert_eq!(state.total("miri", "runs"), 0.0);
+        assert!(state.page().contains("skipped: miri is not installed"));
+    }
+
+    #[test]
+    fn a_damaged_state_is_an_error() {
+        assert!(State::parse("[]").is_err());
+        assert!(State::parse("{").is_err());
+    }
+}
