@@ -5,6 +5,7 @@
 //! goes up to `main`, which exits quietly. Colour codes are always written;
 //! `anstream` removes them if the output is not a terminal or `NO_COLOR` is set.
 
+use pteros::log::{escape_json, escape_line, escape_lines};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 
@@ -23,8 +24,15 @@ impl Console {
         self.text(&text)
     }
 
-    /// Writes `text` unchanged and flushes.
+    /// Writes `text` and flushes. Whatever a peer sent in it is escaped: control
+    /// characters other than line feeds and tabs, and bidirectional controls.
     pub fn text(self, text: &str) -> io::Result<()> {
+        self.styled(&escape_lines(text))
+    }
+
+    /// Writes `text` with colours or cursor movements of ours and flushes. The
+    /// caller has escaped what comes from peers.
+    pub fn styled(self, text: &str) -> io::Result<()> {
         let mut stdout = anstream::stdout().lock();
         let written = stdout.write_all(text.as_bytes());
         written.and_then(|()| stdout.flush()).map_err(|error| {
@@ -35,7 +43,7 @@ impl Console {
 
     /// Writes a complete result as indented JSON.
     pub fn json(self, value: &Value) -> io::Result<()> {
-        self.line(format!("{value:#}"))
+        self.styled(&format!("{}\n", escape_json(&format!("{value:#}"))))
     }
 
     /// Writes names, one per line, or only their number.
@@ -44,7 +52,9 @@ impl Console {
             (true, true) => self.json(&json!({ "count": names.len() })),
             (true, false) => self.json(&json!(names)),
             (false, true) => self.line(names.len().to_string()),
-            (false, false) => names.iter().try_for_each(|name| self.line(name)),
+            (false, false) => names
+                .iter()
+                .try_for_each(|name| self.line(escape_line(name))),
         }
     }
 
@@ -72,13 +82,13 @@ impl Console {
 
     /// Writes one element of a continuous result as a line of JSON.
     pub fn json_line(self, value: &Value) -> io::Result<()> {
-        self.line(value.to_string())
+        self.styled(&format!("{}\n", escape_json(&value.to_string())))
     }
 
     /// Writes a note to standard error. It is not part of the result.
     pub fn note(self, text: impl AsRef<str>) {
         // A closed standard error must not stop the verb.
-        let _ = writeln!(anstream::stderr().lock(), "{}", text.as_ref());
+        let _ = writeln!(anstream::stderr().lock(), "{}", escape_lines(text.as_ref()));
     }
 
     /// Whether standard output is a terminal that supports redrawing.

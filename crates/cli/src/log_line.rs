@@ -3,7 +3,7 @@
 
 use crate::cli_context::CliContext;
 use anyhow::{Result, anyhow};
-use pteros::log::Severity;
+use pteros::log::{Severity, escape_line};
 use std::fmt;
 use std::io::IsTerminal;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -69,9 +69,11 @@ where
         let metadata = event.metadata();
         let logger = metadata.target().replace("::", ".");
         write!(writer, "{}", line(metadata.level().as_str(), &logger, ""))?;
+        let mut text = String::new();
         context
             .field_format()
-            .format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
+            .format_fields(Writer::new(&mut text), event)?;
+        // Names and error texts in it may come from peers.
+        writeln!(writer, "{}", escape_line(&text))
     }
 }

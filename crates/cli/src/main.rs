@@ -48,6 +48,7 @@ use crate::arguments::CommandLine;
 use crate::cli_context::CliContext;
 use crate::console::Console;
 use pteros::args::Arguments;
+use pteros::log::{escape_json, escape_lines};
 use pteros::msg::suggest;
 use pteros_launch::run::{WATCHDOG_ARGUMENT, run_watchdog};
 use std::io::{ErrorKind, Write};
@@ -121,10 +122,14 @@ fn report(json: bool, error: &anyhow::Error, code: u8) -> ExitCode {
         writeln!(
             stderr,
             "{}",
-            serde_json::json!({ "error": error_text(error) })
+            escape_json(&serde_json::json!({ "error": error_text(error) }).to_string())
         )
     } else {
-        writeln!(stderr, "\x1b[1;31merror:\x1b[0m {}", error_text(error))
+        writeln!(
+            stderr,
+            "\x1b[1;31merror:\x1b[0m {}",
+            escape_lines(&error_text(error))
+        )
     };
     ExitCode::from(code)
 }

@@ -2,14 +2,14 @@
 #![allow(clippy::disallowed_methods, reason = "reads its command line")]
 
 use std::error::Error;
-use std::io::IsTerminal;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use pteros::args::Arguments;
 use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
-use pteros::log::Severity;
+use pteros::log::{Severity, escape_line};
 use pteros::parameter::ParameterValue;
 use pteros::{Context, ContextOptions};
 use tracing_subscriber::filter::Targets;
@@ -175,10 +175,27 @@ fn install_log(arguments: &Arguments) {
         .parse()
         .unwrap_or_default();
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_writer(|| EscapedLines(std::io::stderr()))
+        .with_ansi(false);
     // This fails if another subscriber is installed already. That one is kept.
     let _ = tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .try_init();
+}
+
+/// Standard error, where one write is one event: names and error texts in it may
+/// come from peers and stay within their line.
+struct EscapedLines(std::io::Stderr);
+
+impl Write for EscapedLines {
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let line = escape_line(text.trim_end_matches('\n'));
+        writeln!(self.0.lock(), "{line}")?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -26,6 +26,7 @@
 //! | [`mismatch`] | endpoints that match and still deserve a warning | XTypes 1.3 §7.6.3 |
 //! | [`user_data`] | ROS 2's entries of USER_DATA | DDS 1.4 §2.2.3.1 |
 //! | [`names`] | ROS names, and their topic names in DDS | – |
+//! | [`printable`] | text of peers, escaped for terminals and logs | – |
 //! | [`limits`] | what remote peers can fill | – |
 //!
 //! Folders use each other in this order: `sample`, `qos`, `filter`, `instance` and
@@ -60,6 +61,7 @@ pub mod instance;
 pub mod limits;
 pub mod mismatch;
 pub mod names;
+pub mod printable;
 pub mod qos;
 pub mod sample;
 pub mod timeout_table;

@@ -68,7 +68,7 @@ impl LiveDisplay<'_> {
             return Ok(());
         }
         let seconds = time.as_secs_f64();
-        self.cli.console.text(&format!(
+        self.cli.console.styled(&format!(
             "\x1b[1mA small robot\x1b[0m: {NODE_COUNT} nodes in {PROCESS_COUNT} processes, for {seconds} s, on this machine only (domain {domain}).\n\
              Look at it from another terminal:\n  \
              ROS_DOMAIN_ID={domain} ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST {program} topic list\n\n",
@@ -158,7 +158,7 @@ impl LiveDisplay<'_> {
             text += &table::lines(rows, WIDTH_WITHOUT_TERMINAL).join("\n");
             text += "\n\n";
         }
-        console.text(&text)?;
+        console.styled(&text)?;
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl LiveDisplay<'_> {
             text += &format!("For large messages: {advice}\n");
         }
         text += &next_steps();
-        console.text(&text)?;
+        console.styled(&text)?;
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Findings of a check, each with its fix.
 
+use pteros::log::escape_line;
 use serde_json::{Value, json};
 
 /// Severity of a finding.
@@ -56,9 +57,13 @@ impl Finding {
 
     /// One line, and a second one for the fix.
     pub fn lines(&self) -> String {
-        let mut lines = format!("  {} {}\n", self.severity.coloured(), self.text);
+        let mut lines = format!(
+            "  {} {}\n",
+            self.severity.coloured(),
+            escape_line(&self.text)
+        );
         if let Some(fix) = &self.fix {
-            lines += &format!("          fix: {fix}\n");
+            lines += &format!("          fix: {}\n", escape_line(fix));
         }
         lines
     }

@@ -86,7 +86,7 @@ impl Doctor {
                 "errors": errors,
             }))?
         } else {
-            cli.console.text(&text(&found, warnings, errors))?
+            cli.console.styled(&text(&found, warnings, errors))?
         }
         if errors > 0 || (self.include_warnings && warnings > 0) {
             Err(Failed.into())

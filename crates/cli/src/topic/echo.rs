@@ -347,7 +347,7 @@ impl<'a> Printer<'a> {
             }
         };
         if self.echo.flags.clear {
-            self.cli.console.text("\x1b[H\x1b[2J")?;
+            self.cli.console.styled("\x1b[H\x1b[2J")?;
         }
         let info = MessageInfo::new(sample.info(), self.received);
         if self.cli.console.json {

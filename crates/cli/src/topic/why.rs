@@ -9,6 +9,7 @@ use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
 use pteros::graph::{MatchOutcome, MatchReport};
+use pteros::log::escape_line;
 use serde_json::{Value, json};
 
 /// Arguments of `topic why`.
@@ -49,7 +50,7 @@ impl Why {
                 text += &pair_text(pair);
             }
             text += missing_side_hint(publisher_count, subscription_count);
-            cli.console.text(&text)?;
+            cli.console.styled(&text)?;
         }
         let all_match = pairs
             .iter()
@@ -78,26 +79,42 @@ fn missing_side_hint(publisher_count: usize, subscription_count: usize) -> &'sta
 fn pair_text(pair: &MatchReport) -> String {
     let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
     let outcomes = pair.outcomes.iter().map(outcome_text);
-    format!("  {from} -> {to}: {}", outcomes.collect::<String>())
+    format!(
+        "  {} -> {}: {}",
+        escape_line(&from),
+        escape_line(&to),
+        outcomes.collect::<String>()
+    )
 }
 
+/// The texts in it may have names and values of peers.
 fn outcome_text(outcome: &MatchOutcome) -> String {
+    let shown = |text: &str| escape_line(text).into_owned();
     match outcome {
-        MatchOutcome::Matched { path } => format!("\x1b[32mmatch\x1b[0m, by {path}\n"),
+        MatchOutcome::Matched { path } => {
+            format!("\x1b[32mmatch\x1b[0m, by {}\n", shown(path))
+        }
         MatchOutcome::Incompatible {
             policy,
             offered,
             requested,
             hint: advice,
         } => format!(
-            "\x1b[31mno match\x1b[0m, because of {policy}\n      offered:   {offered}\n      requested: {requested}\n      fix:       {advice}\n"
+            "\x1b[31mno match\x1b[0m, because of {}\n      offered:   {}\n      requested: {}\n      fix:       {}\n",
+            shown(&policy.to_string()),
+            shown(&offered.to_string()),
+            shown(&requested.to_string()),
+            shown(&advice.to_string()),
         ),
         MatchOutcome::Denied { reason } => {
             format!(
-                "\x1b[31mno match\x1b[0m, denied by access control\n      rule:      {reason}\n"
+                "\x1b[31mno match\x1b[0m, denied by access control\n      rule:      {}\n",
+                shown(reason)
             )
         }
-        MatchOutcome::Pending { reason } => format!("\x1b[33mnot yet\x1b[0m, {reason}\n"),
+        MatchOutcome::Pending { reason } => {
+            format!("\x1b[33mnot yet\x1b[0m, {}\n", shown(reason))
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use pteros_runtime::printable::escape_line;
+
 use super::record::LogRecord;
 
 /// rcutils's default format.
@@ -65,8 +67,8 @@ impl ConsoleFormat {
             let _ = match token {
                 FormatToken::Text(text) => write!(out, "{text}"),
                 FormatToken::Severity => write!(out, "{}", record.severity),
-                FormatToken::Name => write!(out, "{}", record.name),
-                FormatToken::Message => write!(out, "{}", record.message),
+                FormatToken::Name => out.write_str(&escape_line(record.name)),
+                FormatToken::Message => out.write_str(&escape_line(record.message)),
                 FormatToken::Function => write!(out, "{}", record.function),
                 FormatToken::File => write!(out, "{}", record.file),
                 FormatToken::Line => write!(out, "{}", record.line),
@@ -148,6 +150,14 @@ mod tests {
             "arm.rs:7 arm::move {what} {"
         );
         assert_eq!(line("{date_time_with_ms}\\n"), "2000-02-29 00:00:00.123\n");
+        let forged = LogRecord {
+            message: "done\x1b[2K\r\n[FATAL] [0.0] [arm]: fire \u{202e}",
+            ..record
+        };
+        assert_eq!(
+            ConsoleFormat::parse("{message}").line(&forged),
+            r"done\x1b[2K\r\n[FATAL] [0.0] [arm]: fire \u{202e}"
+        );
         assert_eq!(line("{time_as_nanoseconds}"), "951782400123456789");
     }
 }
