@@ -74,6 +74,16 @@ pub(crate) struct BorrowedChunks {
     rung_for: AtomicU64,
 }
 
+impl ConnectionResources {
+    /// Wakes the peer: by its doorbell, or where that was silenced by a packet, whose
+    /// socket nobody else has.
+    fn wake_peer(&self) {
+        if !self.bell.ring() {
+            let _ = packet::send(self.socket.as_fd(), &Packet::Wake, &[]);
+        }
+    }
+}
+
 impl BorrowedChunks {
     pub(crate) fn give_back(&self, loan: Loan) {
         crate::fault!("loan-return-before");
@@ -81,7 +91,7 @@ impl BorrowedChunks {
         give_back(resources.own.words_u32(AT_RETURNED, LOANS_MAX), loan);
         crate::fault!("loan-return-after");
         if must_wake_chunk_waiter(resources.context.word(AT_CHUNK_WAIT), &self.rung_for) {
-            resources.bell.ring();
+            resources.wake_peer();
         }
     }
 }
@@ -216,7 +226,7 @@ impl Connection {
             wakes && must_wake_sleeper(resources.context.word(AT_SLEEPING), &mut out.rung_for);
         drop(guard);
         if ring {
-            resources.bell.ring();
+            resources.wake_peer();
         }
         Ok(ring)
     }
@@ -470,6 +480,8 @@ impl ReceiveHalf {
                 Incoming::Packet(Packet::Segment { number, bytes }, descriptors) => {
                     self.add_segment(number, bytes, &descriptors)?;
                 }
+                // The socket has woken us.
+                Incoming::Packet(Packet::Wake, _) => {}
                 // Bodies that are still held keep it mapped.
                 Incoming::Packet(Packet::Retire(number), _) => {
                     self.segments.remove(&number);

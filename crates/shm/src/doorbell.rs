@@ -84,7 +84,7 @@ mod eventfd {
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
     use std::sync::Arc;
 
-    use rustix::event::EventfdFlags;
+    use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
     use rustix::fs::OFlags;
     use rustix::io::Errno;
 
@@ -94,14 +94,15 @@ mod eventfd {
     };
     use crate::memory::{OwnMemory, UnusableDescriptor, io_error};
 
-    /// An eventfd, own or a peer's.
+    /// An eventfd, own or a peer's. Its counter is one from the beginning, and its
+    /// owner watches it edge-triggered and never reads it.
     #[derive(Debug)]
     pub(crate) struct Doorbell(OwnedFd);
 
     impl Doorbell {
         pub(crate) fn new() -> io::Result<Self> {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-            let fd = rustix::event::eventfd(0, flags);
+            let fd = rustix::event::eventfd(1, flags);
             fd.map(Self).map_err(|e| io_error("create a doorbell", e))
         }
 
@@ -122,31 +123,32 @@ mod eventfd {
             }
         }
 
-        /// Rings. Does not wait: another holder of the descriptor could make it
-        /// blocking, so the flag is checked and restored each time. A full counter
-        /// (only a misbehaving peer fills it) is emptied, so that the next ring has
-        /// an effect.
-        pub(crate) fn ring(&self) {
-            if let Ok(flags) = rustix::fs::fcntl_getfl(&self.0)
-                && !flags.contains(OFlags::NONBLOCK)
-            {
-                let _ = rustix::fs::fcntl_setfl(&self.0, flags | OFlags::NONBLOCK);
+        /// Rings. False if it cannot: a misbehaving process has emptied the counter.
+        ///
+        /// Never blocks, whatever other holders of the descriptor do to its flags
+        /// and its counter. It adds zero, which has space in a counter of any value
+        /// that a process can write, and wakes whoever watches the descriptor. They
+        /// see a counter above zero.
+        #[must_use]
+        pub(crate) fn ring(&self) -> bool {
+            let mut bell = [PollFd::new(&self.0, PollFlags::IN)];
+            let looked = rustix::event::poll(&mut bell, Some(&NOT_AT_ALL));
+            // An overflowing counter, of the kernel's making, shows an error.
+            if looked != Ok(1) || bell[0].revents() != PollFlags::IN {
+                return false;
             }
-            let one = 1_u64.to_ne_bytes();
-            loop {
-                match rustix::io::write(&self.0, &one) {
-                    Err(Errno::INTR) => {}
-                    Err(Errno::AGAIN) => {
-                        let _ = rustix::io::read(&self.0, &mut [0; 8]);
-                        let _ = rustix::io::write(&self.0, &one);
-                        break;
-                    }
-                    _ => break,
-                }
-            }
+            let zero = 0_u64.to_ne_bytes();
+            while rustix::io::write(&self.0, &zero) == Err(Errno::INTR) {}
             crate::fault!("doorbell-rung");
+            true
         }
     }
+
+    /// A look that does not wait.
+    const NOT_AT_ALL: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
 
     impl AsFd for Doorbell {
         fn as_fd(&self) -> BorrowedFd<'_> {
@@ -209,7 +211,8 @@ mod eventfd {
         /// Rings the own doorbell if a chunk wait is open.
         pub(crate) fn wake(&self) {
             if must_wake_chunk_waiter(self.context.chunk_wait(), &self.rung_for) {
-                self.context.bell.ring();
+                // A peer that empties our counter delays our waits to their end.
+                let _ = self.context.bell.ring();
             }
         }
     }

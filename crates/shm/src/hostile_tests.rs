@@ -102,7 +102,7 @@ impl Raw {
             at.word(AT_VERSION).store(u64::from(VERSION), Relaxed);
         }
         memory.word(AT_NONCE).store(77, Relaxed);
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a bell");
+        let bell = eventfd(1, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a bell");
         Self {
             name,
             socket,
@@ -590,20 +590,40 @@ fn silent_connections_beyond_the_limit_are_refused_and_time_out() {
     late.connection(&honest.b);
 }
 
+/// Another holder of the descriptor made it blocking and filled it between our look
+/// at its flags and our write.
 #[test]
 fn a_full_blocking_doorbell_of_a_peer_does_not_block() {
     let transport = transport(8, 1);
     let raw = Raw::new(name(8, 100), &transport);
     let connection = raw.connection(&transport);
     let bell = &raw.descriptors[2];
-    let nearly_all = (u64::MAX - 1).to_ne_bytes();
-    rustix::io::write(bell, &nearly_all).expect("filled");
+    rustix::io::write(bell, &(u64::MAX - 2).to_ne_bytes()).expect("filled");
     let flags = rustix::fs::fcntl_getfl(bell).expect("flags");
     rustix::fs::fcntl_setfl(bell, flags - rustix::fs::OFlags::NONBLOCK).expect("blocking");
     for sleep in 0..5 {
         raw.page.word(AT_SLEEPING).store(2 * sleep + 1, Relaxed);
         transport.send(connection, b"x", b"", b"").expect("sent");
-        rustix::io::write(bell, &(u64::MAX - 2).to_ne_bytes()).expect("filled again");
     }
     assert_eq!(transport.counts().doorbells_rung, 5);
+    let flags = rustix::fs::fcntl_getfl(bell).expect("flags");
+    assert!(
+        !flags.contains(rustix::fs::OFlags::NONBLOCK),
+        "nobody's to change"
+    );
+}
+
+#[test]
+fn a_peer_whose_doorbell_was_emptied_is_woken_by_a_packet() {
+    let transport = transport(8, 2);
+    let raw = Raw::new(name(8, 101), &transport);
+    let connection = raw.connection(&transport);
+    rustix::io::read(&raw.descriptors[2], &mut [0; 8]).expect("emptied");
+    raw.page.word(AT_SLEEPING).store(1, Relaxed);
+    transport.send(connection, b"x", b"", b"").expect("sent");
+    let mut woken = false;
+    while let Incoming::Packet(packet, _) = packet::receive(raw.socket.as_fd()) {
+        woken |= packet == Packet::Wake;
+    }
+    assert!(woken);
 }

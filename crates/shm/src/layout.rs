@@ -16,7 +16,7 @@
 
 /// Version of everything in this crate that two processes share. Peers of another
 /// version are refused.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// First word of a wake page.
 pub(crate) const CONTEXT_MAGIC: u64 = u64::from_le_bytes(*b"PterosCx");

@@ -12,6 +12,7 @@
 //! 6 retire   8 number u32: the segment is no longer used
 //! 7 log      8 name[12]  24 bytes u64                            + 1 descriptor
 //! 8 more
+//! 9 wake
 //! ```
 //! Little-endian. The first eight bytes are the same in every version.
 
@@ -64,6 +65,8 @@ pub(crate) enum Packet {
     },
     /// The discovery log has new records.
     MoreRecords,
+    /// Wakes a peer whose doorbell was silenced.
+    Wake,
     /// A packet of another version, which is all that is known of it.
     OtherVersion(u16),
 }
@@ -110,6 +113,7 @@ impl Packet {
                 (7, 32)
             }
             Self::MoreRecords => (8, 8),
+            Self::Wake => (9, 8),
             Self::OtherVersion(_) => (0, 8),
         };
         put(0, &MAGIC);
@@ -151,6 +155,7 @@ impl Packet {
                 bytes: word(24)?,
             },
             8 => Self::MoreRecords,
+            9 => Self::Wake,
             _ => return None,
         })
     }

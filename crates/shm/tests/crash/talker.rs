@@ -2,11 +2,12 @@
 //! of it for a while.
 
 use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pteros_shm::{ConnectionEvent, PeerName, SharedMemoryTransport, SharedMemoryTransportOptions};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 
 use crate::process::from_text;
 
@@ -33,6 +34,8 @@ fn is_right(body: &[u8], number: u64) -> bool {
 
 pub struct Talker {
     pub transport: SharedMemoryTransport,
+    /// Doorbell and descriptor.
+    watched: OwnedFd,
     /// Messages that were not what was sent.
     pub wrong: u64,
     connections: Vec<(u32, PeerName)>,
@@ -47,8 +50,18 @@ impl Talker {
         let mut options = SharedMemoryTransportOptions::default();
         options.pool_bytes = 8 << 20;
         options.seed = u64::from(std::process::id());
+        let transport = SharedMemoryTransport::open(name, options).expect("a transport");
+        let watched = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll");
+        let edge = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        for (fd, flags) in [
+            (transport.doorbell(), edge),
+            (transport.descriptor(), epoll::EventFlags::IN),
+        ] {
+            epoll::add(&watched, fd, epoll::EventData::new_u64(0), flags).expect("watched");
+        }
         Self {
-            transport: SharedMemoryTransport::open(name, options).expect("a transport"),
+            transport,
+            watched,
             wrong: 0,
             connections: Vec::new(),
             received: HashMap::new(),
@@ -140,19 +153,13 @@ impl Talker {
 
     fn sleep(&self) {
         if self.transport.arm_doorbell() {
-            let (bell, descriptor) = (self.transport.doorbell(), self.transport.descriptor());
-            let mut watched = [
-                PollFd::new(&bell, PollFlags::IN),
-                PollFd::new(&descriptor, PollFlags::IN),
-            ];
             let millisecond = Timespec {
                 tv_sec: 0,
                 tv_nsec: 1_000_000,
             };
-            let _ = rustix::event::poll(&mut watched, Some(&millisecond));
-            if !watched[0].revents().is_empty() {
-                let _ = rustix::io::read(self.transport.doorbell(), &mut [0; 8]);
-            }
+            let mut events = Vec::with_capacity(2);
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            let _ = epoll::wait(&self.watched, buffer, Some(&millisecond));
         }
         self.transport.disarm_doorbell();
     }
