@@ -15,7 +15,9 @@ mod finding;
 mod flood;
 mod fuzz;
 mod generate;
+mod limited_command;
 mod loom;
+mod mutants;
 mod namespace;
 mod nightly;
 mod peers;
@@ -40,6 +42,7 @@ fn main() -> Result<()> {
         "prose" => prose::run(&rest)?,
         "fuzz" if fuzz::run(&rest)? => {}
         "fuzz" => std::process::exit(1),
+        "mutants" => mutants::run(&rest)?,
         "nightly" if nightly::run(&rest)? => {}
         "nightly" => std::process::exit(1),
         "peers" => peers::run(&rest)?,
@@ -57,7 +60,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

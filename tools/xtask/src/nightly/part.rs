@@ -1,9 +1,7 @@
 //! The parts of a night: what each runs, for which share of the time, and how its
 //! output is counted.
 
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -11,6 +9,7 @@ use anyhow::{Context, Result};
 use super::audit;
 use crate::checkout::root;
 use crate::fuzz;
+use crate::limited_command::run_limited;
 
 /// A part of a night.
 pub struct Part {
@@ -138,7 +137,7 @@ fn fuzzing(budget: &Budget) -> Result<Outcome> {
         let began = Instant::now();
         let mut command = fuzz::target_command(name, *bytes_max, seconds);
         let limit = Duration::from_secs(seconds * 2 + 60);
-        let output = run_limited(&mut command, limit)?;
+        let output = run_limited(&mut command, limit, true)?;
         outcome.seconds += began.elapsed().as_secs_f64();
         outcome.executions += number_after(&output.text, "stat::number_of_executed_units:");
         if output.failed() {
@@ -177,7 +176,7 @@ fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
         command.args(["--features", "faults", "--"]).args(workload);
         command.args(["--start", &start.to_string(), "--seeds", &seeds.to_string()]);
         let began = Instant::now();
-        let output = run_limited(&mut command, budget.time * 4 + Duration::from_secs(600))?;
+        let output = run_limited(&mut command, budget.time * 4 + BUILD_MAX, true)?;
         outcome.seconds += began.elapsed().as_secs_f64();
         outcome.seeds += seeds;
         outcome.executions += simulated_runs(&output.text);
@@ -291,14 +290,14 @@ fn tests(command: &mut Command, budget: &Budget, name: &str) -> Result<Outcome> 
     }
     // Miri interprets, so there is nothing to build but its standard library.
     if name != "miri" {
-        let built = run_limited(&mut build, BUILD_MAX)?;
+        let built = run_limited(&mut build, BUILD_MAX, true)?;
         if built.failed() {
             let why = first_line_with(&built.text, &["error"]);
             return Ok(Outcome::skipped(format!("it does not build: {why}")));
         }
     }
     let began = Instant::now();
-    let output = run_limited(command, budget.time.max(TESTS_MIN))?;
+    let output = run_limited(command, budget.time.max(TESTS_MIN), true)?;
     let mut outcome = Outcome {
         seconds: began.elapsed().as_secs_f64(),
         executions: passed_tests(&output.text),
@@ -347,68 +346,6 @@ fn number_after(text: &str, word: &str) -> u64 {
     numbers.filter_map(|n| n.trim().parse::<u64>().ok()).sum()
 }
 
-/// A command's output, and how it ended.
-struct Output {
-    text: String,
-    succeeded: bool,
-    ended_early: bool,
-}
-
-impl Output {
-    fn failed(&self) -> bool {
-        !self.succeeded && !self.ended_early
-    }
-}
-
-/// Runs a command, shows and keeps its output, and ends it with its children after
-/// `limit`.
-fn run_limited(command: &mut Command, limit: Duration) -> Result<Output> {
-    let mut child = command
-        .current_dir(root())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .with_context(|| format!("run {:?}", command.get_program()))?;
-    let group = nix::unistd::Pid::from_raw(-i32::try_from(child.id())?);
-    let streams = (child.stdout.take(), child.stderr.take());
-    let (succeeded, ended_early, text) = std::thread::scope(|scope| -> Result<_> {
-        let out = scope.spawn(|| streams.0.map(shown).unwrap_or_default());
-        let err = scope.spawn(|| streams.1.map(shown).unwrap_or_default());
-        let began = Instant::now();
-        let mut ended_early = false;
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if began.elapsed() > limit {
-                ended_early = true;
-                let _ = nix::sys::signal::kill(group, nix::sys::signal::Signal::SIGKILL);
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        };
-        let text = out.join().unwrap_or_default() + &err.join().unwrap_or_default();
-        Ok((status.success(), ended_early, text))
-    })?;
-    Ok(Output {
-        text,
-        succeeded,
-        ended_early,
-    })
-}
-
-/// Reads a stream to its end and prints it.
-fn shown(stream: impl Read) -> String {
-    let mut text = String::new();
-    for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
-        let line = String::from_utf8_lossy(&line);
-        println!("{line}");
-        text += &line;
-        text.push('\n');
-    }
-    text
-}
-
 /// Cargo of the toolchain of this checkout.
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
@@ -453,19 +390,5 @@ mod tests {
             first_line_with(tests, &["SUMMARY:", "FAILED"]),
             "test a::c ... FAILED"
         );
-    }
-
-    #[test]
-    fn a_command_that_takes_too_long_is_ended_with_its_children() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo before; sleep 1000 & wait"]);
-        let output = run_limited(&mut command, Duration::from_millis(100)).unwrap();
-        assert!(output.ended_early && !output.failed());
-        assert_eq!(output.text, "before\n");
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo boom >&2; exit 3"]);
-        let output = run_limited(&mut command, Duration::from_secs(60)).unwrap();
-        assert!(output.failed());
-        assert_eq!(output.text, "boom\n");
     }
 }
