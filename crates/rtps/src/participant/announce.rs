@@ -86,7 +86,8 @@ impl Participant {
         if !self.is_admissible(&peer) {
             return;
         }
-        if from.is_some_and(|from| self.is_off_link(&from)) {
+        let is_known = self.peers.data(peer.prefix).is_some();
+        if !is_known && from.is_some_and(|from| self.is_off_link(&from)) {
             self.note_off_link(&peer, from);
             return;
         }
