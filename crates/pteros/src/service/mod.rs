@@ -188,6 +188,8 @@ pub(crate) type ResponseEncoder<T> =
 pub(crate) struct ServerCodec<Q, R> {
     pub(crate) decode: BodyDecoder<Q>,
     pub(crate) encode: ResponseEncoder<R>,
+    /// Looks at a request before it is decoded.
+    pub(crate) refuse: Option<RequestLimit<R>>,
 }
 
 /// Encoder of a message type. A response of another type is not sent.

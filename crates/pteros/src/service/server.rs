@@ -325,11 +325,11 @@ impl Node {
             ServerCodec {
                 decode: typed_decoder(S::request(&support)),
                 encode: typed_encoder(S::response(&support)),
+                refuse: options.refuse,
             },
             options.qos.representation.unwrap_or_default(),
             handler,
             group_for(self.core(), options.callback_group.as_ref()),
-            options.refuse,
         );
         let part: Weak<ServerCore<S::Request, S::Response>> = Arc::downgrade(&core);
         self.core().add_entity(part);
@@ -381,7 +381,6 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
         representation: Representation,
         handler: RequestHandler<Q, R>,
         callback_group: Arc<CallbackGroupCore>,
-        refuse: Option<RequestLimit<R>>,
     ) -> Arc<Self> {
         let async_slots = match &handler {
             RequestHandler::Deferred(_, async_slots) => async_slots.clone(),
@@ -422,7 +421,7 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
                 handler: Mutex::new(handler),
                 async_slots,
                 undecodable: AtomicU64::new(0),
-                refuse,
+                refuse: codec.refuse,
                 refused: AtomicU64::new(0),
                 introspection: Introspection::default(),
                 me: me.clone(),
