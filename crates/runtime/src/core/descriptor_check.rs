@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::core::Core;
+use crate::platform::Platform;
 
 /// Between two looks. Each costs two or three system calls.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -30,18 +30,15 @@ impl DescriptorCheck {
         }
         due
     }
-}
 
-impl Core {
     /// Warns once when less than a tenth of the descriptors is free, and again if
     /// there were enough in between.
-    pub(crate) fn check_descriptors(&self, now: Instant) {
-        let check = &self.descriptor_check;
-        if !check.is_due(now) {
+    pub(crate) fn run(&self, now: Instant, platform: &dyn Platform) {
+        if !self.is_due(now) {
             return;
         }
-        let scarce = self.platform.scarce_descriptors();
-        let was_told = check.told.swap(scarce.is_some(), Ordering::Relaxed);
+        let scarce = platform.scarce_descriptors();
+        let was_told = self.told.swap(scarce.is_some(), Ordering::Relaxed);
         if let Some(scarce) = scarce.filter(|_| !was_told) {
             tracing::warn!(
                 "this process has {} of {} descriptors open (RLIMIT_NOFILE). Without a free one, connections to \

@@ -439,7 +439,7 @@ impl Core {
                 } else {
                     now
                 };
-                self.check_descriptors(now);
+                self.descriptor_check.run(now, &*self.platform);
                 self.participant().lock().handle_timeout(clock);
                 self.serve_participant(now);
             }

@@ -267,8 +267,7 @@ impl Core {
         report_sockets(&plan, &opened);
         let config = participant_config(&options, prefix, credentials.as_ref(), &opened);
         let now = platform.now();
-        let participant = Participant::new(now, config);
-        let participant = Arc::new(Mutex::new(participant));
+        let participant = Arc::new(Mutex::new(Participant::new(now, config)));
         let transport: Arc<dyn Transport> = opened.transport.into();
         let send = Arc::new(SendPath::new(
             platform.clone(),
