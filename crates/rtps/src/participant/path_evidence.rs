@@ -25,6 +25,8 @@ pub(super) const RETRIES_MAX: u32 = 5;
 pub(super) const QUESTION_REPEATED: Duration = Duration::from_millis(150);
 /// How long only answers count then.
 pub(super) const DOUBT: Duration = Duration::from_secs(1);
+/// Participants of one address that are asked at a time after a failed question.
+pub(super) const ASKED_MAX: usize = 16;
 /// From this number of questions on the other addresses are asked, too.
 pub(super) const SUSPECT_AFTER: u32 = 2;
 /// The pause after more failures.

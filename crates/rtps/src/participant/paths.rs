@@ -37,8 +37,8 @@ use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
 use super::path_evidence::{
-    Address, BETTER_PERIOD, CANDIDATES_MAX, DOUBT, FRESH, Ip, LocalLinks, PathInfo, PathReason,
-    PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY, SUSPECT_AFTER,
+    ASKED_MAX, Address, BETTER_PERIOD, CANDIDATES_MAX, DOUBT, FRESH, Ip, LocalLinks, PathInfo,
+    PathReason, PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY, SUSPECT_AFTER,
     VALIDATION_MAX, VALIDATION_MIN,
 };
 use super::peer::Peer;
@@ -306,11 +306,11 @@ impl Participant {
                 next = next.min(due);
                 continue;
             }
-            // Another participant each time: one that was stopped cannot answer.
-            let turn = (address.asked as usize).checked_rem(peers.len());
-            self.paths
-                .questions
-                .extend(turn.and_then(|turn| peers.get(turn)));
+            // One participant answers for its host. If it does not, others are asked:
+            // it may have been stopped, and all of them must learn that we do not
+            // hear them.
+            let count = if address.asked == 0 { 1 } else { ASKED_MAX };
+            self.paths.questions.extend(peers.iter().take(count));
             address.note_asked(now);
             next = next.min(now + RETRY);
         }
