@@ -5,7 +5,7 @@
 //! allocate or fill memory: a buffer grows to at most [`GROWTH`] times the bytes in it.
 //! Fragments far ahead are kept apart until it reaches them. The first accepted
 //! fragment fixes sample size and fragment size; later fragments that disagree are
-//! refused. The announced size is charged to the participant (`memory_budget.rs`).
+//! refused, unless they are many: then the first was forged. The announced size is charged to the participant (`memory_budget.rs`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -30,6 +30,11 @@ const RESERVATION: usize = 64;
 const RESERVATION_FREE_BYTES: usize = 1 << 20;
 /// Runs of fragments received out of order, per sample.
 const RUNS_MAX: usize = 256;
+/// Fragments in a row that name other sizes prove the first ones forged if they are
+/// more than those, and more than this number ...
+const CONTRADICTIONS_MIN: u64 = 3;
+/// ... or, whatever was received, more than this number.
+const CONTRADICTIONS_MAX: u64 = 8;
 /// From this size on, the buffer of a payload is reused after the application
 /// dropped it: fresh pages cost more than copying.
 const REUSE_MIN_BYTES: usize = 64 << 10;
@@ -119,6 +124,8 @@ struct PartialSample {
     ahead: Vec<FragmentRun>,
     last_progress: Instant,
     _charge: MemoryCharge,
+    /// The other sizes that fragments name, and how many did in a row.
+    contradicted: (u16, u32, u32),
 }
 
 /// Consecutive bytes of a sample.
@@ -166,6 +173,20 @@ impl PartialSample {
             && last <= self.fragments_total()
             && fragments.payload.len() >= end.saturating_sub(start))
         .then_some((start, end))
+    }
+
+    /// Notes fragments of another size. True when they outnumber those of this one.
+    fn is_outvoted(&mut self, fragments: &Fragments<'_>) -> bool {
+        let sizes = (fragments.fragment_size, fragments.sample_size);
+        let (fragment_size, sample_size, seen) = &mut self.contradicted;
+        if (*fragment_size, *sample_size) != sizes {
+            (*fragment_size, *sample_size, *seen) = (sizes.0, sizes.1, 0);
+        }
+        *seen = seen.saturating_add(1);
+        let received = self.received.runs().iter().map(|run| run.count());
+        let received = received.fold(0, u64::saturating_add);
+        let enough = received.clamp(CONTRADICTIONS_MIN, CONTRADICTIONS_MAX);
+        u64::from(*seen) > enough
     }
 
     fn store(&mut self, now: Instant, fragments: &Fragments<'_>) -> ReassemblyOutcome {
@@ -348,9 +369,18 @@ impl Defragmenter {
         if partial.fragment_size != fragments.fragment_size
             || partial.sample_size != fragments.sample_size
         {
-            return ReassemblyOutcome::Invalid;
+            if size > self.limits.sample_bytes_max || !partial.is_outvoted(fragments) {
+                return ReassemblyOutcome::Invalid;
+            }
+            // The fragments so far were forged.
+            let head = partial.head.clone();
+            self.discard(at);
+            return self.handle(now, head, fragments);
         }
         let outcome = partial.store(now, fragments);
+        if matches!(outcome, ReassemblyOutcome::Incomplete) {
+            partial.contradicted.2 = 0;
+        }
         if partial.received.is_empty() {
             // No valid fragment: it must not occupy an entry.
             self.discard(at);
@@ -420,6 +450,7 @@ impl Defragmenter {
                 ahead: Vec::new(),
                 last_progress: now,
                 _charge: charge,
+                contradicted: (0, 0, 0),
             },
         );
         Ok(at)

@@ -23,6 +23,16 @@ const LOWER_COUNTS_MIN: u32 = 3;
 const OBSERVATION_TIME: Duration = Duration::from_millis(1_200);
 /// The period of probes meanwhile.
 const PROBE_PERIOD: Duration = Duration::from_millis(200);
+/// The largest step of a count that is believed at once. A forged count blocks the
+/// true ones.
+const COUNT_STEP_MAX: i32 = 1 << 16;
+
+/// Whether `count` is so far above the last one that a second message must confirm
+/// it.
+pub(crate) fn is_count_jump(last: Option<u32>, count: u32) -> bool {
+    let step = last.map_or(0, |last| count.wrapping_sub(last).cast_signed());
+    step > COUNT_STEP_MAX
+}
 
 /// The heartbeat counts of one writer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +50,8 @@ struct SuspectedReset {
     since: Instant,
     lower_counts: u32,
     probe_at: Instant,
+    /// It began with a lower count, not only with a lower range.
+    counts_went_back: bool,
 }
 
 impl HeartbeatCounts {
@@ -57,6 +69,7 @@ impl HeartbeatCounts {
                 since: now,
                 lower_counts: 0,
                 probe_at: now,
+                counts_went_back: went_back.is_some(),
             });
         }
         self.suspected = match self.suspected {
@@ -70,6 +83,22 @@ impl HeartbeatCounts {
         self.last = Some(count);
         self.at = now;
         true
+    }
+
+    /// Whether this count is too far above the last one to be believed at once.
+    pub fn is_jump(&self, count: u32) -> bool {
+        is_count_jump(self.last, count)
+    }
+
+    /// Whether the suspicion, if any, began with a lower count.
+    pub fn counts_went_back(&self) -> bool {
+        self.suspected
+            .is_some_and(|suspected| suspected.counts_went_back)
+    }
+
+    /// Ends a suspicion, after the state of the writer was taken anew.
+    pub fn forget_suspicion(&mut self) {
+        self.suspected = None;
     }
 
     /// When to probe the writer; far future without a suspicion.

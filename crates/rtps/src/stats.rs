@@ -49,6 +49,9 @@ pub struct WriterStats {
     pub nack_frags: u64,
     /// ACKNACKs and NACK_FRAGs that repeat an earlier count.
     pub duplicates: u64,
+    /// ACKNACKs that acknowledge what was not sent, or whose count jumps, and that
+    /// were not confirmed yet. Most often forged.
+    pub unconfirmed_acks: u64,
     /// Requests delayed by NACK suppression, since they crossed the retransmission.
     pub requests_suppressed: u64,
     /// Requests delayed because the destination was sent three times what it proved
@@ -104,6 +107,12 @@ pub struct ReaderStats {
     pub unknown_writers: u64,
     /// Heartbeats that repeat an earlier count.
     pub duplicate_heartbeats: u64,
+    /// Claims of a writer far beyond its known numbers that were not confirmed yet,
+    /// and so not believed. Most often forged.
+    pub unconfirmed_jumps: u64,
+    /// Writers whose state was taken anew, because what they say contradicts what was
+    /// received in their name before.
+    pub resynchronised: u64,
     /// ACKNACKs sent, positive and negative.
     pub acknacks: u64,
     /// NACK_FRAGs sent.

@@ -601,7 +601,11 @@ fn an_unknown_sender_can_neither_move_nor_dispose_a_participant() {
     domain.deliver(0, Some(unmatched_sender), &dispose);
     domain.flush(0);
     assert_eq!(domain.nodes[0].machine.stats().impersonation, 2);
-    assert!(domain.nodes[0].events.is_empty());
+    let told = ParticipantEvent::SourceRefused {
+        prefix: prefix(1, 0),
+        from: [10, 0, 0, 66],
+    };
+    assert_eq!(domain.nodes[0].events, [told]);
     // From its own address it counts.
     domain.deliver(0, Some(address(1)), &dispose);
     domain.flush(0);

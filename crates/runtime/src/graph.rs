@@ -257,6 +257,8 @@ impl Graph {
             ParticipantEvent::EndpointDiscovered(_)
             | ParticipantEvent::EndpointChanged { .. }
             | ParticipantEvent::EndpointLost(_)
+            | ParticipantEvent::SourceRefused { .. }
+            | ParticipantEvent::ParticipantReturned(_)
             | ParticipantEvent::TypeObjectsReceived => {}
             _ => return,
         }

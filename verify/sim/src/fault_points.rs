@@ -50,6 +50,9 @@ fragment-at-wrong-offset: a fragment is stored at the offset of its predecessor
 intervals-merge-over-a-gap: two intervals of sequence numbers merge over a missing one
 intervals-without-limit: intervals of sequence numbers grow without limit
 reorder-buffer-without-limit: the reorder buffer grows without limit
+jump-believed-at-once: a number far ahead is believed without a second message
+contradiction-ignored: heartbeats that contradict what is believed change nothing
+best-effort-jump-is-final: a best-effort reader drops all samples below a forged number
 # RTPS writer.
 heartbeat-not-repeated: a heartbeat without reply is not repeated
 heartbeat-period-not-reset: new samples do not reset the heartbeat period
@@ -73,6 +76,7 @@ removed-reader-still-awaited: a removed reader still has to acknowledge
 gap-covers-the-next: a GAP covers the sample sent along with it
 heartbeat-begins-too-high: heartbeats omit the oldest sample
 heartbeat-ends-too-low: heartbeats omit the newest sample
+unsent-acknowledged: acknowledgements of samples that were never sent are believed
 # Discovery.
 lease-never-ends: dead participants are never removed
 lease-ends-too-early: a lease ends after half of its duration
@@ -85,6 +89,9 @@ liveliness-not-asserted: automatic writers do not assert their liveliness
 amplification-without-limit: unvalidated participants get more bytes than they sent
 end-of-match-not-reported: a match ends without an event
 durability-not-compared: volatile writers match transient-local readers
+source-not-judged: packets in the name of a participant are accepted from any address
+dispose-is-final: a participant that was disposed of is not probed
+contradicting-sedp-ignored: two announcements with one number cause nothing
 # The runtime.
 local-reader-omitted: the first of several local readers gets nothing
 local-history-one-too-few: local late joiners get one sample too few

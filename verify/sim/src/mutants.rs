@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::fault_points::Mutant;
-use crate::harness::options::Options;
+use crate::harness::options::{Fault, Options};
 use crate::harness::{RunOutcome, Workload, run};
 use crate::world::graph::Graphs;
 use crate::world::nodes::NodeWorkload;
@@ -60,6 +60,20 @@ impl fmt::Display for MutantResult {
     }
 }
 
+/// The forged packets that a mutant needs to show.
+fn forgery_for(mutant: &str) -> Option<Fault> {
+    match mutant {
+        "source-not-judged" | "jump-believed-at-once" | "unsent-acknowledged" => {
+            Some(Fault::Forgery)
+        }
+        "contradiction-ignored"
+        | "best-effort-jump-is-final"
+        | "dispose-is-final"
+        | "contradicting-sedp-ignored" => Some(Fault::SpoofedForgery),
+        _ => None,
+    }
+}
+
 /// Runs one mutant with up to `seeds` seeds from `start` on, and then the scenarios,
 /// which reach what random graphs seldom reach.
 pub fn search(mutant: Mutant, start: u64, seeds: u64, base: &Options) -> MutantResult {
@@ -68,6 +82,9 @@ pub fn search(mutant: Mutant, start: u64, seeds: u64, base: &Options) -> MutantR
         Some(nodes) => nodes,
         None => &Graphs,
     };
+    let mut base = base.clone();
+    base.forced.extend(forgery_for(mutant.name));
+    let base = &base;
     let options = Options {
         mutant: Some(mutant.name),
         ..base.clone()

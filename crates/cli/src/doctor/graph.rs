@@ -43,6 +43,7 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
             );
         }
     }
+    check_forgery(session, &mut found);
     stacks::check(graph, &mut found);
     paths::check(session, graph, &mut found);
     check_tables(session, &mut found);
@@ -71,6 +72,30 @@ fn check_tables(session: &Session, found: &mut Findings) {
         } else if table.held > 0 {
             found.ok(text);
         }
+    }
+}
+
+/// Packets in the name of a participant that came from elsewhere.
+fn check_forgery(session: &Session, found: &mut Findings) {
+    let counts = session.context.counts();
+    if counts.foreign_sources > 0 {
+        found.warn(
+            format!(
+                "{} packets in the name of a participant came from an address where it is not",
+                counts.foreign_sources
+            ),
+            "they were dropped; the log names participant and address; secure the graph against \
+             forgery: docs/tutorials/security.md",
+        );
+    }
+    if counts.returned_participants > 0 {
+        found.warn(
+            format!(
+                "{} participants answered after their end was announced",
+                counts.returned_participants
+            ),
+            "somebody may forge packets; secure the graph: docs/tutorials/security.md",
+        );
     }
 }
 

@@ -4,6 +4,9 @@
 //! The history keeps one change per key, so a late joiner gets the present state,
 //! not its past.
 
+use alloc::collections::VecDeque;
+use core::hash::{Hash, Hasher};
+
 use bytes::Bytes;
 
 use crate::change::{CacheChange, ChangeKind};
@@ -17,7 +20,7 @@ use crate::receiver::Source;
 use crate::seq::SequenceNumber;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
-use crate::wire::{DataHead, Heartbeat, Submessage};
+use crate::wire::{Data, DataHead, Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
 
 /// The largest message: a TypeLookup reply, with names and headers.
@@ -29,6 +32,16 @@ pub(crate) struct BuiltinTopic {
     reader: Reader,
     endpoints: BuiltinEndpoints,
     qos: SharedQos,
+    /// The last changes received, to notice another one with the same number.
+    recent: RecentChanges,
+}
+
+/// A peer that contradicts what was received in its name.
+pub(crate) enum TopicReset {
+    /// Its writer or reader restarted with the same GUID.
+    Restarted(GuidPrefix),
+    /// Everything that its writer has is requested again.
+    Reread(GuidPrefix),
 }
 
 /// Entity ids of the two endpoints of one topic, and their bits in
@@ -45,9 +58,13 @@ impl BuiltinTopic {
     pub(crate) fn new(prefix: GuidPrefix, endpoints: BuiltinEndpoints) -> Self {
         Self {
             writer: Writer::new(WriterConfig::new(prefix.with(endpoints.writer), qos())),
-            reader: Reader::new(ReaderConfig::new(prefix.with(endpoints.reader), qos())),
+            reader: Reader::new(ReaderConfig {
+                rereads_history: true,
+                ..ReaderConfig::new(prefix.with(endpoints.reader), qos())
+            }),
             endpoints,
             qos: qos().into(),
+            recent: RecentChanges::default(),
         }
     }
 
@@ -93,6 +110,7 @@ impl BuiltinTopic {
             reader: Reader::new(reader),
             endpoints,
             qos: qos.into(),
+            recent: RecentChanges::default(),
         }
     }
 
@@ -135,6 +153,7 @@ impl BuiltinTopic {
             .unmatch_reader(prefix.with(self.endpoints.reader));
         self.reader
             .unmatch_writer(prefix.with(self.endpoints.writer));
+        self.recent.remove_participant(prefix);
     }
 
     /// Keeps dispose changes for peers that may return with stale state
@@ -223,7 +242,14 @@ impl BuiltinTopic {
         let from = source.prefix;
         let ours = |writer: EntityId| writer == self.endpoints.writer;
         match message {
-            Submessage::Data(m) if ours(m.writer) => self.reader.handle_data(now, source, m),
+            Submessage::Data(m) if ours(m.writer) => {
+                let rereads = self.reader.rereads_history();
+                if rereads && self.recent.contradicts(now, from, m) {
+                    // One of the two is forged.
+                    self.reader.reread(now, from.with(m.writer));
+                }
+                self.reader.handle_data(now, source, m);
+            }
             Submessage::DataFrag(m) if ours(m.writer) => {
                 self.reader.handle_data_frag(now, source, m);
             }
@@ -248,20 +274,34 @@ impl BuiltinTopic {
         self.reader.poll_sample()
     }
 
-    /// The next participant whose writer or reader restarted with the same GUID.
-    pub(crate) fn poll_reset(&mut self) -> Option<GuidPrefix> {
+    /// The next participant whose writer or reader restarted with the same GUID, or
+    /// is read again.
+    pub(crate) fn poll_reset(&mut self) -> Option<TopicReset> {
         while let Some(event) = self.writer.poll_event() {
             if let WriterEvent::ReaderReset { reader } = event {
-                return Some(reader.prefix);
+                return Some(TopicReset::Restarted(reader.prefix));
             }
         }
         // Losses and deadlines of built-in topics are ignored.
         while let Some(event) = self.reader.poll_event() {
-            if let ReaderEvent::WriterReset { writer } = event {
-                return Some(writer.prefix);
+            match event {
+                ReaderEvent::WriterReset { writer } => {
+                    return Some(TopicReset::Restarted(writer.prefix));
+                }
+                ReaderEvent::Resynchronised { writer } => {
+                    self.recent.remove_participant(writer.prefix);
+                    return Some(TopicReset::Reread(writer.prefix));
+                }
+                _ => {}
             }
         }
         None
+    }
+
+    /// Whether everything that a peer's writer has announced was received.
+    pub(crate) fn has_everything_of(&self, prefix: GuidPrefix) -> bool {
+        self.reader
+            .has_everything_of(prefix.with(self.endpoints.writer))
     }
 
     /// A heartbeat that requests an answer, to probe a peer.
@@ -272,7 +312,8 @@ impl BuiltinTopic {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.writer.handle_timeout(now);
         self.reader.handle_timeout(now);
-        // Losses and deadlines of built-in topics are ignored.
+        // Losses and deadlines of built-in topics are ignored. Resets and
+        // resynchronisation follow from messages, not from timeouts.
         while self.writer.poll_event().is_some() {}
         while self.reader.poll_event().is_some() {}
     }
@@ -286,6 +327,77 @@ impl BuiltinTopic {
         let writer = self.writer.poll_transmit(now, out);
         let reader = self.reader.poll_transmit(now, out);
         writer || reader
+    }
+}
+
+/// Hashes of the last changes received from all peers.
+///
+/// A writer never gives two changes one number. A second content for a number means
+/// that one of the two is forged.
+#[derive(Default)]
+struct RecentChanges {
+    /// Oldest first.
+    list: VecDeque<(GuidPrefix, i64, u64)>,
+    /// When a contradiction last was found, so that an attacker cannot cause more
+    /// than one repetition a second.
+    found_at: Option<Instant>,
+}
+
+/// Changes remembered, over all peers.
+const RECENT_CHANGES_MAX: usize = 256;
+const CONTRADICTION_PAUSE: Duration = Duration::from_millis(500);
+
+impl RecentChanges {
+    /// Notes a change. True if another one had its number.
+    fn contradicts(&mut self, now: Instant, from: GuidPrefix, data: &Data<'_>) -> bool {
+        let mut hasher = Fnv1a::default();
+        (data.payload, data.key_only).hash(&mut hasher);
+        data.inline_qos.key_hash().hash(&mut hasher);
+        let hash = hasher.finish();
+        let same = |(prefix, number, _): &&(GuidPrefix, i64, u64)| {
+            *prefix == from && *number == data.sequence.0
+        };
+        if let Some((_, _, before)) = self.list.iter().find(same) {
+            let is_paused = self
+                .found_at
+                .is_some_and(|at| now.since(at) < CONTRADICTION_PAUSE);
+            let contradicts =
+                *before != hash && !is_paused && !fault!("contradicting-sedp-ignored");
+            if contradicts {
+                self.found_at = Some(now);
+            }
+            return contradicts;
+        }
+        if self.list.len() >= RECENT_CHANGES_MAX {
+            self.list.pop_front();
+        }
+        self.list.push_back((from, data.sequence.0, hash));
+        false
+    }
+
+    fn remove_participant(&mut self, prefix: GuidPrefix) {
+        self.list.retain(|(from, ..)| *from != prefix);
+    }
+}
+
+/// The FNV-1a hash, which needs no state of the process.
+struct Fnv1a(u64);
+
+impl Default for Fnv1a {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv1a {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 
 use crate::change::{CacheChange, ChangeKind};
-use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
+use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, TopicReset, earliest};
 use crate::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use crate::discovery::spdp;
 use crate::id::{EntityId, Guid, GuidPrefix};
@@ -30,12 +30,41 @@ pub(crate) enum SedpChange {
 }
 
 /// The topics on which a change was received.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReceivedVia {
     /// The secured ones.
     pub(crate) secured: bool,
-    is_publications: bool,
+    /// Publications, not subscriptions.
+    pub(crate) is_publications: bool,
 }
+
+/// A participant whose SEDP contradicts what was received before.
+pub(crate) enum SedpReset {
+    /// It restarted with the same GUID.
+    Restarted(GuidPrefix),
+    /// What was received may be forged: everything on this topic comes again.
+    Reread(GuidPrefix, ReceivedVia),
+}
+
+/// The topics in the order of [`Sedp::channels`].
+const TOPICS: [ReceivedVia; 4] = [
+    ReceivedVia {
+        secured: false,
+        is_publications: true,
+    },
+    ReceivedVia {
+        secured: false,
+        is_publications: false,
+    },
+    ReceivedVia {
+        secured: true,
+        is_publications: true,
+    },
+    ReceivedVia {
+        secured: true,
+        is_publications: false,
+    },
+];
 
 /// The SEDP topics: publications and subscriptions, and both again for
 /// authenticated participants only.
@@ -167,10 +196,27 @@ impl Sedp {
         }
     }
 
-    /// The next participant that restarted with the same GUID.
-    pub(crate) fn poll_reset(&mut self) -> Option<GuidPrefix> {
-        let publications = self.publications.poll_reset();
-        publications.or_else(|| self.subscriptions.poll_reset())
+    /// The next participant that restarted with the same GUID, or whose
+    /// announcements are read again.
+    pub(crate) fn poll_reset(&mut self) -> Option<SedpReset> {
+        for (channel, by) in self.channels().zip(TOPICS) {
+            match channel.poll_reset() {
+                None => {}
+                Some(TopicReset::Restarted(prefix)) if by.secured => {
+                    // Keys protect it: it is authenticated anew instead.
+                    let _ = prefix;
+                }
+                Some(TopicReset::Restarted(prefix)) => return Some(SedpReset::Restarted(prefix)),
+                Some(TopicReset::Reread(prefix)) => return Some(SedpReset::Reread(prefix, by)),
+            }
+        }
+        None
+    }
+
+    /// Whether everything that a participant has announced on a topic was received.
+    pub(crate) fn has_everything_of(&mut self, prefix: GuidPrefix, by: ReceivedVia) -> bool {
+        let mut channels = self.channels().zip(TOPICS);
+        channels.any(|(channel, of)| of == by && channel.has_everything_of(prefix))
     }
 
     fn channel_of(&mut self, data: &EndpointData) -> &mut BuiltinTopic {
@@ -191,13 +237,8 @@ impl Sedp {
 
     /// The next received change of any topic.
     pub(crate) fn poll_change(&mut self, within: &DataLimits) -> Option<SedpChange> {
-        let kinds = [(true, false), (false, false), (true, true), (false, true)];
-        for (channel, (is_publications, secured)) in self.channels().zip(kinds) {
+        for (channel, by) in self.channels().zip(TOPICS) {
             if let Some(change) = channel.poll_change() {
-                let by = ReceivedVia {
-                    secured,
-                    is_publications,
-                };
                 return Some(read(&change, by, within));
             }
         }

@@ -91,6 +91,15 @@ impl Participant {
             self.note_off_link(&peer, from);
             return;
         }
+        if source_check == SourceCheck::Mismatch
+            && self
+                .unvalidated
+                .came_from_announced(peer.prefix, &self.config.network)
+        {
+            // Another announcement came from where it says to be.
+            self.stats.impersonation.tally();
+            return;
+        }
         let route = route(
             &self.config.network,
             &peer.metatraffic_unicast,
@@ -160,6 +169,9 @@ impl Participant {
     ) {
         let prefix = data.prefix;
         if self.peers.data(prefix).is_some_and(|known| **known == data) {
+            if let Some(peer) = self.peers.find_mut(prefix) {
+                peer.contradicting = None;
+            }
             return;
         }
         // A third party must not move a living participant elsewhere.
@@ -167,7 +179,10 @@ impl Participant {
             self.stats.impersonation.tally();
             return;
         }
-        self.update_participant(now, Arc::new(data), source_check);
+        let data = Arc::new(data);
+        if !self.must_challenge(now, &data, source_check) {
+            self.update_participant(now, data, source_check);
+        }
     }
 
     /// Applies the changed announcement of a participant.
@@ -178,7 +193,11 @@ impl Participant {
         source_check: SourceCheck,
     ) {
         let prefix = data.prefix;
-        self.grant_lease(now, &data);
+        // A shorter lease would end at once what is alive.
+        let known = self.peers.data(prefix).map(|known| self.lease_of(known));
+        let span = self.lease_of(&data);
+        self.leases
+            .grant(now, prefix, known.map_or(span, |known| known.max(span)));
         self.peers.update(prefix, data.clone(), source_check);
         self.leave_unannounced_path(now, prefix, source_check);
         self.events
@@ -207,7 +226,18 @@ impl Participant {
             // Anyone can send it; only its secured dispose or its lease counts.
             return;
         }
-        self.unvalidated.take(prefix);
+        if let Some(newcomer) = self.unvalidated.find(prefix) {
+            let announced = &newcomer.data.metatraffic_unicast;
+            if check_source(from, announced, &self.config.network) == SourceCheck::Mismatch {
+                self.stats.impersonation.tally();
+                return;
+            }
+            if newcomer.is_awaited() {
+                // It was disposed of already, and may still answer.
+                return;
+            }
+            self.unvalidated.take(prefix);
+        }
         let Some(known) = self.peers.data(prefix) else {
             return;
         };
@@ -229,10 +259,22 @@ impl Participant {
         };
         let announced = &participant.data.metatraffic_unicast;
         let source_check = check_source(from, announced, &self.config.network);
-        if source_check == SourceCheck::Mismatch {
+        if source_check == SourceCheck::Mismatch || !self.unvalidated.note_answer(now, prefix) {
             return;
         }
+        let Some(participant) = self.unvalidated.find(prefix) else {
+            return;
+        };
         if self.peers.contains(prefix) {
+            let announced_from = participant.from;
+            let data = participant.data.clone();
+            if self.must_prove_move(now, prefix, announced_from) {
+                return;
+            }
+            if self.must_challenge(now, &data, source_check) {
+                self.unvalidated.take(prefix);
+                return;
+            }
             if let Some(participant) = self.unvalidated.take(prefix) {
                 self.update_participant(now, participant.data, source_check);
             }
@@ -247,6 +289,11 @@ impl Participant {
         };
         if self.require_authentication(&participant.data, source_check, None) {
             return;
+        }
+        if participant.is_awaited() {
+            self.stats.returned.tally();
+            self.events
+                .push_back(ParticipantEvent::ParticipantReturned(prefix));
         }
         self.grant_lease(now, &participant.data);
         self.add_participant(now, participant.data, source_check);
@@ -397,6 +444,17 @@ impl Participant {
     pub(super) fn transmit_suspect_probes(&mut self, now: Instant, out: &mut Outbox) {
         while !out.is_full()
             && let Some((prefix, route)) = self.peers.next_probe(now)
+        {
+            let probe = self.sedp.publications.probe();
+            self.write_probe(&route.locators, prefix, &probe, out);
+        }
+    }
+
+    /// Probes participants where they were proven, because something in their name
+    /// came from elsewhere.
+    pub(super) fn transmit_challenges(&mut self, now: Instant, out: &mut Outbox) {
+        while !out.is_full()
+            && let Some((prefix, route)) = self.challenges.next_probe(now)
         {
             let probe = self.sedp.publications.probe();
             self.write_probe(&route.locators, prefix, &probe, out);

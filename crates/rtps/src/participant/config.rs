@@ -130,6 +130,12 @@ pub struct ParticipantStats {
     pub other_domain: u64,
     /// Data for a participant other than its sender.
     pub impersonation: u64,
+    /// Discovery messages in the name of a participant from an address that it has
+    /// not proven. They were dropped.
+    pub foreign_sources: u64,
+    /// Participants that answered after a dispose or a restart in their name. Most
+    /// often that was forged.
+    pub returned: u64,
     /// Unvalidated participants dropped because the table was full.
     pub unvalidated_evicted: u64,
     /// Unvalidated participants that never answered.

@@ -85,6 +85,18 @@ pub enum ParticipantEvent {
         /// The reason.
         reason: LostReason,
     },
+    /// Datagrams in the name of a participant come from an address that it has not
+    /// proven, and are dropped. Told once per participant, and again of another
+    /// address after a minute.
+    SourceRefused {
+        /// The participant.
+        prefix: GuidPrefix,
+        /// The IPv4 address.
+        from: [u8; 4],
+    },
+    /// A participant answers, although a dispose or a restart was received in its
+    /// name. Most often that was forged. `ParticipantDiscovered` follows.
+    ParticipantReturned(GuidPrefix),
     /// A remote writer or reader exists.
     EndpointDiscovered(Arc<EndpointData>),
     /// Its QoS, user data or locators changed. If it is still matched, the proxies

@@ -71,9 +71,11 @@ impl Participant {
     pub(super) fn remove_participant(&mut self, prefix: GuidPrefix, reason: LostReason) {
         self.leases.revoke(prefix);
         self.unvalidated_locators.remove_participant(prefix);
-        if self.peers.remove(prefix).is_none() {
+        self.challenges.remove_participant(prefix);
+        self.sweeps.remove_participant(prefix);
+        let Some(peer) = self.peers.remove(prefix) else {
             return;
-        }
+        };
         if reason != LostReason::LeaseExpired {
             self.tombstones.remove(prefix);
         }
@@ -89,6 +91,24 @@ impl Participant {
         }
         self.events
             .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
+        self.await_return(peer, reason);
+    }
+
+    /// Probes a participant that was lost by a claim in its name: if it answers, the
+    /// claim was false, or another process has its GUID.
+    fn await_return(&mut self, peer: Peer, reason: LostReason) {
+        let by_claim = matches!(reason, LostReason::Disposed | LostReason::Restarted);
+        let is_awaited = by_claim && self.secured.is_none() && !peer.is_same_host_peer;
+        if is_awaited && !fault!("dispose-is-final") {
+            let from = peer.metatraffic.locators.first().copied();
+            self.unvalidated.await_return(
+                self.clock,
+                &self.config.limits,
+                peer.data,
+                from,
+                peer.metatraffic,
+            );
+        }
     }
 
     /// Unmatches all built-in endpoints from a participant.
@@ -151,6 +171,7 @@ impl Participant {
                     return;
                 }
                 self.validate_locator_of(now, &data);
+                self.sweeps.note_announced(data.guid);
                 self.handle_endpoint(*data);
             }
             SedpChange::Removed(guid, by) => {

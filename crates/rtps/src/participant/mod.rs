@@ -19,6 +19,7 @@
 //! TypeLookup, security) is a type with its own file, and this one routes between them.
 
 mod announce;
+mod challenges;
 mod config;
 mod event;
 mod interned_qos;
@@ -33,6 +34,9 @@ mod same_host;
 mod same_host_announcement;
 mod secure_discovery;
 mod security;
+mod sedp_sweep;
+mod source_judgement;
+mod sweeps;
 mod table_quota;
 mod tombstone;
 mod unvalidated_participant;
@@ -69,6 +73,7 @@ use crate::stats::Tally;
 use pteros_msg::describe::TypeDescription;
 use pteros_msg::typeobject::TypeObjects;
 
+use challenges::Challenges;
 use local_endpoints::LocalEndpoints;
 use locator_validation::UnvalidatedLocators;
 use path_evidence::Paths;
@@ -76,6 +81,7 @@ use peer::Peers;
 use remote_endpoints::RemoteEndpoints;
 use same_host_announcement::AnnouncementQueue;
 use secure_discovery::SecureDiscovery;
+use sweeps::Sweeps;
 use table_quota::TableStates;
 use tombstone::Tombstones;
 use unvalidated_participant::UnvalidatedParticipants;
@@ -99,6 +105,8 @@ pub struct Participant {
     unvalidated_locators: UnvalidatedLocators,
     peers: Peers,
     paths: Paths,
+    challenges: Challenges,
+    sweeps: Sweeps,
     leases: Leases,
     tombstones: Tombstones,
     sedp: Sedp,
@@ -112,6 +120,8 @@ pub struct Participant {
     announcement_queue: AnnouncementQueue,
     secured: Option<Box<SecureDiscovery>>,
     stats: ParticipantStats,
+    /// The last `now` passed in.
+    clock: Instant,
 }
 
 impl Participant {
@@ -128,6 +138,8 @@ impl Participant {
             unvalidated_locators: UnvalidatedLocators::default(),
             peers: Peers::default(),
             paths: Paths::default(),
+            challenges: Challenges::default(),
+            sweeps: Sweeps::default(),
             leases: Leases::default(),
             tombstones: Tombstones::default(),
             sedp: Sedp::new(config.prefix, config.security.is_some()),
@@ -147,6 +159,7 @@ impl Participant {
             events: VecDeque::new(),
             announcement_queue: AnnouncementQueue::new(config.announces_on_host),
             stats: ParticipantStats::default(),
+            clock: now,
             data,
             config,
         }
@@ -181,10 +194,14 @@ impl Participant {
         source: &Source,
         message: &Submessage,
     ) {
+        self.clock = now;
         if source.prefix == self.config.prefix {
             return;
         }
-        self.renew_lease(source.prefix, now);
+        let accepted = self.judge_source(now, from, source, message);
+        if accepted {
+            self.renew_lease(source.prefix, now);
+        }
         if let Submessage::Data(data) = message
             && data.writer == EntityId::SPDP_WRITER
         {
@@ -195,6 +212,9 @@ impl Participant {
             self.note_reachable(from, source.prefix);
             self.note_locator_validated(from, source.prefix);
         }
+        if !accepted {
+            return;
+        }
         self.note_path(now, from, source, message);
         if self.handle_secured(now, source, message) {
             return;
@@ -203,10 +223,11 @@ impl Participant {
             while let Some(change) = self.sedp.poll_change(&self.config.limits.data) {
                 self.handle_sedp_change(now, change);
             }
-            while let Some(prefix) = self.sedp.poll_reset() {
-                self.remove_participant(prefix, LostReason::Restarted);
+            while let Some(reset) = self.sedp.poll_reset() {
+                self.handle_sedp_reset(now, reset);
             }
             self.end_probation(now, source.prefix);
+            self.end_sweeps(source.prefix);
         } else if self.wlp.handle(now, source, message) {
             self.report_liveliness_assertions();
         } else if TypeLookup::is_type_lookup(message) {
@@ -236,10 +257,12 @@ impl Participant {
 
     /// Handles all timers that are due. Early and repeated calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.clock = now;
         for prefix in self.leases.take_expired(now) {
             self.tombstones.add(now, prefix);
             self.remove_participant(prefix, LostReason::LeaseExpired);
         }
+        self.end_challenges(now);
         self.tombstones.expire(now);
         self.sedp.retain_disposed(!self.tombstones.is_empty());
         for prefix in self.peers.take_silent_suspects(now, &self.leases) {
@@ -271,6 +294,7 @@ impl Participant {
             self.leases.next_timeout(),
             self.peers.next_timeout(),
             self.paths.next_timeout(),
+            self.challenges.next_timeout(),
             self.tombstones.next_timeout(),
             self.wlp.next_timeout(),
             self.sedp.next_timeout(),
@@ -426,6 +450,7 @@ impl Participant {
         self.transmit_suspect_probes(now, out);
         self.transmit_locator_probes(now, out);
         self.transmit_path_probes(out);
+        self.transmit_challenges(now, out);
         let secured = self.secured.as_mut();
         let mut more = secured.is_some_and(|own| own.poll_transmit(now, out));
         for channel in self.sedp.channels().chain(self.wlp.channels()) {

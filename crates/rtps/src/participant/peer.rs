@@ -32,6 +32,11 @@ pub(super) struct Peer {
     validated: Vec<[u8; 4]>,
     /// The address in use.
     pub(super) path: PeerPath,
+    /// An announcement that gives up locators in use, although they answer. The
+    /// second one in a row counts.
+    pub(super) contradicting: Option<Arc<ParticipantData>>,
+    /// The last address whose refusal was reported, and when.
+    pub(super) refused_source: Option<([u8; 4], Instant)>,
     /// The route to its built-in endpoints.
     pub(super) metatraffic: Route,
     /// The route to its user endpoints without own locators.
@@ -69,6 +74,8 @@ impl Peer {
             data,
             source_check,
             validated: Vec::new(),
+            refused_source: None,
+            contradicting: None,
         };
         peer.user = peer.route_among(&peer.data.default_unicast, network);
         peer
@@ -131,6 +138,35 @@ impl Peer {
             return None;
         }
         network.choose_route(named).locators.first().copied()
+    }
+
+    /// Whether this address may speak for it: it announces the address, the address
+    /// answered a probe, or both it and the address are of this host.
+    pub(super) fn has_proven(&self, ip: [u8; 4], network: &NetworkScope) -> bool {
+        let shares_host = match self.source_check {
+            // The announcements did not come by datagrams.
+            _ if self.is_same_host_peer => true,
+            SourceCheck::Unknown => return true,
+            SourceCheck::SameHost => true,
+            SourceCheck::Address(at) => is_of_this_host(at, network),
+            SourceCheck::Mismatch => false,
+        };
+        let (own, users) = (&self.data.metatraffic_unicast, &self.data.default_unicast);
+        let mut announced = own.iter().chain(users).filter_map(|l| l.to_udp_v4());
+        (shares_host && is_of_this_host(ip, network))
+            || announced.any(|(of, _)| of == ip)
+            || self.validated.contains(&ip)
+    }
+
+    /// Whether its changed announcement keeps none of its locators for discovery, or
+    /// none of those for user traffic.
+    pub(super) fn gives_up_routes(&self, data: &ParticipantData) -> bool {
+        let keeps = |before: &[Locator], after: &[Locator]| {
+            before.is_empty() || before.iter().any(|at| after.contains(at))
+        };
+        let known = &self.data;
+        !keeps(&known.metatraffic_unicast, &data.metatraffic_unicast)
+            || !keeps(&known.default_unicast, &data.default_unicast)
     }
 
     /// The result of the source check when it was discovered.
@@ -241,6 +277,8 @@ impl Peers {
         after.validated.clone_from(&peer.validated);
         after.path = peer.path.clone();
         after.choose_routes(network);
+        after.refused_source = peer.refused_source;
+        after.contradicting.clone_from(&peer.contradicting);
         let before = core::mem::replace(peer, after);
         Some((before, peer))
     }

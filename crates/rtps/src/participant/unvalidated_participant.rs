@@ -27,6 +27,13 @@ use crate::stats::Tally;
 const PROBE_PERIOD_MIN: Duration = Duration::from_millis(100);
 const PROBE_PERIOD_MAX: Duration = Duration::from_secs(3);
 
+/// When a participant that was lost by a claim in its name is probed, and how many
+/// answers show that it lives.
+const RETURN_DELAY: Duration = Duration::from_millis(300);
+const RETURN_ANSWERS: u8 = 2;
+/// The bytes that count as received from it: enough for six small probes.
+const RETURN_BYTES: usize = 200;
+
 /// One unvalidated participant.
 pub(super) struct UnvalidatedParticipant {
     pub(super) data: Arc<ParticipantData>,
@@ -38,9 +45,18 @@ pub(super) struct UnvalidatedParticipant {
     last_announced: Instant,
     probes_sent: u32,
     next_probe_at: Instant,
+    /// It was lost by a claim in its name: answers count from this time on, ...
+    awaited_from: Option<Instant>,
+    /// ... and so many are needed, since one may be late.
+    answers_needed: u8,
 }
 
 impl UnvalidatedParticipant {
+    /// Whether it was lost by a claim in its name, and is awaited.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited_from.is_some()
+    }
+
     /// The bytes that may still be sent to it.
     pub(super) fn budget_bytes(&self, limits: &ParticipantLimits) -> usize {
         let budget = self
@@ -108,8 +124,50 @@ impl UnvalidatedParticipants {
             last_announced: now,
             probes_sent: 0,
             next_probe_at: now,
+            awaited_from: None,
+            answers_needed: 1,
         });
         full
+    }
+
+    /// Notes a participant that was lost by a claim in its name. It is probed in a
+    /// moment, when one that really ended no longer answers.
+    pub(super) fn await_return(
+        &mut self,
+        now: Instant,
+        limits: &ParticipantLimits,
+        data: Arc<ParticipantData>,
+        from: Option<Locator>,
+        route: Route,
+    ) {
+        let prefix = data.prefix;
+        self.note(now, limits, data, from, route, RETURN_BYTES);
+        if let Some(awaited) = self.find_mut(prefix) {
+            let at = now.after(RETURN_DELAY);
+            awaited.next_probe_at = at;
+            awaited.awaited_from = Some(at);
+            awaited.answers_needed = RETURN_ANSWERS;
+        }
+    }
+
+    /// Whether the last announcement of one came from an address that it names.
+    pub(super) fn came_from_announced(&self, prefix: GuidPrefix, network: &NetworkScope) -> bool {
+        self.find(prefix).is_some_and(|known| {
+            let announced = &known.data.metatraffic_unicast;
+            check_source(known.from, announced, network) != SourceCheck::Mismatch
+        })
+    }
+
+    /// Notes an answer. True if it validates the participant.
+    pub(super) fn note_answer(&mut self, now: Instant, prefix: GuidPrefix) -> bool {
+        let Some(known) = self.find_mut(prefix) else {
+            return false;
+        };
+        if known.awaited_from.is_some_and(|from| now < from) {
+            return false;
+        }
+        known.answers_needed = known.answers_needed.saturating_sub(1);
+        known.answers_needed == 0
     }
 
     /// Removes the oldest entry of the source address that has the most.

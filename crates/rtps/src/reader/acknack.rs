@@ -107,7 +107,13 @@ impl WriterProxy {
 
     /// When to send: a request, or a probe to a writer that may have restarted.
     pub(super) fn next_timeout(&self) -> Instant {
-        self.acks.nack.at.min(self.heartbeat_counts.probe_at())
+        self.acks.nack.at.min(self.probe_at())
+    }
+
+    /// When to request a heartbeat: of a writer that may have restarted, or whose
+    /// state is in doubt.
+    fn probe_at(&self) -> Instant {
+        self.heartbeat_counts.probe_at().min(self.doubt.probe_at())
     }
 
     /// Whether something is to be sent at `now`.
@@ -117,8 +123,7 @@ impl WriterProxy {
 
     /// Whether an ACKNACK would request nothing.
     fn is_positive_ack(&self) -> bool {
-        let is_request =
-            self.is_missing_something() || self.heartbeat_counts.probe_at() != Instant::FAR_FUTURE;
+        let is_request = self.is_missing_something() || self.probe_at() != Instant::FAR_FUTURE;
         self.synced && !is_request
     }
 
@@ -135,6 +140,7 @@ impl WriterProxy {
             0
         } else {
             self.first_missing()
+                .min(self.doubt.ack_base_max())
                 .saturating_add(fault!("acknowledges-one-too-many").into())
         };
         let mut state = SequenceSet::empty(SequenceNumber(base));
@@ -199,7 +205,7 @@ impl WriterProxy {
         }
         self.acks.unsolicited.note(now, base);
         self.acks.acknack_count = self.acks.acknack_count.wrapping_add(1);
-        let probe_is_due = self.heartbeat_counts.probe_at() <= now;
+        let probe_is_due = self.probe_at() <= now;
         let acknack = AckNack {
             reader,
             writer: self.guid.entity,
@@ -208,8 +214,11 @@ impl WriterProxy {
             // Before the first heartbeat, and on a suspected reset, request one.
             is_final: self.synced && !probe_is_due,
         };
-        if probe_is_due {
+        if self.heartbeat_counts.probe_at() <= now {
             self.heartbeat_counts.note_probed(now);
+        }
+        if self.doubt.probe_at() <= now {
+            self.doubt.note_probed(now);
         }
         (acknack, is_request)
     }

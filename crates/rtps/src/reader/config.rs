@@ -26,6 +26,9 @@ pub struct ReaderConfig {
     pub datagram_bytes_max: usize,
     /// Its content filter; `None` accepts everything.
     pub content_filter: Option<Arc<ContentFilter>>,
+    /// Whether a resynchronised reader requests the whole history of its writer
+    /// again: for built-in topics, where a repeated sample changes nothing.
+    pub rereads_history: bool,
 }
 
 impl ReaderConfig {
@@ -47,6 +50,7 @@ impl ReaderConfig {
             limits,
             datagram_bytes_max: 1_400,
             content_filter: None,
+            rereads_history: false,
         }
     }
 }

@@ -19,7 +19,7 @@ pub enum ReaderEvent {
     },
     /// A writer restarted with the same GUID: its counts start again, and its
     /// numbers mean other samples. Emitted with every heartbeat until it is
-    /// unmatched.
+    /// unmatched, by readers of built-in topics only.
     WriterReset {
         /// The writer.
         writer: Guid,
@@ -40,6 +40,12 @@ pub enum ReaderEvent {
         context_held: usize,
         /// The limit of the context.
         context_limit: usize,
+    },
+    /// What a writer says contradicts what was received in its name, so its state was
+    /// taken anew. Samples in between may be lost or delivered again.
+    Resynchronised {
+        /// The writer.
+        writer: Guid,
     },
     /// The requested deadline passed without a sample.
     DeadlineMissed {

@@ -14,10 +14,13 @@ mod ack_state;
 mod acknack;
 mod changeable;
 mod config;
+mod doubt;
 mod event;
 mod filter;
 mod memory;
+mod other_wires;
 mod proxy;
+mod resynchronise;
 mod round_trip;
 mod writer_habits;
 mod writer_lease;
@@ -45,6 +48,7 @@ use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
+use doubt::HeartbeatJudgement;
 use event::Events;
 use proxy::{ReadyQueue, ReceiveOutcome, ResumePoint, WriterProxy};
 
@@ -266,9 +270,21 @@ impl Reader {
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if proxy.is_known(data.sequence) {
+        if let Some(next) = proxy.returns_with(now, data.sequence) {
+            proxy.restart_at(next, data.sequence.0);
+        }
+        if proxy.is_jump(data.sequence.0) {
+            self.refuse_jump(guid);
+            return;
+        }
+        if proxy.is_known(data.sequence) && !self.follows_late_samples(guid, data.sequence) {
             self.stats.duplicates.tally();
             return;
+        }
+        if self.config.rereads_history
+            && let Some(proxy) = self.writers.get_mut(&guid)
+        {
+            proxy.expect_heartbeat(now, data.sequence);
         }
         let mut head = sample_head(data.sequence, source, &data.inline_qos, data.key_only);
         let is_nothing =
@@ -326,7 +342,11 @@ impl Reader {
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if proxy.is_known(data.sequence) {
+        if proxy.is_jump(data.sequence.0) {
+            self.refuse_jump(guid);
+            return;
+        }
+        if proxy.is_known(data.sequence) && !self.follows_late_samples(guid, data.sequence) {
             self.stats.duplicate_fragments.tally();
             return;
         }
@@ -335,7 +355,9 @@ impl Reader {
             head.coherent_mark = data.inline_qos.coherent_mark(false).map(Box::new);
         }
         if data.inline_qos.unknown_must_understand().is_some() {
-            proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
+            if let Some(proxy) = self.writers.get_mut(&guid) {
+                proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
+            }
             self.schedule_response(guid);
             return;
         }
@@ -485,6 +507,7 @@ impl Reader {
             self.stats.duplicates.tally();
             return;
         };
+        proxy.note_in_order(self.clock);
         let has_space = self.ready.has_space();
         let dropped = (!has_space).then(|| self.ready.changes.pop_front());
         self.ready.changes.push_back(change);
@@ -504,9 +527,15 @@ impl Reader {
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
+        let base = gap.list.base();
+        let last = gap.list.iter().last().unwrap_or(base.previous());
+        if proxy.is_jump(last.0) {
+            self.refuse_jump(guid);
+            return;
+        }
+        proxy.note_unannounced_gap(now, last.0);
         let mut noted = true;
         let mut lost = 0_u64;
-        let base = gap.list.base();
         if gap.start < base {
             let last = base
                 .0
@@ -538,18 +567,37 @@ impl Reader {
         if !proxy.reliable {
             return;
         }
+        if proxy.judge_heartbeat(now, heartbeat) == HeartbeatJudgement::Unconfirmed {
+            self.stats.unconfirmed_jumps.tally();
+            self.schedule_response(guid);
+            return;
+        }
         if !proxy.accepts_heartbeat(now, heartbeat) {
             self.stats.duplicate_heartbeats.tally();
             return;
         }
-        let lost = proxy.note_available(heartbeat.first.0, heartbeat.last.0, &mut self.ready);
+        let (first, last) = (heartbeat.first.0, heartbeat.last.0);
+        // A writer of endpoints that counts anew has restarted: then its participant
+        // is lost, see below.
+        let restarts = self.config.rereads_history && proxy.heartbeat_counts.counts_went_back();
+        if proxy.note_contradiction(now, first, last) && !restarts {
+            self.resynchronise(guid, (first, last));
+            return;
+        }
+        if let Some(next) = proxy.returns_to(now, first, last) {
+            proxy.restart_at(next, last);
+        }
+        let lost = proxy.note_available(first, last, &mut self.ready);
         if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()
         {
             proxy.note_group_sequence(heartbeat.last, group.current);
         }
         proxy.schedule_acknack(now, heartbeat.is_final, &self.config.nack);
-        if proxy.heartbeat_counts.is_reset(now) {
+        if proxy.heartbeat_counts.is_reset(now) && !self.config.rereads_history {
+            // Its numbers agree, so a count was forged.
+            proxy.heartbeat_counts.forget_suspicion();
+        } else if proxy.heartbeat_counts.is_reset(now) {
             let event = ReaderEvent::WriterReset { writer: guid };
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);
@@ -573,6 +621,10 @@ impl Reader {
             return;
         };
         if !proxy.reliable || proxy.is_known(heartbeat.sequence) {
+            return;
+        }
+        if proxy.is_jump(heartbeat.sequence.0) {
+            self.refuse_jump(guid);
             return;
         }
         proxy.announced = proxy.announced.max(heartbeat.sequence.0);
@@ -610,65 +662,6 @@ impl Reader {
             if proxy.lease.kind == kind {
                 assert_alive(now, proxy, &mut self.events, &mut self.timers, &self.config);
             }
-        }
-    }
-
-    /// Notes a sample of a matched writer that the application received by another
-    /// path of the runtime. With `is_sample` false, only the liveliness of the
-    /// writer was asserted there.
-    ///
-    /// It counts for deadline and liveliness as a submessage does.
-    pub fn note_delivered_elsewhere(&mut self, now: Instant, writer: Guid, is_sample: bool) {
-        let counts = self.begin_submessage(now, writer, true) && is_sample;
-        if counts && self.config.qos.ownership == Ownership::Shared {
-            self.renew_deadline(now);
-        }
-    }
-
-    /// Takes a sample that another wire has received whole, from a matched best-effort
-    /// writer. Content filter, queue limit and DEADLINE apply as to any other.
-    ///
-    /// Numbers must not run back; a lower one is a duplicate. Missing numbers are not
-    /// counted as lost, because a directed write leaves some out: the wire reports its
-    /// losses by [`Reader::note_samples_lost`]. `expires_at` is computed here.
-    pub fn handle_whole_sample(&mut self, now: Instant, sample: CacheChange) {
-        let guid = sample.writer;
-        if !self.begin_submessage(now, guid, true) {
-            return;
-        }
-        let Some(proxy) = self.writers.get_mut(&guid) else {
-            return;
-        };
-        if proxy.is_known(sample.sequence) {
-            self.stats.duplicates.tally();
-            return;
-        }
-        proxy.skip_to(sample.sequence);
-        let head = SampleHead {
-            sequence: sample.sequence,
-            kind: sample.kind,
-            source_timestamp: sample.source_timestamp,
-            via_shared_memory: sample.via_shared_memory,
-            key_only: sample.key_only,
-            key_hash: sample.key_hash,
-            related_sample_identity: sample.related_sample_identity,
-            coherent_mark: None,
-            original_writer_info: sample.original_writer_info,
-            filter_result: None,
-        };
-        if sample.payload.len() > self.config.limits.defrag.sample_bytes_max {
-            self.drop_oversized(guid, sample.sequence);
-        } else if self.passes(&head, &sample.payload) {
-            self.accept_sample(guid, head, sample.payload);
-        } else {
-            self.drop_filtered(guid, head);
-        }
-    }
-
-    /// Counts samples of a matched writer that another wire has lost.
-    pub fn note_samples_lost(&mut self, now: Instant, writer: Guid, count: u64) {
-        if self.begin_submessage(now, writer, false) {
-            self.note_lost(writer, count);
         }
     }
 

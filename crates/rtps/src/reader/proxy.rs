@@ -10,6 +10,7 @@ use alloc::collections::VecDeque;
 
 use super::ack_state::AckState;
 use super::config::{ReaderConfig, WriterProxyConfig};
+use super::doubt::Doubt;
 use super::writer_habits::WriterHabits;
 use super::writer_lease::WriterLease;
 use crate::change::CacheChange;
@@ -152,6 +153,8 @@ pub(super) struct WriterProxy {
 
     /// The counts of its heartbeats.
     pub heartbeat_counts: HeartbeatCounts,
+    /// What contradicts the numbers above.
+    pub doubt: Doubt,
     pub acks: AckState,
     pub habits: WriterHabits,
     /// The group sequence number of its publisher that is still to be delivered.
@@ -189,6 +192,7 @@ impl WriterProxy {
             defrag: Defragmenter::new(limits.defrag, reliable),
             memory_refusals_seen: 0,
             heartbeat_counts: HeartbeatCounts::default(),
+            doubt: Doubt::NONE,
             acks: AckState::new(reader, reliable),
             pending_group_sequence: None,
         }
@@ -361,6 +365,7 @@ impl WriterProxy {
             // Not through `known`, which may be full of later numbers.
             ready.changes.push_back(change);
             self.next = number.saturating_add(1);
+            self.doubt.note_delivered(number);
             self.acks.progress_count.tally();
             self.deliver_in_order(ready);
             return ReceiveOutcome::Delivered;
@@ -416,6 +421,25 @@ impl WriterProxy {
         Some(lost)
     }
 
+    /// The lowest number not yet delivered.
+    pub fn next_number(&self) -> i64 {
+        self.next
+    }
+
+    /// Continues at `next`, of a writer that has numbers up to `last`. What was
+    /// received above is forgotten, since it may be forged.
+    pub fn restart_at(&mut self, next: i64, last: i64) {
+        self.next = next;
+        self.announced = last;
+        self.sent_through = last;
+        self.losses_from = next;
+        self.known.clear();
+        while self.reorder.pop_below(SequenceNumber(i64::MAX)).is_some() {}
+        self.defrag
+            .remove(SequenceNumber(i64::MIN), SequenceNumber(i64::MAX));
+        self.pending_group_sequence = None;
+    }
+
     /// Notes that all numbers below `sequence` are received or irrelevant.
     pub fn skip_to(&mut self, sequence: SequenceNumber) {
         self.synced = true;
@@ -438,6 +462,7 @@ impl WriterProxy {
                 return;
             };
             self.next = change.sequence.next().0;
+            self.doubt.note_delivered(change.sequence.0);
             ready.changes.push_back(change);
         }
         match self.reorder.first().filter(|first| first.0 < limit) {

@@ -28,6 +28,12 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
+        if reader.doubts_acknack(now, acknack, end) {
+            self.stats.unconfirmed_acks.tally();
+            reader.heartbeat_due |= !acknack.is_final;
+            self.pending.any |= !acknack.is_final;
+            return;
+        }
         let count_went_back = reader.count_went_back(acknack.count);
         if !reader.accepts_acknack(now, acknack.count) {
             self.stats.duplicates.tally();
@@ -142,6 +148,10 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
+        if reader.doubts_nack_frag(now, nack.count) {
+            self.stats.unconfirmed_acks.tally();
+            return;
+        }
         if !reader.accepts_nack_frag(now, nack.count) {
             self.stats.duplicates.tally();
             return;

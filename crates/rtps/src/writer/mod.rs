@@ -18,6 +18,7 @@
 //! history, proxies and timers together. There is a file per subject in this folder,
 //! each with its own part of the state.
 
+mod ack_doubt;
 mod ack_requests;
 mod acknack;
 mod batch;

@@ -7,12 +7,14 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::ack_doubt::{AckDoubt, Claim};
 use super::config::{HeartbeatConfig, ReaderProxyConfig};
 use super::heartbeat_schedule::HeartbeatSchedule;
 use super::reader_reset::ReaderResetDetector;
 use super::retransmission_credit::{AckRoundTrip, RecentlyServed, RetransmissionCredit};
 use crate::change::WriterChange;
 use crate::content_filter::ContentFilter;
+use crate::heartbeat_counts::is_count_jump;
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::interval::NumberRun;
 use crate::locator::Route;
@@ -106,6 +108,7 @@ pub(super) struct ReaderProxy {
     acknack_at: Instant,
     nack_frag_count: Option<u32>,
     nack_frag_at: Instant,
+    ack_doubt: AckDoubt,
 }
 
 impl ReaderProxy {
@@ -141,6 +144,7 @@ impl ReaderProxy {
             acknack_at: Instant::ZERO,
             nack_frag_count: None,
             nack_frag_at: Instant::ZERO,
+            ack_doubt: AckDoubt::NONE,
         }
     }
 
@@ -201,6 +205,27 @@ impl ReaderProxy {
     pub fn count_went_back(&self, count: u32) -> bool {
         let last = self.acknack_count;
         last.is_some_and(|last| count.wrapping_sub(last).cast_signed() <= 0)
+    }
+
+    /// Whether to wait for a second ACKNACK that agrees with this one. `end`: the
+    /// number after the last one sent.
+    pub fn doubts_acknack(&mut self, now: Instant, acknack: &AckNack, end: i64) -> bool {
+        let claim = Claim {
+            count: acknack.count,
+            jumps: is_count_jump(self.acknack_count, acknack.count),
+            is_unsent: acknack.state.base().0 > end,
+        };
+        self.ack_doubt.is_unconfirmed(now, claim)
+    }
+
+    /// The same of a NACK_FRAG.
+    pub fn doubts_nack_frag(&mut self, now: Instant, count: u32) -> bool {
+        let claim = Claim {
+            count,
+            jumps: is_count_jump(self.nack_frag_count, count),
+            is_unsent: false,
+        };
+        self.ack_doubt.is_unconfirmed(now, claim)
     }
 
     /// Whether an ACKNACK with this count is new.

@@ -7,6 +7,7 @@ mod pair;
 mod amplification;
 mod datagram_count;
 mod destinations;
+mod forged;
 mod fragments;
 mod history;
 mod instances;

@@ -24,10 +24,8 @@ fn ranges_of_any_size_cost_the_same() {
     let source = source();
     let now = pair.now();
     let writer = pair.writer_guid(w).entity;
-    let machine = &mut pair.readers[r.0].machine;
     let far = SequenceNumber(i64::MAX - 300);
     let gap = Gap::range(EntityId::UNKNOWN, writer, SequenceNumber(5), far);
-    machine.handle_gap(now, &source, &gap);
     let heartbeat = Heartbeat {
         reader: EntityId::UNKNOWN,
         writer,
@@ -38,12 +36,19 @@ fn ranges_of_any_size_cost_the_same() {
         liveliness: false,
         group_info: None,
     };
-    machine.handle_heartbeat(now, &source, &heartbeat);
-    pair.run_ms(1_000);
     let machine = &mut pair.readers[r.0].machine;
+    machine.handle_heartbeat(now, &source, &heartbeat);
+    // The second one confirms it.
+    let now = now.after(Duration::from_micros(10));
+    let heartbeat = Heartbeat {
+        count: 1_001,
+        ..heartbeat
+    };
+    machine.handle_heartbeat(now, &source, &heartbeat);
+    machine.handle_gap(now, &source, &gap);
     let heartbeat = Heartbeat {
         first: SequenceNumber(i64::MAX - 1),
-        count: 1_001,
+        count: 1_002,
         ..heartbeat
     };
     machine.handle_heartbeat(now, &source, &heartbeat);

@@ -3,7 +3,6 @@
 //!
 //! Dispatching only: every protocol rule is in `pteros-rtps`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,11 +12,12 @@ use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::reader::Reader;
 use pteros_rtps::receiver::{MessageReader, Source};
-use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::time::Instant;
 use pteros_rtps::wire::Submessage;
 use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
+use crate::core::source_check::{SourceCheck, SourceChecks};
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::platform::ReceivedDatagram;
@@ -29,13 +29,6 @@ use crate::trace::SpanGuard;
 /// The largest UDP payload over IPv4.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
 
-/// How often a peer's lease is renewed by its ordinary traffic.
-const RENEWAL_PERIOD: Duration = Duration::from_millis(200);
-
-/// Peers whose last renewal is remembered. Beyond it all are forgotten and renewed
-/// once more.
-const RENEWALS_MAX: usize = 1024;
-
 /// Receive buffers, reused for every datagram.
 pub struct ReceiveBuffers {
     pub(crate) buffer: Box<[u8]>,
@@ -44,8 +37,7 @@ pub struct ReceiveBuffers {
     pub(crate) shm_message: Vec<u8>,
     readers: Vec<Arc<ReaderEndpoint>>,
     writers: Vec<Arc<WriterEndpoint>>,
-    /// By participant and source address; without the latter for shared memory.
-    renewed: BTreeMap<(GuidPrefix, Option<[u8; 16]>), Instant>,
+    sources: SourceChecks,
     /// Buffer for decoding, in a secured context that has received something.
     decode_buffer: Option<Box<DecodeBuffer>>,
 }
@@ -57,7 +49,7 @@ impl ReceiveBuffers {
             shm_message: Vec::new(),
             readers: Vec::new(),
             writers: Vec::new(),
-            renewed: BTreeMap::new(),
+            sources: SourceChecks::default(),
             decode_buffer: None,
         }
     }
@@ -76,7 +68,7 @@ impl Core {
             buffer,
             readers,
             writers,
-            renewed,
+            sources,
             decode_buffer: opening,
             ..
         } = inbox;
@@ -95,7 +87,8 @@ impl Core {
         };
         self.catch_up_with_peer(now, message.header().prefix);
         let mut builtin = false;
-        let mut last_sender = None;
+        // Nearly always all submessages of a datagram have one source.
+        let mut checked = None;
         for (source, submessage) in message {
             if source.prefix == self.prefix {
                 continue;
@@ -109,10 +102,17 @@ impl Core {
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
                 builtin = true;
             } else {
-                self.route(now, &source, &submessage, None, readers, writers);
-                if last_sender.replace(source.prefix) != Some(source.prefix) {
-                    let from = Some(received.from);
-                    builtin |= self.renew_lease(now, source.prefix, from, renewed);
+                let accepted = match checked {
+                    Some((prefix, accepted)) if prefix == source.prefix => accepted,
+                    _ => {
+                        let check = self.check_source(now, source.prefix, received.from, sources);
+                        builtin |= check.is_new;
+                        checked = Some((source.prefix, check.accepted));
+                        check.accepted
+                    }
+                };
+                if accepted {
+                    self.route(now, &source, &submessage, None, readers, writers);
                 }
             }
         }
@@ -136,7 +136,7 @@ impl Core {
             shm_message: head,
             readers,
             writers,
-            renewed,
+            sources,
             ..
         } = inbox;
         let peer = GuidPrefix(record.peer);
@@ -155,7 +155,10 @@ impl Core {
                 is_known &= self.route(now, &source, &submessage, shared, readers, writers);
             }
         }
-        let renewed = self.renew_lease(now, peer, None, renewed);
+        let renewed = sources.renews(now, peer);
+        if renewed {
+            self.participant().lock().renew_lease(peer, now);
+        }
         self.serve_affected(now, readers, writers);
         if renewed {
             self.serve_participant(now);
@@ -177,30 +180,30 @@ impl Core {
         }
     }
 
-    /// Renews the lease of a peer now and then, and notes the address of its
-    /// datagram.
-    fn renew_lease(
+    /// Whether a datagram of user traffic may speak for a participant; then its lease
+    /// is renewed. Refusals are counted.
+    fn check_source(
         &self,
         now: Instant,
         prefix: GuidPrefix,
-        from: Option<Locator>,
-        renewed: &mut BTreeMap<(GuidPrefix, Option<[u8; 16]>), Instant>,
-    ) -> bool {
-        let key = (prefix, from.map(|from| from.address));
-        let last = renewed.get(&key);
-        if last.is_some_and(|last| now.since(*last) < RENEWAL_PERIOD) {
-            return false;
+        from: Locator,
+        sources: &mut SourceChecks,
+    ) -> SourceCheck {
+        let peers_changed = self.received.peers_changed.load(Ordering::Relaxed);
+        let check = sources.check(now, peers_changed, (prefix, from), || {
+            let mut participant = self.participant().lock();
+            let accepted = participant.accepts_source(now, prefix, Some(from));
+            if accepted {
+                participant.renew_lease(prefix, now);
+                participant.note_heard(now, from, prefix);
+            }
+            accepted
+        });
+        if !check.accepted {
+            let refused = &self.received.foreign_sources;
+            refused.fetch_add(1, Ordering::Relaxed);
         }
-        if renewed.len() >= RENEWALS_MAX || fault!("lease-renewals-dropped") {
-            renewed.clear();
-        }
-        renewed.insert(key, now);
-        let mut participant = self.participant().lock();
-        participant.renew_lease(prefix, now);
-        if let Some(from) = from {
-            participant.note_heard(now, from, prefix);
-        }
-        true
+        check
     }
 
     /// Passes a submessage of a user endpoint to its machines. Returns false if it

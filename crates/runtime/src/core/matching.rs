@@ -5,6 +5,7 @@
 //! an endpoint in the order of discovery.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{Guid, VendorId};
@@ -369,6 +370,14 @@ impl Core {
     pub(crate) fn apply(&self, now: Instant, event: ParticipantEvent) {
         self.graph.handle_participant_event(&event);
         self.handle_unauthenticated_event(now, &event);
+        if matches!(
+            event,
+            ParticipantEvent::ParticipantDiscovered(_)
+                | ParticipantEvent::ParticipantChanged(_)
+                | ParticipantEvent::ParticipantLost { .. }
+        ) {
+            self.received.peers_changed.fetch_add(1, Ordering::Relaxed);
+        }
         match event {
             ParticipantEvent::Matched {
                 local,
@@ -428,6 +437,19 @@ impl Core {
                 } else if reason == LostReason::LeaseExpired {
                     self.note_interruption(prefix);
                 }
+            }
+            ParticipantEvent::SourceRefused { prefix, from } => {
+                let at = std::net::Ipv4Addr::from(from);
+                tracing::warn!(
+                    "datagrams in the name of participant {prefix} come from {at}, where it is \
+                     not; they are dropped (counted, not logged again)"
+                );
+            }
+            ParticipantEvent::ParticipantReturned(prefix) => {
+                tracing::warn!(
+                    "participant {prefix} answers, although its end was announced in its name; \
+                     somebody may have forged that"
+                );
             }
             ParticipantEvent::ParticipantDiscovered(data) => {
                 self.shm_connections.use_connection(data.prefix)

@@ -35,6 +35,7 @@ mod prefault;
 mod publish;
 mod publisher_group;
 mod security;
+mod source_check;
 mod subscription_group;
 pub(crate) mod table_fill;
 mod trace_writing;
@@ -182,6 +183,12 @@ pub struct CoreCounts {
     pub send_waits: u64,
     /// Datagrams that are not RTPS.
     pub malformed: u64,
+    /// Datagrams and discovery messages in the name of a participant from an address
+    /// that it has not proven. They were dropped: most often they are forged.
+    pub foreign_sources: u64,
+    /// Participants that answered after a dispose or a restart in their name, which
+    /// most often was forged.
+    pub returned_participants: u64,
 }
 
 /// Totals of received datagrams.
@@ -189,6 +196,9 @@ pub struct CoreCounts {
 pub(crate) struct ReceiveCounters {
     pub(crate) received: AtomicU64,
     pub(crate) malformed: AtomicU64,
+    pub(crate) foreign_sources: AtomicU64,
+    /// Participants discovered, changed or lost.
+    pub(crate) peers_changed: AtomicU64,
 }
 
 /// Moves of traffic between two addresses, and when they were told.
@@ -402,12 +412,18 @@ impl Core {
     /// The totals.
     pub fn counts(&self) -> CoreCounts {
         let (received, sent) = (&self.received, &self.send.counters);
+        let discovery = *self.participant().lock().stats();
         CoreCounts {
             datagrams_received: received.received.load(Ordering::Relaxed),
             datagrams_sent: sent.sent.load(Ordering::Relaxed),
             send_errors: sent.errors.load(Ordering::Relaxed),
             send_waits: sent.waits.load(Ordering::Relaxed),
             malformed: received.malformed.load(Ordering::Relaxed),
+            foreign_sources: received
+                .foreign_sources
+                .load(Ordering::Relaxed)
+                .saturating_add(discovery.foreign_sources),
+            returned_participants: discovery.returned,
         }
     }
 

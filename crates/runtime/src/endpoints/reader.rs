@@ -65,6 +65,9 @@ pub struct ReaderCounts {
     pub rejected: u64,
     /// Samples purged with their instance (READER_DATA_LIFECYCLE).
     pub purged: u64,
+    /// How often the state of a publisher was taken anew, because what came in its
+    /// name contradicted itself. Most often that was forged.
+    pub resynchronised: u64,
     /// Coherent sets dropped as a whole: a sample never arrived, or the set was
     /// larger than the queue. Received samples of such sets count as lost.
     pub incomplete_sets: u64,
@@ -102,6 +105,8 @@ pub struct ReaderEndpoint {
     pub(crate) received: AtomicU64,
     lost: AtomicU64,
     loss_report: LossReport,
+    /// A resynchronisation was logged.
+    told_resynchronised: AtomicBool,
     graph: AtomicBool,
     /// Receives its samples in place of a queue.
     pub(crate) listener: Option<InlineListener>,
@@ -155,6 +160,7 @@ impl ReaderEndpoint {
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             loss_report: LossReport::default(),
+            told_resynchronised: AtomicBool::new(false),
             graph: AtomicBool::new(false),
             listener: None,
             wire_holds: WireHolds::default(),
@@ -246,7 +252,8 @@ impl ReaderEndpoint {
 
     /// The counters.
     pub fn counts(&self) -> ReaderCounts {
-        let unwanted = self.machine.lock().stats().filtered + self.filter.rejected_count();
+        let stats = *self.machine.lock().stats();
+        let unwanted = stats.filtered + self.filter.rejected_count();
         let of_group = self.group.as_ref().map(|m| m.group.totals(m.index));
         let cache = self.cache.lock();
         let totals = cache.totals();
@@ -262,6 +269,7 @@ impl ReaderEndpoint {
             not_owner: cache.not_owner_count(),
             late: totals.late + sets.late,
             rejected: totals.rejected,
+            resynchronised: stats.resynchronised,
             purged: totals.purged,
             incomplete_sets: sets.incomplete,
             duplicates: cache.duplicate_count(),
@@ -661,6 +669,16 @@ impl ReaderEndpoint {
             ),
             // Discovery detects it as well and ends the match.
             ReaderEvent::WriterReset { .. } => {}
+            ReaderEvent::Resynchronised { writer } => {
+                if !self.told_resynchronised.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        "a subscription of {} takes the state of publisher {writer} anew: what \
+                         came in its name contradicts itself, and may be forged (counted, not \
+                         logged again)",
+                        self.data.topic
+                    );
+                }
+            }
             ReaderEvent::DeadlineMissed { total, .. } => {
                 self.events.push(EndpointEvent::DeadlineMissed { total });
             }

@@ -71,6 +71,11 @@ kinds! {
     /// Processes of one host use shared memory. Connections are refused, are full,
     /// or end now and then.
     SharedMemory = "shared-memory",
+    /// An attacker sends in the name of living participants, from its own address.
+    Forgery = "forgery",
+    /// An attacker sends in their name and from their addresses. Only the rule
+    /// *recovery* is checked.
+    SpoofedForgery = "spoofed-forgery",
 }
 
 impl Fault {

@@ -81,6 +81,8 @@ impl GraphWorld {
             );
         }
         first(Fault::Attack, SimEvent::Attack, 3_000);
+        first(Fault::Forgery, SimEvent::Forge(false), 3_000);
+        first(Fault::SpoofedForgery, SimEvent::Forge(true), 3_000);
         drop(schedule);
         let disturbs = [Fault::Cut, Fault::Stall, Fault::Mtu, Fault::SocketFull];
         if disturbs.iter().any(|fault| self.plan.has(*fault)) {
@@ -104,7 +106,11 @@ impl GraphWorld {
     pub fn heal(&self) {
         self.end_sets();
         self.sim.trace_line(format_args!("healed"));
-        self.schedule.lock().healed = true;
+        {
+            let mut schedule = self.schedule.lock();
+            schedule.healed = true;
+            schedule.healed_at = self.sim.now();
+        }
         let mut network = self.sim.network();
         network.send_full_rate = 0;
         network.connection_fault_rate = 0;
@@ -159,6 +165,7 @@ impl GraphWorld {
             SimEvent::JumpWallClock(process) => self.apply_jump(process),
             SimEvent::ChangeNetworkFault => self.change_network_fault(),
             SimEvent::Attack => self.attack(),
+            SimEvent::Forge(spoofs_address) => self.forge(spoofs_address),
             SimEvent::StartOneWayOutage(process) => self.start_one_way_outage(process),
             SimEvent::EndOneWayOutage(from, to) => {
                 self.sim.network().link_mut(from, to).cut = false

@@ -19,7 +19,7 @@ const MILLI: u64 = 1_000_000;
 pub const VICTIM: [u8; 4] = [10, 0, 0, 77];
 
 /// Address of the attacker.
-const ATTACKER: [u8; 4] = [10, 0, 0, 66];
+pub const ATTACKER: [u8; 4] = [10, 0, 0, 66];
 
 /// Number of GUID prefixes that the attacker spoofs.
 const SPOOFED_PREFIXES: u8 = 3;
@@ -172,7 +172,7 @@ fn address(bytes: &mut [u8], own: Option<GuidPrefix>) {
 }
 
 /// Replaces every occurrence of `old` by `new`, which has the same length.
-fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+pub fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     let mut at = 0;
     while at + old.len() <= bytes.len() {
         if &bytes[at..at + old.len()] == old {

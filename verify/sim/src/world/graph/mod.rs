@@ -3,7 +3,7 @@
 //!
 //! A run has three phases: fault injection, healing, and convergence checks. An
 //! oracle (`model`) that is simpler than the engine checks the invariants I1 to
-//! I17 throughout.
+//! I18 throughout.
 
 mod apply;
 mod coherent_sets;
@@ -11,6 +11,7 @@ mod convergence_checks;
 mod endpoint_checks;
 mod endpoints;
 mod fault_injection;
+mod forgery;
 mod generators;
 mod message;
 mod model;
@@ -73,7 +74,7 @@ const PHASES: [Phase; 4] = [
     Phase {
         begin: GraphWorld::heal,
         nanos: SeedPlan::repair_span,
-        checks: &[GraphWorld::check_repaired],
+        checks: &[GraphWorld::check_repaired, GraphWorld::check_recovery],
     },
     Phase {
         begin: |_| {},

@@ -31,6 +31,9 @@ pub enum SimEvent {
     ChangeNetworkFault,
     /// The attacker sends a datagram.
     Attack,
+    /// The attacker sends in the name of a living participant, and from its address
+    /// if it spoofs that, too.
+    Forge(bool),
     /// A process receives nothing from another one for longer than a lease.
     StartOneWayOutage(usize),
     /// The one-way outage ends.
@@ -56,6 +59,10 @@ pub struct Schedule {
     serial: u64,
     /// After healing only reads and replies continue.
     pub healed: bool,
+    /// When that was.
+    pub healed_at: u64,
+    /// Packets forged so far.
+    pub forged: i64,
 }
 
 impl Schedule {
@@ -66,6 +73,8 @@ impl Schedule {
             agenda: BTreeMap::new(),
             serial: 0,
             healed: false,
+            healed_at: 0,
+            forged: 0,
         }
     }
 

@@ -44,7 +44,8 @@ impl GraphWorld {
             schedule: Mutex::new(Schedule::new(seed)),
             model: Mutex::new(Model {
                 violations: sim.violations().clone(),
-                lenient: plan.has(Fault::Corrupt),
+                lenient: plan.has(Fault::Corrupt) || plan.has(Fault::SpoofedForgery),
+                forged: plan.has(Fault::SpoofedForgery),
                 guid_reused: plan.has(Fault::GuidReuse),
                 ..Model::default()
             }),

@@ -38,6 +38,9 @@ pub struct Model {
     pub healed: bool,
     /// Bytes are corrupted, so only invariants that corruption cannot break count.
     pub lenient: bool,
+    /// Packets are forged with spoofed addresses, which may block a writer while they
+    /// come.
+    pub forged: bool,
     /// Processes may return with the GUID prefix of a dead one.
     pub guid_reused: bool,
     /// Publisher groups.
@@ -61,7 +64,8 @@ impl Model {
         // With two processes of one GUID prefix, samples cannot be assigned to
         // either.
         let is_of_one = is_of(&["I1 ", "I2", "I3", "I5", "I13", "I17"]);
-        let holds_always = is_of(&["I7", "I8", "I9", "I10", "I11"]);
+        let holds_always =
+            is_of(&["I7", "I8", "I9", "I10", "I18"]) || (is_of(&["I11"]) && !self.forged);
         !(self.guid_reused && is_of_one) && (holds_always || !self.lenient)
     }
 

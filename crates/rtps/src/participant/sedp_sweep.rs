@@ -1,0 +1,57 @@
+//! SEDP sweep: which endpoints remain after the announcements of a participant were
+//! read again.
+//!
+//! SEDP of a living participant may be forged: an endpoint added, changed or
+//! removed. When that shows, the reader requests the whole history again
+//! ([`ReaderEvent::Resynchronised`](crate::reader::ReaderEvent::Resynchronised)).
+//! True endpoints are announced again by it. Those that are not are removed once
+//! everything has come. Called by [`Participant`] for SEDP.
+
+use alloc::vec::Vec;
+
+use crate::discovery::sedp::SedpReset;
+use crate::id::GuidPrefix;
+use crate::time::Instant;
+
+use super::sweeps::Sweep;
+use super::{LostReason, Participant, RemoteEndpoint};
+
+impl Participant {
+    /// Handles a participant whose SEDP contradicts what was received before.
+    pub(super) fn handle_sedp_reset(&mut self, now: Instant, reset: SedpReset) {
+        self.clock = now;
+        match reset {
+            SedpReset::Restarted(prefix) => {
+                self.remove_participant(prefix, LostReason::Restarted);
+            }
+            SedpReset::Reread(prefix, by) => {
+                let of_kind = |known: &RemoteEndpoint<'_>| {
+                    known.guid().entity.is_writer() == by.is_publications
+                        && known.is_discovery_protected() == by.secured
+                };
+                let known = self.remotes.of(prefix).filter(of_kind);
+                let left = known.map(RemoteEndpoint::guid).collect();
+                self.sweeps
+                    .list
+                    .retain(|sweep| sweep.prefix != prefix || sweep.by != by);
+                self.sweeps.list.push(Sweep { prefix, by, left });
+            }
+        }
+    }
+
+    /// Ends the sweeps of a participant whose announcements were all read again.
+    pub(super) fn end_sweeps(&mut self, prefix: GuidPrefix) {
+        let sedp = &mut self.sedp;
+        let mut ended = Vec::new();
+        self.sweeps.list.retain_mut(|sweep| {
+            let ends = sweep.prefix == prefix && sedp.has_everything_of(prefix, sweep.by);
+            if ends {
+                ended.append(&mut sweep.left);
+            }
+            !ends
+        });
+        for guid in ended {
+            self.remove_remote_endpoint(guid);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Judgement of datagrams by their source address (protection against forged
+//! datagrams in the name of a living participant).
+//!
+//! A GUID prefix is public, so anyone can send in the name of a participant. What
+//! comes in the name of a discovered one is accepted from the addresses that it has
+//! proven: those that it announces, those that answered a probe, and those of this
+//! host for a participant of this host. Anything else is dropped and counted, and
+//! the owner is told once per participant.
+//!
+//! A participant may move, and lose the addresses that it has proven. Then its
+//! announcement from elsewhere challenges it: if it no longer answers where it was
+//! proven, and answers from there, the new address counts. So nobody takes the name
+//! of a participant that answers.
+//!
+//! An announcement from a proven address that gives up locators in use is challenged
+//! as well. If they still answer, it counts only when it is repeated, with nothing
+//! else in between.
+//!
+//! The driver asks [`Participant::accepts_source`] for user traffic and keeps the
+//! answer for a moment. [`Participant::handle_submessage`] asks for discovery.
+
+use alloc::sync::Arc;
+
+use crate::discovery::data::ParticipantData;
+use crate::id::{EntityId, GuidPrefix};
+use crate::locator::Locator;
+use crate::receiver::Source;
+use crate::stats::Tally;
+use crate::time::{Duration, Instant};
+use crate::wire::Submessage;
+
+use super::challenges::{CHALLENGES_MAX, Challenge, Claim};
+use super::unvalidated_participant::SourceCheck;
+use super::{Participant, ParticipantEvent};
+
+/// How often the owner is told of another address that speaks for one participant.
+const TELL_PERIOD: Duration = Duration::from_secs(60);
+
+impl Participant {
+    /// Whether a datagram from this address may speak for a participant. An unknown
+    /// participant may send from anywhere. A refusal is reported once; the caller
+    /// counts it.
+    ///
+    /// The answer holds for a moment: ask again after 200 ms.
+    pub fn accepts_source(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+    ) -> bool {
+        let Some((ip, _)) = from.and_then(Locator::to_udp_v4) else {
+            return true;
+        };
+        let Some(peer) = self.peers.find(prefix) else {
+            return true;
+        };
+        if peer.has_proven(ip, &self.config.network) || fault!("source-not-judged") {
+            return true;
+        }
+        self.note_refused_source(now, prefix, ip);
+        false
+    }
+
+    fn note_refused_source(&mut self, now: Instant, prefix: GuidPrefix, ip: [u8; 4]) {
+        let Some(peer) = self.peers.find_mut(prefix) else {
+            return;
+        };
+        let tells = peer
+            .refused_source
+            .is_none_or(|(told, at)| told != ip && now.since(at) >= TELL_PERIOD);
+        if tells {
+            peer.refused_source = Some((ip, now));
+            self.events
+                .push_back(ParticipantEvent::SourceRefused { prefix, from: ip });
+        }
+    }
+
+    /// Judges a submessage of discovery. An authenticated participant's own built-in
+    /// endpoints are protected, and may move.
+    pub(super) fn judge_source(
+        &mut self,
+        now: Instant,
+        from: Option<Locator>,
+        source: &Source,
+        message: &Submessage,
+    ) -> bool {
+        let is_builtin = message.writer().is_some_and(EntityId::is_builtin);
+        if is_builtin && self.is_authenticated(source.prefix) {
+            return true;
+        }
+        let accepted = self.accepts_source(now, source.prefix, from);
+        self.stats.foreign_sources.tally_by(u64::from(!accepted));
+        if accepted
+            && source.destination == self.config.prefix
+            && matches!(message, Submessage::AckNack(_))
+        {
+            self.challenges.note_answer(source.prefix);
+        }
+        accepted
+    }
+
+    /// Probes a participant where it was proven, since something in its name claims
+    /// that it is elsewhere.
+    fn challenge(&mut self, now: Instant, prefix: GuidPrefix, claim: Claim) {
+        let Some(peer) = self.peers.find(prefix) else {
+            return;
+        };
+        if peer.is_same_host_peer || peer.metatraffic.locators.is_empty() {
+            return;
+        }
+        let route = peer.metatraffic.clone();
+        let mut known = self.challenges.list.iter();
+        if known.any(|open| open.prefix == prefix) {
+            return;
+        }
+        if self.challenges.list.len() < CHALLENGES_MAX {
+            self.challenges.list.push(Challenge {
+                prefix,
+                route,
+                claim,
+                since: now,
+                next_probe_at: now,
+                answered: false,
+            });
+        }
+    }
+
+    /// Whether an announcement of a discovered participant waits until it is known
+    /// whether the participant still answers at the locators in use, which the
+    /// announcement gives up.
+    pub(super) fn must_challenge(
+        &mut self,
+        now: Instant,
+        data: &Arc<ParticipantData>,
+        source_check: SourceCheck,
+    ) -> bool {
+        if self.secured.is_some() {
+            return false;
+        }
+        let Some(peer) = self.peers.find(data.prefix) else {
+            return false;
+        };
+        let is_repeated = peer.contradicting.as_ref() == Some(data);
+        if peer.is_same_host_peer || is_repeated || !peer.gives_up_routes(data) {
+            return false;
+        }
+        let claim = Claim::Announcement(data.clone(), source_check);
+        self.challenge(now, data.prefix, claim);
+        true
+    }
+
+    /// Whether the announcement of a discovered participant from an address that it
+    /// has not proven must wait, although that address has answered.
+    pub(super) fn must_prove_move(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+    ) -> bool {
+        let Some((ip, _)) = from.and_then(Locator::to_udp_v4) else {
+            return false;
+        };
+        let network = &self.config.network;
+        let is_proven = self
+            .peers
+            .find(prefix)
+            .is_none_or(|peer| peer.has_proven(ip, network));
+        if is_proven || self.secured.is_some() {
+            return false;
+        }
+        self.challenge(now, prefix, Claim::Moved);
+        true
+    }
+
+    /// Believes the claims about participants that no longer answer.
+    pub(super) fn end_challenges(&mut self, now: Instant) {
+        while let Some(challenge) = self.challenges.take_ended(now) {
+            let prefix = challenge.prefix;
+            match challenge.claim {
+                Claim::Announcement(data, _) if challenge.answered => {
+                    if let Some(peer) = self.peers.find_mut(prefix) {
+                        peer.contradicting = Some(data);
+                    }
+                }
+                _ if challenge.answered => {}
+                Claim::Announcement(data, source_check) => {
+                    self.update_participant(now, data, source_check);
+                }
+                Claim::Moved => {
+                    if let Some(moved) = self.unvalidated.take(prefix) {
+                        let network = &self.config.network;
+                        let announced = &moved.data.metatraffic_unicast;
+                        let source_check = super::unvalidated_participant::check_source(
+                            moved.from, announced, network,
+                        );
+                        self.update_participant(now, moved.data, source_check);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Doubt about a writer's state: claims in its name that its history does not
+//! explain, what contradicts them, and resynchronisation after it.
+//!
+//! Without security anyone who spoofs an address can claim anything in a writer's
+//! name. No single claim is final:
+//!
+//! - A jump of more than [`JUMP_MAX`] numbers or counts is not believed before a
+//!   second, consistent HEARTBEAT confirms it. It is requested at once, so an honest
+//!   jump costs one round trip.
+//! - Numbers that were skipped without being announced before are not acknowledged
+//!   until a further HEARTBEAT agrees. So the writer keeps them.
+//! - HEARTBEATs that keep naming less than is believed prove the belief wrong. Then
+//!   the reader takes the writer's state anew ([`WriterProxy::resynchronise`]).
+//! - A sample of a built-in topic that no HEARTBEAT follows requests one.
+//! - A best-effort writer whose samples keep coming below the expected number is
+//!   followed again.
+//!
+//! RTPS 2.5 §8.4.12 has no such rules. Called by the reader for each submessage.
+
+use super::config::NackConfig;
+use super::proxy::WriterProxy;
+use crate::seq::SequenceNumber;
+use crate::time::{Duration, Instant};
+use crate::wire::Heartbeat;
+
+/// The largest jump of sequence numbers that is believed at once.
+pub(super) const JUMP_MAX: i64 = 1 << 16;
+/// Resynchronisation needs this many contradicting HEARTBEATs ...
+const CONTRADICTIONS_MIN: u32 = 3;
+/// ... over this time, in which delayed ones have arrived.
+const OBSERVATION_TIME: Duration = Duration::from_millis(400);
+/// When a contradiction or a skip requests a HEARTBEAT, unless one came by itself.
+const PROBE_DELAY: Duration = Duration::from_millis(20);
+/// When a sample of a built-in topic without a HEARTBEAT requests one.
+const HEARTBEAT_DELAY: Duration = Duration::from_millis(100);
+/// The period of further requests.
+const PROBE_PERIOD: Duration = Duration::from_millis(100);
+/// A jump that nobody confirms is forgotten after this many requests.
+const PROBES_MAX: u32 = 15;
+/// A best-effort sample below the expected number is late up to this time after one in
+/// order. After that the expected number is wrong.
+const LATE_MAX: Duration = Duration::from_millis(1_100);
+/// A lower number than was delivered is returned to the delivered one if the writer
+/// names that again within this time.
+const RETURN_MAX: Duration = Duration::from_secs(3);
+/// Or if its samples go on from there, at most so many numbers later.
+const RETURN_NUMBERS_MAX: i64 = 256;
+
+/// What a HEARTBEAT means for the proxy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum HeartbeatJudgement {
+    /// It continues what is known.
+    Plausible,
+    /// It jumps: wait for a second one.
+    Unconfirmed,
+}
+
+/// An unconfirmed jump.
+#[derive(Clone, Copy, Debug)]
+struct Jump {
+    first: i64,
+    last: i64,
+    count: u32,
+    at: Instant,
+}
+
+/// HEARTBEATs that name less than is believed.
+#[derive(Clone, Copy, Debug)]
+struct Contradiction {
+    /// The believed last number when it began.
+    believed: i64,
+    since: Instant,
+    seen: u32,
+}
+
+/// A limit of acknowledgement.
+#[derive(Clone, Copy, Debug)]
+struct AckLimit {
+    base: i64,
+    /// A HEARTBEAT after this time that names this number lifts the limit.
+    since: Instant,
+    through: i64,
+}
+
+/// The doubts about one writer; most often none.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    jump: Option<Jump>,
+    contradiction: Option<Contradiction>,
+    ack_limit: Option<AckLimit>,
+    probe_at: Instant,
+    probes: u32,
+    /// The last number of the first HEARTBEAT. Pteros names no more to volatile
+    /// readers until one has answered.
+    pub first_last: i64,
+    /// The highest number delivered, and the one before the last leap.
+    delivered: i64,
+    before_leap: i64,
+    /// The delivered number that was given up, and when.
+    given_up: (i64, Instant),
+    /// Best effort: when a sample came in order.
+    in_order_at: Instant,
+}
+
+impl Doubt {
+    pub const NONE: Self = Self {
+        jump: None,
+        contradiction: None,
+        ack_limit: None,
+        probe_at: Instant::FAR_FUTURE,
+        probes: 0,
+        first_last: 0,
+        delivered: 0,
+        before_leap: i64::MAX,
+        given_up: (0, Instant::ZERO),
+        in_order_at: Instant::ZERO,
+    };
+
+    /// When to request a HEARTBEAT; far future without doubts.
+    pub fn probe_at(&self) -> Instant {
+        self.probe_at
+    }
+
+    /// Notes a request.
+    pub fn note_probed(&mut self, now: Instant) {
+        self.probes = self.probes.saturating_add(1);
+        self.probe_at = now.after(PROBE_PERIOD);
+        if self.probes >= PROBES_MAX {
+            // The next claim starts again.
+            self.probe_at = Instant::FAR_FUTURE;
+            self.jump = None;
+        }
+    }
+
+    fn probe_no_later(&mut self, at: Instant) {
+        if self.probe_at == Instant::FAR_FUTURE {
+            self.probes = 0;
+        }
+        self.probe_at = self.probe_at.min(at);
+    }
+
+    fn clear_if_resolved(&mut self) {
+        let is_open =
+            self.jump.is_some() || self.contradiction.is_some() || self.ack_limit.is_some();
+        if !is_open {
+            self.probe_at = Instant::FAR_FUTURE;
+        }
+    }
+
+    /// The highest base that may be acknowledged.
+    pub fn ack_base_max(&self) -> i64 {
+        self.ack_limit.map_or(i64::MAX, |limit| limit.base)
+    }
+
+    /// Notes a delivered number.
+    pub fn note_delivered(&mut self, number: i64) {
+        if number.saturating_sub(self.delivered) > JUMP_MAX && self.delivered > 0 {
+            self.before_leap = self.delivered;
+        }
+        self.delivered = number;
+    }
+}
+
+impl WriterProxy {
+    /// The highest number that the reader believes to exist.
+    fn believed(&self) -> i64 {
+        self.announced.max(self.next_number().saturating_sub(1))
+    }
+
+    /// Whether a number is too far ahead to be believed at once.
+    pub(super) fn is_jump(&self, number: i64) -> bool {
+        self.synced
+            && self.reliable
+            && number.saturating_sub(self.believed()) > JUMP_MAX
+            && !fault!("jump-believed-at-once")
+    }
+
+    /// Requests a HEARTBEAT, because a claim was not believed.
+    pub(super) fn request_confirmation(&mut self, now: Instant) {
+        self.doubt.probe_no_later(now);
+    }
+
+    /// Requests a HEARTBEAT unless one follows a sample soon, to learn whether the
+    /// writer has really written it.
+    pub(super) fn expect_heartbeat(&mut self, now: Instant, sequence: SequenceNumber) {
+        if sequence.0 > self.sent_through {
+            self.doubt.probe_no_later(now.after(HEARTBEAT_DELAY));
+        }
+    }
+
+    /// Judges a HEARTBEAT by what is known of the writer.
+    pub(super) fn judge_heartbeat(
+        &mut self,
+        now: Instant,
+        heartbeat: &Heartbeat,
+    ) -> HeartbeatJudgement {
+        let jumps = self.is_jump(heartbeat.last.0)
+            || (self.synced && self.heartbeat_counts.is_jump(heartbeat.count));
+        if !jumps {
+            return HeartbeatJudgement::Plausible;
+        }
+        let claim = Jump {
+            first: heartbeat.first.0,
+            last: heartbeat.last.0,
+            count: heartbeat.count,
+            at: now,
+        };
+        let confirms = self.doubt.jump.is_some_and(|jump| {
+            let newer = claim.count.wrapping_sub(jump.count).cast_signed();
+            jump.first <= claim.first && jump.last <= claim.last && newer > 0 && jump.at < now
+        });
+        if confirms {
+            self.doubt.jump = None;
+            self.doubt.clear_if_resolved();
+            return HeartbeatJudgement::Plausible;
+        }
+        self.doubt.jump = Some(claim);
+        self.doubt.probe_no_later(now);
+        HeartbeatJudgement::Unconfirmed
+    }
+
+    /// Compares an accepted HEARTBEAT with what is believed, before it is applied.
+    /// True when the belief is proven wrong.
+    pub(super) fn note_contradiction(&mut self, now: Instant, first: i64, last: i64) -> bool {
+        let believed = self.believed();
+        let doubt = &mut self.doubt;
+        if !self.synced {
+            doubt.first_last = last;
+            return false;
+        }
+        let names_less_until_answered = self.habits.heartbeat_follows_sample
+            && !self.habits.heartbeats_name_all
+            && last == doubt.first_last;
+        match &mut doubt.contradiction {
+            None if last < believed && !names_less_until_answered => {
+                doubt.contradiction = Some(Contradiction {
+                    believed,
+                    since: now,
+                    seen: 1,
+                });
+                doubt.probe_no_later(now.after(PROBE_DELAY));
+            }
+            None => {}
+            Some(open) if last >= open.believed => {
+                doubt.contradiction = None;
+            }
+            Some(open) => {
+                open.seen = open.seen.saturating_add(1);
+                if open.seen >= CONTRADICTIONS_MIN
+                    && now.since(open.since) >= OBSERVATION_TIME
+                    && !fault!("contradiction-ignored")
+                {
+                    return true;
+                }
+                doubt.probe_no_later(now.after(PROBE_PERIOD));
+            }
+        }
+        if doubt
+            .ack_limit
+            .is_some_and(|limit| now > limit.since && last >= limit.through)
+        {
+            doubt.ack_limit = None;
+        }
+        // A plausible HEARTBEAT refutes a jump that was not confirmed.
+        doubt.jump = None;
+        let unnamed = self.announced.saturating_add(1);
+        if first > unnamed {
+            self.limit_acks(now, unnamed, first.saturating_sub(1));
+        }
+        self.doubt.clear_if_resolved();
+        false
+    }
+
+    /// Acknowledges nothing from `base` on until a later HEARTBEAT names `through`.
+    fn limit_acks(&mut self, since: Instant, base: i64, through: i64) {
+        let doubt = &mut self.doubt;
+        let before = doubt.ack_limit.map_or((base, through), |limit| {
+            (limit.base.min(base), limit.through.max(through))
+        });
+        doubt.ack_limit = Some(AckLimit {
+            base: before.0,
+            since,
+            through: before.1,
+        });
+        doubt.probe_no_later(since.after(PROBE_DELAY));
+    }
+
+    /// Notes a GAP that reaches beyond the announced numbers. The HEARTBEAT in the
+    /// same datagram confirms it.
+    pub(super) fn note_unannounced_gap(&mut self, now: Instant, last: i64) {
+        let unnamed = self.announced.saturating_add(1);
+        if self.reliable && self.synced && last >= unnamed {
+            let earlier = Instant::from_nanos(now.as_nanos().saturating_sub(1));
+            self.limit_acks(earlier, unnamed, last);
+        }
+    }
+
+    /// Takes the state of a writer anew from its HEARTBEAT. Continues after what was
+    /// delivered, as far as that can be true; `from_start`: requests all it has.
+    pub(super) fn resynchronise(
+        &mut self,
+        now: Instant,
+        (first, last): (i64, i64),
+        from_start: bool,
+        config: &NackConfig,
+    ) {
+        let Doubt {
+            delivered,
+            before_leap,
+            first_last,
+            ..
+        } = self.doubt;
+        let continues = [delivered, before_leap].into_iter().find(|n| *n <= last);
+        let next = match continues {
+            _ if from_start => first,
+            Some(delivered) => delivered.saturating_add(1).max(first),
+            None => last.saturating_add(1),
+        };
+        self.restart_at(next, last);
+        self.doubt = Doubt {
+            delivered: next.saturating_sub(1),
+            given_up: (if continues.is_none() { delivered } else { 0 }, now),
+            first_last,
+            ..Doubt::NONE
+        };
+        self.heartbeat_counts.forget_suspicion();
+        self.acks.nack.requested = 0;
+        self.acks.nack.unsuccessful_requests = 0;
+        self.acks.nack.at = Instant::FAR_FUTURE;
+        self.acks.nack.backoff = self.initial_backoff(config);
+        self.acks.progress_count = self.acks.progress_count.saturating_add(1);
+        self.acks.due = true;
+    }
+
+    /// The number to continue at if the writer names again what was delivered before
+    /// the last resynchronisation: then that one was caused by forged HEARTBEATs.
+    pub(super) fn returns_to(&mut self, now: Instant, first: i64, last: i64) -> Option<i64> {
+        let (delivered, at) = self.doubt.given_up;
+        if delivered == 0 {
+            return None;
+        }
+        let next = delivered.saturating_add(1);
+        let is_recent = now.since(at) <= RETURN_MAX;
+        let is_named = first <= next && next <= last.saturating_add(1);
+        if !is_recent || is_named {
+            self.doubt.given_up = (0, now);
+        }
+        (is_recent && is_named && next > self.next_number()).then_some(next)
+    }
+
+    /// As [`Self::returns_to`], when the writer goes on with samples: the number to
+    /// continue at.
+    pub(super) fn returns_with(&mut self, now: Instant, sequence: SequenceNumber) -> Option<i64> {
+        let (delivered, at) = self.doubt.given_up;
+        let is_next = delivered != 0
+            && sequence.0 > delivered
+            && sequence.0.saturating_sub(delivered) <= RETURN_NUMBERS_MAX
+            && now.since(at) <= RETURN_MAX;
+        is_next.then(|| {
+            self.doubt.given_up = (0, now);
+            delivered.saturating_add(1)
+        })
+    }
+
+    /// Notes a best-effort sample in order.
+    pub(super) fn note_in_order(&mut self, now: Instant) {
+        self.doubt.in_order_at = now;
+    }
+
+    /// Whether a late best-effort sample shows that the expected number is wrong, since
+    /// none came in order for a while. Then it is expected.
+    pub(super) fn follows_late_samples(&mut self, now: Instant, sequence: SequenceNumber) -> bool {
+        let is_late = !self.reliable && now.since(self.doubt.in_order_at) >= LATE_MAX;
+        if !is_late || fault!("best-effort-jump-is-final") {
+            return false;
+        }
+        self.restart_at(sequence.0, sequence.previous().0);
+        self.note_in_order(now);
+        true
+    }
+}

@@ -1,0 +1,71 @@
+//! Samples that reach a reader by another wire than RTPS, whole. The runtime passes
+//! them here.
+
+use super::Reader;
+use crate::change::CacheChange;
+use crate::defrag::SampleHead;
+use crate::id::Guid;
+use crate::qos::Ownership;
+use crate::stats::Tally;
+use crate::time::Instant;
+
+impl Reader {
+    /// Notes a sample of a matched writer that the application received by another
+    /// path of the runtime. With `is_sample` false, only the liveliness of the
+    /// writer was asserted there.
+    ///
+    /// It counts for deadline and liveliness as a submessage does.
+    pub fn note_delivered_elsewhere(&mut self, now: Instant, writer: Guid, is_sample: bool) {
+        let counts = self.begin_submessage(now, writer, true) && is_sample;
+        if counts && self.config.qos.ownership == Ownership::Shared {
+            self.renew_deadline(now);
+        }
+    }
+
+    /// Takes a sample that another wire has received whole, from a matched best-effort
+    /// writer. Content filter, queue limit and DEADLINE apply as to any other.
+    ///
+    /// Numbers must not run back; a lower one is a duplicate. Missing numbers are not
+    /// counted as lost, because a directed write leaves some out: the wire reports its
+    /// losses by [`Reader::note_samples_lost`]. `expires_at` is computed here.
+    pub fn handle_whole_sample(&mut self, now: Instant, sample: CacheChange) {
+        let guid = sample.writer;
+        if !self.begin_submessage(now, guid, true) {
+            return;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        if proxy.is_known(sample.sequence) {
+            self.stats.duplicates.tally();
+            return;
+        }
+        proxy.skip_to(sample.sequence);
+        let head = SampleHead {
+            sequence: sample.sequence,
+            kind: sample.kind,
+            source_timestamp: sample.source_timestamp,
+            via_shared_memory: sample.via_shared_memory,
+            key_only: sample.key_only,
+            key_hash: sample.key_hash,
+            related_sample_identity: sample.related_sample_identity,
+            coherent_mark: None,
+            original_writer_info: sample.original_writer_info,
+            filter_result: None,
+        };
+        if sample.payload.len() > self.config.limits.defrag.sample_bytes_max {
+            self.drop_oversized(guid, sample.sequence);
+        } else if self.passes(&head, &sample.payload) {
+            self.accept_sample(guid, head, sample.payload);
+        } else {
+            self.drop_filtered(guid, head);
+        }
+    }
+
+    /// Counts samples of a matched writer that another wire has lost.
+    pub fn note_samples_lost(&mut self, now: Instant, writer: Guid, count: u64) {
+        if self.begin_submessage(now, writer, false) {
+            self.note_lost(writer, count);
+        }
+    }
+}

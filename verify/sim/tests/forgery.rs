@@ -1,0 +1,57 @@
+//! Packets in the name of living participants: from elsewhere they change nothing,
+//! with spoofed addresses nothing for long.
+
+use pteros_sim::harness::options::{Fault, Options};
+use pteros_sim::harness::run;
+use pteros_sim::world::graph::Graphs;
+
+fn run_seeds(forced: &[Fault], seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let options = Options {
+            forced: forced.to_vec(),
+            ..Options::default()
+        };
+        let outcome = run(&Graphs, seed, &options);
+        assert!(
+            outcome.violations.is_empty(),
+            "{:#?}\nreplay: {}",
+            outcome.violations,
+            options.replay_command("", seed)
+        );
+        let again = run(&Graphs, seed, &options);
+        assert_eq!(again.hash, outcome.hash, "seed {seed} is not deterministic");
+    }
+}
+
+#[test]
+fn claims_far_from_the_truth_break_no_invariant() {
+    let disturbs = Fault::ALL.iter().copied();
+    let mut without: Vec<Fault> = disturbs
+        .filter(|fault| !matches!(fault, Fault::Loss | Fault::Duplicate | Fault::Forgery))
+        .collect();
+    without.sort();
+    for seed in 401..409 {
+        let options = Options {
+            forced: vec![Fault::Forgery],
+            without: without.clone(),
+            ..Options::default()
+        };
+        let outcome = run(&Graphs, seed, &options);
+        assert!(outcome.violations.is_empty(), "{:#?}", outcome.violations);
+    }
+}
+
+#[test]
+fn packets_from_another_host_do_not_disturb_pairs_that_share_memory() {
+    run_seeds(&[Fault::Forgery, Fault::SharedMemory], 101..107);
+}
+
+#[test]
+fn every_flow_is_whole_two_seconds_after_the_last_spoofed_packet() {
+    run_seeds(&[Fault::SpoofedForgery], 201..210);
+}
+
+#[test]
+fn flows_by_shared_memory_are_whole_after_spoofed_packets() {
+    run_seeds(&[Fault::SpoofedForgery, Fault::SharedMemory], 301..307);
+}
