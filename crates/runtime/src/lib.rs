@@ -31,6 +31,7 @@ pub mod error;
 pub mod graph;
 mod interfaces;
 pub mod lock;
+mod log_limiter;
 mod node_key;
 pub mod outbound;
 pub mod platform;

@@ -1,11 +1,11 @@
-//! Flood test, `cargo xtask flood [--seconds N] [--rate HZ]`: two processes
-//! exchange reliable messages while a third sends hostile datagrams to both, 100
-//! 000 a second.
+//! Flood test, `cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...]`: two
+//! processes exchange reliable messages while a third sends hostile datagrams to
+//! both, 100 000 a second.
 //!
 //! It runs in a private network. The attacker has a CPU of its own; the attacked
 //! processes share another. The test fails if a process crashes, if its memory
-//! grows by [`GROWTH_KIB_MAX`] or more, or if fewer than nine in ten messages
-//! arrive in time.
+//! grows by [`GROWTH_KIB_MAX`] or more, if fewer than 99 % of the messages arrive in
+//! time, or if the 99th percentile of the round trip exceeds [`P99_MICROS_MAX`].
 
 mod attacker;
 
@@ -19,24 +19,32 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{bench, namespace, peers};
 
+use attacker::Kind;
+
 pub use attacker::TASK as ATTACKER_TASK;
 pub use attacker::run as attack;
 
 /// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "flood-inside";
 
-const USAGE: &str = "usage: cargo xtask flood [--seconds N] [--rate HZ]";
+const USAGE: &str = "usage: cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...]\n\
+     KIND: mixed, announcements, duplicates; without it all";
 
 /// Legitimate messages per second.
 const MESSAGE_RATE: u32 = 2_000;
 /// Limit of the memory growth of each process.
 const GROWTH_KIB_MAX: u64 = 32 << 10;
 /// Share of the messages that must arrive before the publisher ends.
-const SHARE_MIN: f64 = 0.9;
+const SHARE_MIN: f64 = 0.99;
+/// Limit of the 99th percentile of a round trip, in microseconds.
+const P99_MICROS_MAX: f64 = 20_000.0;
+/// Round trips that are measured.
+const ROUND_TRIPS: u32 = 5_000;
 
 struct FloodPlan {
     seconds: u32,
     rate: u32,
+    kinds: Vec<Kind>,
 }
 
 impl FloodPlan {
@@ -44,6 +52,7 @@ impl FloodPlan {
         let mut plan = Self {
             seconds: 20,
             rate: 100_000,
+            kinds: Kind::ALL.to_vec(),
         };
         let mut flags = flags.iter();
         while let Some(flag) = flags.next() {
@@ -57,6 +66,13 @@ impl FloodPlan {
             match flag.as_str() {
                 "--seconds" => plan.seconds = number()?,
                 "--rate" => plan.rate = number()?,
+                "--kinds" => {
+                    let kind = |name| {
+                        Kind::named(name)
+                            .with_context(|| format!("--kinds {name}: no such kind\n{USAGE}"))
+                    };
+                    plan.kinds = value.split(',').map(kind).collect::<Result<_>>()?;
+                }
                 other => bail!("{other}: no such option\n{USAGE}"),
             }
         }
@@ -81,22 +97,86 @@ pub fn run_inside(flags: &[String]) -> Result<()> {
     let plan = FloodPlan::parse(flags)?;
     let program = peers::target_folder()?.join("release/ping-pong");
     let calm = exchange(&program, plan.seconds.min(5), None)?;
-    println!("without a flood: {calm}");
-    let flooded = exchange(&program, plan.seconds, Some(plan.rate))?;
-    println!("{} packets a second: {flooded}", plan.rate);
+    let calm_p99 = round_trip_p99(&program, None)?;
+    println!("without a flood: {calm}; round trip p99 {calm_p99:.0} us");
     ensure!(
         calm.share() >= SHARE_MIN,
         "too few messages arrive even without the flood; is the machine busy?"
     );
-    ensure!(
-        flooded.share() >= SHARE_MIN * calm.share(),
-        "fewer than {SHARE_MIN} of the messages arrived in time"
-    );
-    ensure!(
-        flooded.growth_kib <= GROWTH_KIB_MAX,
-        "memory of a process grew by more than {GROWTH_KIB_MAX} KiB"
-    );
+    for kind in plan.kinds {
+        let flood = Flood {
+            kind,
+            rate: plan.rate,
+            seconds: plan.seconds,
+        };
+        let flooded = exchange(&program, plan.seconds, Some(flood))?;
+        let p99 = round_trip_p99(&program, Some(flood))?;
+        let name = kind.name();
+        println!(
+            "{name}, {} packets a second: {flooded}; round trip p99 {p99:.0} us",
+            plan.rate
+        );
+        ensure!(
+            flooded.share() >= SHARE_MIN * calm.share(),
+            "{name}: fewer than {SHARE_MIN} of the messages arrived in time"
+        );
+        ensure!(
+            flooded.growth_kib <= GROWTH_KIB_MAX,
+            "{name}: memory of a process grew by more than {GROWTH_KIB_MAX} KiB"
+        );
+        ensure!(
+            p99 <= P99_MICROS_MAX,
+            "{name}: the 99th percentile of a round trip is {p99:.0} us, more than {P99_MICROS_MAX}"
+        );
+    }
     Ok(())
+}
+
+/// What the attacker does.
+#[derive(Clone, Copy)]
+struct Flood {
+    kind: Kind,
+    rate: u32,
+    seconds: u32,
+}
+
+impl Flood {
+    /// Starts the attacker, on a CPU of its own.
+    fn start(self) -> Result<FloodProcess> {
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).arg(std::env::current_exe()?);
+        command.args([ATTACKER_TASK, &self.rate.to_string()]);
+        command.args([&self.seconds.to_string(), self.kind.name()]);
+        let mut attacker = FloodProcess::start(command)?;
+        attacker.wait_for("begins")?;
+        Ok(attacker)
+    }
+}
+
+/// An attacked process. All share a CPU.
+fn attacked(program: &Path, line: &str) -> Result<FloodProcess> {
+    let mut command = Command::new("taskset");
+    command.args(["-c", "1"]).arg(program);
+    // The flood arrives over UDP, so the messages must use UDP too.
+    command.env("PTEROS_SHARED_MEMORY", "off");
+    command.args(line.split(' '));
+    FloodProcess::start(command)
+}
+
+/// The 99th percentile of the round trip, in microseconds.
+fn round_trip_p99(program: &Path, flood: Option<Flood>) -> Result<f64> {
+    let mut pong = attacked(program, "pong")?;
+    pong.wait_for("ready")?;
+    let mut attacker = flood.map(Flood::start).transpose()?;
+    let line = format!("ping --count {ROUND_TRIPS} --timeout 120");
+    let mut ping = attacked(program, &line)?;
+    let line = ping.wait_for("rtt ")?;
+    let p99 = line
+        .split(' ')
+        .find_map(|word| word.strip_prefix("p99=")?.parse().ok());
+    // A flood that lasts longer than the round trips ends with them.
+    drop(attacker.take());
+    p99.with_context(|| format!("no round trip was complete: {line}"))
 }
 
 /// Result of one exchange of messages.
@@ -131,31 +211,18 @@ impl std::fmt::Display for ExchangeOutcome {
 }
 
 /// Runs a publisher and a subscriber, with or without a flood.
-fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<ExchangeOutcome> {
+fn exchange(program: &Path, seconds: u32, flood: Option<Flood>) -> Result<ExchangeOutcome> {
     let count = MESSAGE_RATE * seconds;
-    let attacked = |line: &str| {
-        let mut command = Command::new("taskset");
-        command.args(["-c", "1"]).arg(program);
-        // The flood arrives over UDP, so the messages must use UDP too.
-        command.env("PTEROS_SHARED_MEMORY", "off");
-        command.args(line.split(' '));
-        FloodProcess::start(command)
-    };
-    let mut subscriber = attacked("sub --history keep_last:1000")?;
-    let mut publisher = attacked(&format!(
-        "pub --history keep_last:1000 --wait-matched 1 --settle 2 --linger 1 --rate {MESSAGE_RATE} --count {count}"
-    ))?;
+    let mut subscriber = attacked(program, "sub --history keep_last:1000")?;
+    let mut publisher = attacked(
+        program,
+        &format!(
+            "pub --history keep_last:1000 --wait-matched 1 --settle 2 --linger 1 --rate {MESSAGE_RATE} --count {count}"
+        ),
+    )?;
     subscriber.wait_for("received ")?;
     let before = [subscriber.resident_kib()?, publisher.resident_kib()?];
-    let mut attacker = match flood {
-        None => None,
-        Some(rate) => {
-            let mut command = Command::new("taskset");
-            command.args(["-c", "0"]).arg(std::env::current_exe()?);
-            command.args([ATTACKER_TASK, &rate.to_string(), &seconds.to_string()]);
-            Some(FloodProcess::start(command)?)
-        }
-    };
+    let mut attacker = flood.map(Flood::start).transpose()?;
     let arrived = Arc::new(AtomicU32::new(1));
     let lines = subscriber.lines.take().context("read once")?;
     std::thread::spawn({
@@ -254,5 +321,8 @@ mod tests {
         assert!(parse("--rate 0").unwrap_err().contains("--rate 0"));
         assert!(parse("--rate").unwrap_err().contains("--rate"));
         assert!(parse("--hard 1").unwrap_err().contains("--hard"));
+        assert_eq!(parse("--kinds duplicates,mixed"), Ok(100_000));
+        let error = parse("--kinds mixed,soft").unwrap_err();
+        assert!(error.contains("--kinds soft: no such kind"), "{error}");
     }
 }

@@ -3,12 +3,12 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use bytes::Bytes;
+
 use crate::discovery::data::DataLimits;
 use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope};
 use crate::time::Duration;
-
-use super::secure_discovery::SecurityConfig;
 
 /// The announcement of a participant and its discovery settings.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,14 +77,28 @@ impl ParticipantConfig {
     }
 }
 
+/// The security part of a participant's announcement, and its admission policy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SecurityConfig {
+    /// Parameters of its announcement, little-endian: identity and permissions
+    /// tokens, PARTICIPANT_SECURITY_INFO.
+    pub tokens: Vec<(u16, Bytes)>,
+    /// Whether it also admits participants without an identity (governance).
+    pub allow_unauthenticated: bool,
+    /// Whether some topics have unprotected liveliness.
+    pub unprotected_liveliness: bool,
+    /// USER_DATA in the secured announcement only.
+    pub user_data: Vec<u8>,
+}
+
 /// Limits of the memory and traffic that remote participants can cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParticipantLimits {
     /// Remote participants that have answered. When full, a newcomer takes the place
     /// of the least useful one from the source address with the most, or is refused.
     pub participants: usize,
-    /// Unvalidated participants. When full, one from the source address with the
-    /// most of them is evicted.
+    /// Unvalidated participants, and as many that authenticate. When full, one from
+    /// the source address with the most of them is evicted.
     pub unvalidated_participants: usize,
     /// Endpoints of one remote participant; more are ignored and counted.
     pub endpoints_per_participant: usize,
@@ -152,6 +166,8 @@ pub struct ParticipantStats {
     pub participants_evicted: u64,
     /// Endpoints that lost their place in a full table to a newcomer.
     pub endpoints_evicted: u64,
+    /// Authentication handshakes ended because the table was full.
+    pub handshakes_evicted: u64,
     /// Announcements without an identity, where authentication is required.
     pub unauthenticated: u64,
     /// Endpoints ignored because a table was full.

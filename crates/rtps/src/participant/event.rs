@@ -147,6 +147,9 @@ pub enum ParticipantEvent {
     /// A participant with an identity has answered and must authenticate. It is not
     /// discovered until [`Participant::admit`](super::Participant::admit).
     AuthenticationNeeded(Arc<ParticipantData>),
+    /// A participant lost its place among those that authenticate, because another
+    /// one came and the table was full. Its handshake ends.
+    AuthenticationAbandoned(GuidPrefix),
     /// A participant that announces no identity. It is refused.
     Unauthenticated(Arc<ParticipantData>),
     /// A message of the authentication handshake, from an unverified sender.

@@ -19,6 +19,7 @@
 //! TypeLookup, security) is a type with its own file, and this one routes between them.
 
 mod announce;
+mod authenticating;
 mod challenges;
 mod config;
 mod event;
@@ -41,12 +42,11 @@ mod table_quota;
 mod tombstone;
 mod unvalidated_participant;
 
-pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
+pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, SecurityConfig};
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
-pub use secure_discovery::SecurityConfig;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -130,7 +130,10 @@ impl Participant {
         let data = announcement(&config);
         let secured = config.security.clone();
         Self {
-            secured: secured.map(|own| Box::new(SecureDiscovery::new(now, own, &data))),
+            secured: secured.map(|own| {
+                let max = config.limits.unvalidated_participants;
+                Box::new(SecureDiscovery::new(now, own, &data, max))
+            }),
             announcer: Announcer::new(now, &data, announce_period(&config)),
             announce_to: Arc::from(config.announce_to.as_slice()),
             bound_ports: None,
@@ -245,6 +248,12 @@ impl Participant {
     /// it.
     pub fn delay_first_announcement(&mut self, at: Instant) {
         self.announcer.start_at(at);
+    }
+
+    /// Whether a discovered participant has proven `address` (locator validation).
+    pub fn has_proven(&self, prefix: GuidPrefix, address: [u8; 4]) -> bool {
+        let peer = self.peers.find(prefix);
+        peer.is_some_and(|peer| peer.has_proven(address, &self.config.network))
     }
 
     /// Renews the lease of a participant after any datagram. Cheap: call it for

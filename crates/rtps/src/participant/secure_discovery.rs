@@ -2,8 +2,6 @@
 //! authenticated, and which were refused. [`super::security`] advances it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
-use alloc::vec::Vec;
 use bytes::Bytes;
 
 use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
@@ -15,21 +13,8 @@ use crate::locator::Route;
 use crate::outbox::Outbox;
 use crate::time::Instant;
 
-use super::unvalidated_participant::SourceCheck;
-
-/// The security part of a participant's announcement, and its admission policy.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SecurityConfig {
-    /// Parameters of its announcement, little-endian: identity and permissions
-    /// tokens, PARTICIPANT_SECURITY_INFO.
-    pub tokens: Vec<(u16, Bytes)>,
-    /// Whether it also admits participants without an identity (governance).
-    pub allow_unauthenticated: bool,
-    /// Whether some topics have unprotected liveliness.
-    pub unprotected_liveliness: bool,
-    /// USER_DATA in the secured announcement only.
-    pub user_data: Vec<u8>,
-}
+use super::authenticating::AuthenticatingParticipants;
+use super::config::SecurityConfig;
 
 /// Key exchange messages to one peer in transit: one for each matching endpoint on
 /// both sides.
@@ -39,31 +24,11 @@ pub(super) const KEY_MESSAGES_MAX: u32 = 1024;
 /// are dropped.
 pub(super) const REFUSED_MAX: usize = 64;
 
-/// A participant in the authentication handshake.
-pub(super) struct AuthenticatingParticipant {
-    pub(super) data: Arc<ParticipantData>,
-    pub(super) source_check: SourceCheck,
-    /// Bytes that may be sent to it until it has proven to receive our datagrams.
-    pub(super) budget_bytes: Option<usize>,
-}
-
-impl AuthenticatingParticipant {
-    /// Takes `bytes` from the budget; false if it is spent.
-    pub(super) fn spend_budget(&mut self, bytes: usize) -> bool {
-        let Some(budget) = &mut self.budget_bytes else {
-            return true;
-        };
-        let left = budget.checked_sub(bytes);
-        *budget = left.unwrap_or(*budget);
-        left.is_some()
-    }
-}
-
 /// The state of secure discovery.
 pub(super) struct SecureDiscovery {
     pub(super) prefix: GuidPrefix,
     pub(super) config: SecurityConfig,
-    pub(super) authenticating: BTreeMap<GuidPrefix, AuthenticatingParticipant>,
+    pub(super) authenticating: AuthenticatingParticipants,
     pub(super) refused: BTreeSet<GuidPrefix>,
     pub(super) stateless: Stateless,
     /// Key exchange with the authenticated participants. One channel each, so that
@@ -76,10 +41,15 @@ pub(super) struct SecureDiscovery {
 }
 
 impl SecureDiscovery {
-    pub(super) fn new(now: Instant, config: SecurityConfig, data: &ParticipantData) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        config: SecurityConfig,
+        data: &ParticipantData,
+        authenticating_max: usize,
+    ) -> Self {
         let mut secured = Self {
             prefix: data.prefix,
-            authenticating: BTreeMap::new(),
+            authenticating: AuthenticatingParticipants::new(authenticating_max),
             refused: BTreeSet::new(),
             stateless: Stateless::new(data.prefix),
             key_channels: BTreeMap::new(),
@@ -109,7 +79,7 @@ impl SecureDiscovery {
 
     /// Whether its plain announcements are ignored.
     pub(super) fn ignores_plain_announcements(&self, prefix: GuidPrefix) -> bool {
-        self.is_authenticated(prefix) || self.authenticating.contains_key(&prefix)
+        self.is_authenticated(prefix) || self.authenticating.contains(prefix)
     }
 
     /// Whether it is authenticated.
@@ -126,7 +96,7 @@ impl SecureDiscovery {
     }
 
     pub(super) fn remove_peer(&mut self, prefix: GuidPrefix) {
-        self.authenticating.remove(&prefix);
+        self.authenticating.remove(prefix);
         self.key_channels.remove(&prefix);
         self.awaiting_keys.remove(&prefix);
         self.stateless.remove_peer(prefix);

@@ -27,7 +27,8 @@ use crate::receiver::Source;
 use crate::time::Instant;
 use crate::wire::{DataHead, Submessage};
 
-use super::secure_discovery::{AuthenticatingParticipant, KEY_MESSAGES_MAX, has_identity};
+use super::authenticating::AuthenticatingParticipant;
+use super::secure_discovery::{KEY_MESSAGES_MAX, has_identity};
 use super::unvalidated_participant::{SourceCheck, check_source, route};
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
@@ -53,7 +54,7 @@ impl Participant {
         let Some(secured) = &mut self.secured else {
             return false;
         };
-        let authenticating_peer = secured.authenticating.get_mut(&to);
+        let authenticating_peer = secured.authenticating.get_mut(to);
         let spend_budget = authenticating_peer
             .is_none_or(|authenticating_peer| authenticating_peer.spend_budget(payload.len()));
         spend_budget && secured.stateless.send(to, payload)
@@ -82,13 +83,13 @@ impl Participant {
         signed: Option<ParticipantData>,
     ) -> Option<Arc<ParticipantData>> {
         let secured = self.secured.as_ref()?;
-        let newcomer = secured.authenticating.get(&prefix)?;
+        let newcomer = secured.authenticating.get(prefix)?;
         let (newcomer, source_check) = (newcomer.data.clone(), newcomer.source_check);
         if !self.has_participant_place(now, &newcomer, source_check) {
             return None;
         }
         let secured = self.secured.as_mut()?;
-        let authenticating_peer = secured.authenticating.remove(&prefix)?;
+        let authenticating_peer = secured.authenticating.remove(prefix)?;
         let network = &self.config.network;
         let reachable = |data: &ParticipantData| {
             let route = route(
@@ -196,7 +197,8 @@ impl Participant {
             source_check,
             budget_bytes: None,
         };
-        secured.authenticating.insert(prefix, authenticating_peer);
+        let evicted = secured.authenticating.insert(authenticating_peer);
+        self.end_handshake_of(evicted);
         true
     }
 
@@ -222,8 +224,8 @@ impl Participant {
         let Some(secured) = &mut self.secured else {
             return Vec::new();
         };
-        let authenticating = core::mem::take(&mut secured.authenticating);
-        for prefix in authenticating.keys() {
+        let authenticating: Vec<GuidPrefix> = secured.authenticating.clear().collect();
+        for prefix in &authenticating {
             secured.stateless.remove_peer(*prefix);
         }
         let lost: Vec<GuidPrefix> = secured.key_channels.keys().copied().collect();
@@ -232,7 +234,7 @@ impl Participant {
             self.remove_participant(*prefix, LostReason::Reauthenticating);
         }
         self.announcer.restart(now, &self.data);
-        authenticating.into_keys().chain(lost).collect()
+        authenticating.into_iter().chain(lost).collect()
     }
 
     /// Writes the dispose that a lost authenticated participant would accept,
@@ -272,7 +274,7 @@ impl Participant {
         out: &mut Outbox,
     ) -> Option<Arc<[Locator]>> {
         let secured = self.secured.as_mut()?;
-        let authenticating_peer = secured.authenticating.get_mut(&prefix)?;
+        let authenticating_peer = secured.authenticating.get_mut(prefix)?;
         if !authenticating_peer.spend_budget(2 * DISPOSE_BYTES) {
             return None;
         }
@@ -287,7 +289,7 @@ impl Participant {
     /// dropped until it announces itself again.
     pub fn reject(&mut self, prefix: GuidPrefix) {
         if let Some(secured) = &mut self.secured
-            && secured.authenticating.remove(&prefix).is_some()
+            && secured.authenticating.remove(prefix).is_some()
         {
             secured.stateless.remove_peer(prefix);
         }
@@ -345,7 +347,7 @@ impl Participant {
     pub(super) fn note_reachable(&mut self, from: Option<Locator>, prefix: GuidPrefix) {
         let secured = self.secured.as_mut();
         let authenticating_peer =
-            secured.and_then(|secured| secured.authenticating.get_mut(&prefix));
+            secured.and_then(|secured| secured.authenticating.get_mut(prefix));
         if let Some(authenticating_peer) = authenticating_peer
             .filter(|authenticating_peer| authenticating_peer.budget_bytes.is_some())
         {
@@ -370,10 +372,6 @@ impl Participant {
         if !has_identity(data) {
             return false;
         }
-        if secured.authenticating.len() >= self.config.limits.unvalidated_participants.max(1) {
-            self.stats.participants_refused.tally();
-            return true;
-        }
         let route = route(
             &self.config.network,
             &data.metatraffic_unicast,
@@ -387,11 +385,24 @@ impl Participant {
             source_check,
             budget_bytes,
         };
-        secured
-            .authenticating
-            .insert(authenticating_peer.data.prefix, authenticating_peer);
+        let evicted = secured.authenticating.insert(authenticating_peer);
+        // First: the owner keeps as many handshakes as this table has places.
+        self.end_handshake_of(evicted);
         self.events.push_back(event);
         true
+    }
+
+    /// Ends the handshake of a participant that lost its place. It may announce
+    /// itself again.
+    fn end_handshake_of(&mut self, evicted: Option<GuidPrefix>) {
+        if let Some(prefix) = evicted {
+            self.stats.handshakes_evicted.tally();
+            if let Some(secured) = &mut self.secured {
+                secured.stateless.remove_peer(prefix);
+            }
+            let event = ParticipantEvent::AuthenticationAbandoned(prefix);
+            self.events.push_back(event);
+        }
     }
 
     /// Passes a submessage to the security endpoint it belongs to; false if there
@@ -408,7 +419,7 @@ impl Participant {
         };
         if secured.stateless.handle(source, message) {
             while let Some((from, payload)) = secured.stateless.poll_message() {
-                if let Some(authenticating_peer) = secured.authenticating.get_mut(&from)
+                if let Some(authenticating_peer) = secured.authenticating.get_mut(from)
                     && let Some(budget) = &mut authenticating_peer.budget_bytes
                 {
                     let more = payload.len().saturating_mul(limits.amplification_factor);

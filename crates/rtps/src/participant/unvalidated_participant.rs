@@ -273,7 +273,7 @@ pub(super) fn probe_period(probes_sent: u32) -> Duration {
 
 /// The source address of a datagram compared with the locators its sender
 /// announced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum SourceCheck {
     /// It came from this announced address.
     Address([u8; 4]),

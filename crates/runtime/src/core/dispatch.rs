@@ -17,6 +17,7 @@ use pteros_rtps::wire::Submessage;
 use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
+use crate::core::rate_limiter::DiscoveryRateLimiter;
 use crate::core::source_check::{SourceCheck, SourceChecks};
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::WriterEndpoint;
@@ -38,6 +39,7 @@ pub struct ReceiveBuffers {
     readers: Vec<Arc<ReaderEndpoint>>,
     writers: Vec<Arc<WriterEndpoint>>,
     sources: SourceChecks,
+    rate_limiter: DiscoveryRateLimiter,
     /// Buffer for decoding, in a secured context that has received something.
     decode_buffer: Option<Box<DecodeBuffer>>,
 }
@@ -50,6 +52,7 @@ impl ReceiveBuffers {
             readers: Vec::new(),
             writers: Vec::new(),
             sources: SourceChecks::default(),
+            rate_limiter: DiscoveryRateLimiter::new(),
             decode_buffer: None,
         }
     }
@@ -69,6 +72,7 @@ impl Core {
             readers,
             writers,
             sources,
+            rate_limiter,
             decode_buffer: opening,
             ..
         } = inbox;
@@ -86,7 +90,7 @@ impl Core {
             return;
         };
         self.catch_up_with_peer(now, message.header().prefix);
-        let mut builtin = false;
+        let (mut builtin, mut has_discovery) = (false, false);
         // Nearly always all submessages of a datagram have one source.
         let mut checked = None;
         for (source, submessage) in message {
@@ -98,9 +102,19 @@ impl Core {
                 if !builtin && is_ours && self.is_connecting_peer(now, source.prefix) {
                     return;
                 }
+                let is_first = !std::mem::replace(&mut has_discovery, true);
+                let address = received.from.to_udp_v4().map_or([0; 4], |(ip, _)| ip);
+                if is_first && !rate_limiter.admits(now, address) {
+                    self.note_rate_limited(now, address, rate_limiter);
+                    break;
+                }
+                builtin = true;
                 let mut participant = self.participant().lock();
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
-                builtin = true;
+                if is_first {
+                    let has_peer = participant.has_proven(source.prefix, address);
+                    rate_limiter.note_source(address, has_peer);
+                }
             } else {
                 let accepted = match checked {
                     Some((prefix, accepted)) if prefix == source.prefix => accepted,
@@ -164,6 +178,22 @@ impl Core {
             self.serve_participant(now);
         }
         is_known
+    }
+
+    fn note_rate_limited(
+        &self,
+        now: Instant,
+        address: [u8; 4],
+        rate_limiter: &mut DiscoveryRateLimiter,
+    ) {
+        self.received.rate_limited.fetch_add(1, Ordering::Relaxed);
+        if rate_limiter.is_report_due(now) {
+            let address = std::net::Ipv4Addr::from(address);
+            tracing::warn!(
+                "{address} sends more discovery messages than are handled; those beyond the \
+                 limit are dropped, from other addresses too (told at most once a minute)"
+            );
+        }
     }
 
     fn serve_affected(

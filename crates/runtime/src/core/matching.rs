@@ -466,6 +466,7 @@ impl Core {
             | ParticipantEvent::Unauthenticated(_)
             | ParticipantEvent::StatelessMessage { .. }
             | ParticipantEvent::KeyExchangeMessage { .. }
+            | ParticipantEvent::AuthenticationAbandoned(_)
             | ParticipantEvent::TypeObjectsReceived => {}
         }
         self.scheduler.wake_waiters();

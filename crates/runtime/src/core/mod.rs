@@ -34,6 +34,7 @@ mod peers;
 mod prefault;
 mod publish;
 mod publisher_group;
+mod rate_limiter;
 mod security;
 mod source_check;
 mod subscription_group;
@@ -189,6 +190,8 @@ pub struct CoreCounts {
     /// Participants that answered after a dispose or a restart in their name, which
     /// most often was forged.
     pub returned_participants: u64,
+    /// Datagrams with discovery data that the rate limiter dropped.
+    pub rate_limited: u64,
 }
 
 /// Totals of received datagrams.
@@ -199,6 +202,7 @@ pub(crate) struct ReceiveCounters {
     pub(crate) foreign_sources: AtomicU64,
     /// Participants discovered, changed or lost.
     pub(crate) peers_changed: AtomicU64,
+    pub(crate) rate_limited: AtomicU64,
 }
 
 /// Moves of traffic between two addresses, and when they were told.
@@ -424,6 +428,7 @@ impl Core {
                 .load(Ordering::Relaxed)
                 .saturating_add(discovery.foreign_sources),
             returned_participants: discovery.returned,
+            rate_limited: received.rate_limited.load(Ordering::Relaxed),
         }
     }
 

@@ -43,10 +43,19 @@ impl Security {
                     self.parts.participant.lock().reject(data.prefix);
                 }
             }
+            ParticipantEvent::AuthenticationAbandoned(prefix) => {
+                state.handshakes.remove_peer(*prefix);
+                if state.refusal_log.admits(now) {
+                    tracing::warn!(
+                        "more participants authenticate than there are places; the handshake \
+                         with {prefix} is ended, and begins again with its next announcement"
+                    );
+                }
+            }
             ParticipantEvent::Unauthenticated(data) => {
                 let why = "it announces no identity, and the governance has \
                            allow_unauthenticated_participants false";
-                state.report(data.prefix, why.into());
+                state.report(now, data.prefix, why.into());
             }
             ParticipantEvent::StatelessMessage { payload, .. } => {
                 // The message names its sender; the handshake proves it, or the
@@ -154,7 +163,7 @@ impl Security {
                             self.send_participant_keys(now, &data);
                         }
                         Err(why) => {
-                            state.report(prefix, why);
+                            state.report(now, prefix, why);
                             state.back_off(prefix, now);
                             self.crypto_transform.remove_participant(prefix);
                             let mut participant = self.parts.participant.lock();
@@ -169,7 +178,7 @@ impl Security {
                     prefix,
                     rejection: why,
                 } => {
-                    state.report(prefix, why.to_string());
+                    state.report(now, prefix, why.to_string());
                     self.send_goodbye(now, state, prefix);
                     self.parts.participant.lock().reject(prefix);
                 }
@@ -335,7 +344,7 @@ impl SecurityState {
         });
         if !is_supported {
             let why = "its identity is not of the class DDS:Auth:PKI-DH:1.0";
-            self.report(prefix, why.into());
+            self.report(now, prefix, why.into());
             return false;
         }
         let tokens = peer.security_tokens.iter();
@@ -345,7 +354,7 @@ impl SecurityState {
         });
         // As in Cyclone DDS and Fast DDS; nothing it sends would be accepted.
         if let Some(why) = peer_info.and_then(|peer_info| own_info.difference(peer_info)) {
-            self.report(prefix, why);
+            self.report(now, prefix, why);
             return false;
         }
         let with_nul = peer.vendor == VendorId::CYCLONE;

@@ -24,6 +24,7 @@ use super::{Security, SecurityOptions, SecurityParts, SecurityState};
 use crate::error::OpenError;
 use crate::graph::DISCOVERY_TOPIC;
 use crate::lock::{Mutex, RwLock};
+use crate::log_limiter::LogLimiter;
 use crate::security_settings::SecuritySettings;
 
 impl SecurityOptions {
@@ -141,6 +142,7 @@ impl Credentials {
                 }),
                 peers: BTreeMap::new(),
                 reported: BTreeMap::new(),
+                refusal_log: LogLimiter::new(),
                 refused: BTreeMap::new(),
                 goodbyes: BTreeMap::new(),
                 next_check: Instant::ZERO,

@@ -32,6 +32,7 @@ use pteros_security::enclave_watch::EnclaveWatch;
 use pteros_security::permissions::access_control::AccessControl;
 
 use crate::lock::{Mutex, RwLock, rank};
+use crate::log_limiter::LogLimiter;
 use crate::platform::Platform;
 use crate::scheduler::Scheduler;
 use crate::send::SendPath;
@@ -72,6 +73,8 @@ struct SecurityState {
     peers: BTreeMap<GuidPrefix, AdmittedPeer>,
     /// Problems already reported per participant, so that each is reported once.
     reported: BTreeMap<GuidPrefix, String>,
+    /// Limits the lines about them.
+    refusal_log: LogLimiter,
     /// Rejected participants, with the time until which no handshake is begun.
     refused: BTreeMap<GuidPrefix, Instant>,
     /// Protected goodbyes for lost participants that may not have noticed.
@@ -162,11 +165,13 @@ impl Security {
 
 impl SecurityState {
     /// Reports why a participant is refused, once.
-    fn report(&mut self, prefix: GuidPrefix, why: String) {
+    fn report(&mut self, now: Instant, prefix: GuidPrefix, why: String) {
         if self.reported.get(&prefix) == Some(&why) {
             return;
         }
-        tracing::warn!("participant {prefix} is refused: {why}");
+        if self.refusal_log.admits(now) {
+            tracing::warn!("participant {prefix} is refused: {why}");
+        }
         if self.reported.len() >= REMEMBERED_MAX {
             self.reported.clear();
         }

@@ -60,7 +60,7 @@ impl Security {
             state.report_own_revocation(why);
         }
         for (prefix, why) in over {
-            state.remove_peer(prefix, why);
+            state.remove_peer(now, prefix, why);
             self.crypto_transform.remove_participant(prefix);
             self.parts.participant.lock().revoke_access(prefix);
         }
@@ -167,10 +167,10 @@ impl SecurityState {
         ends.filter(|end| *end >= wall).min()
     }
 
-    fn remove_peer(&mut self, prefix: GuidPrefix, why: String) {
+    fn remove_peer(&mut self, now: Instant, prefix: GuidPrefix, why: String) {
         self.peers.remove(&prefix);
         self.handshakes.remove_peer(prefix);
-        self.report(prefix, why);
+        self.report(now, prefix, why);
     }
 
     fn report_own_revocation(&mut self, why: String) {

@@ -6,7 +6,7 @@ use pteros_runtime::rtps::id::{EntityId, GuidPrefix};
 use pteros_runtime::rtps::receiver::MessageReader;
 use pteros_security::keystore::Options;
 
-use crate::harness::{SECOND, SecuredContexts, TestKeystore, address};
+use crate::harness::{PLACES_OF_HOST, SECOND, SecuredContexts, TestKeystore, address};
 
 /// Two authenticated contexts, and the attacker.
 fn known() -> (TestKeystore, SecuredContexts, usize) {
@@ -216,4 +216,60 @@ fn a_flood_of_forged_participants_blocks_nobody_once_it_is_over() {
         contexts.has_authenticated(0, late) && contexts.has_authenticated(late, 0)
     };
     assert!(contexts.run_until(60 * SECOND, meet));
+}
+
+/// A claim of an identity under another name from another address: the announcement
+/// of context 0, and a message that proves to receive our answers.
+fn claim(announcement: &[u8], own: GuidPrefix, number: u32, from: usize) -> [Vec<u8>; 2] {
+    let mut name = own;
+    name.0[8..12].copy_from_slice(&number.to_be_bytes());
+    let mut claim = announcement.to_vec();
+    assert!(replace(&mut claim, &own.0, &name.0) >= 2);
+    let locator = |index: usize| address(index).address;
+    assert!(replace(&mut claim, &locator(0), &locator(from)) > 0);
+    let mut proof = b"RTPS\x02\x03\x01\x50".to_vec();
+    proof.extend(name.0);
+    // INFO_DST.
+    proof.extend([0x0e, 1, 12, 0]);
+    proof.extend(own.0);
+    // ACKNACK of the SPDP writer.
+    proof.extend([6, 1, 24, 0]);
+    proof.extend(EntityId::SPDP_READER.to_bytes());
+    proof.extend(EntityId::SPDP_WRITER.to_bytes());
+    proof.extend([0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+    [claim, proof]
+}
+
+#[test]
+fn a_thousand_claims_a_second_from_ten_addresses_keep_no_newcomer_out() {
+    for proves_address in [false, true] {
+        let keys = TestKeystore::new(&Options::default());
+        let mut contexts = SecuredContexts::default();
+        contexts.open(Some(&keys.enclave("/talker"))).unwrap();
+        // Somebody to announce itself to.
+        contexts.attacker();
+        contexts.run(SECOND);
+        let own = contexts.prefix(0);
+        let announcement = last_of(&contexts, 0, EntityId::SPDP_WRITER);
+        let mut number = 0;
+        let mut flood = |contexts: &mut SecuredContexts| {
+            let from = PLACES_OF_HOST * (1 + number as usize % 10);
+            let [claim, proof] = claim(&announcement, own, number, from);
+            contexts.inject(from, 0, &claim);
+            if proves_address {
+                contexts.run(SECOND / 2_000);
+                contexts.inject(from, 0, &proof);
+            }
+            number += 1;
+            contexts.run(SECOND / 1_000);
+        };
+        (0..2_000).for_each(|_| flood(&mut contexts));
+        let late = contexts.open(Some(&keys.enclave("/listener"))).unwrap();
+        (0..1_000).for_each(|_| flood(&mut contexts));
+        // Some claims were answered, and the table was full.
+        let asks = |bytes: &[u8]| bytes.windows(12).any(|at| at == b"dds.sec.auth");
+        assert!(contexts.network().sent.iter().any(|sent| asks(&sent.bytes)));
+        assert!(contexts.has_authenticated(0, late), "{proves_address}");
+        assert!(contexts.has_authenticated(late, 0), "{proves_address}");
+    }
 }

@@ -104,10 +104,16 @@ struct Place {
     index: usize,
 }
 
+/// The address of a context. Each [`PLACES_OF_HOST`] have an IP address of their
+/// own.
 pub fn address(index: usize) -> Locator {
-    let port = unicast_port(0, u32::try_from(index).unwrap());
-    Locator::udp_v4([127, 0, 0, 1], port)
+    let port = unicast_port(0, u32::try_from(index % PLACES_OF_HOST).unwrap());
+    let host = u8::try_from(index / PLACES_OF_HOST).unwrap();
+    Locator::udp_v4([127, 0, host, 1], port)
 }
+
+/// Places with one IP address.
+pub const PLACES_OF_HOST: usize = 100;
 
 impl Platform for Place {
     fn now(&self) -> Instant {
@@ -132,10 +138,12 @@ impl Platform for Place {
             }),
             participant_index: u32::try_from(self.index).unwrap(),
             unicast: vec![address(self.index)],
-            own_addresses: vec![OwnAddress {
-                ip: [127, 0, 0, 1],
-                prefix_length: 8,
-            }],
+            own_addresses: (0..=10)
+                .map(|host| OwnAddress {
+                    ip: [127, 0, host, 1],
+                    prefix_length: 8,
+                })
+                .collect(),
             multicast: None,
             advice: Vec::new(),
             shm: Err("none here".into()),

@@ -1,6 +1,7 @@
-//! Attacker of the flood test: sends captured datagrams with false source GUID
-//! prefixes, truncated, with flipped bits and forged, at a steady rate.
+//! Attacker of the flood test: sends hostile datagrams at a steady rate. See
+//! [`Kind`].
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -48,18 +49,67 @@ const FORGED: [&[u8]; 5] = [
     &[0x15, 1, 0xf0, 0xff, 0, 0, 16, 0],
 ];
 
+/// Entity id of the SPDP writer (RTPS 2.5 §9.3.1.2).
+const SPDP_WRITER: [u8; 4] = [0, 1, 0, 0xc2];
+
+/// Datagrams of the attacked participants that are recorded to repeat them.
+const RECORDED_MAX: usize = 16;
+
+/// What the attacker sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Captured datagrams with false source GUID prefixes, truncated, with flipped
+    /// bits and forged.
+    Mixed,
+    /// Valid announcements, each of another participant that does not exist.
+    Announcements,
+    /// The announcements of the attacked participants, again and again.
+    Duplicates,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Mixed, Self::Announcements, Self::Duplicates];
+
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Announcements => "announcements",
+            Self::Duplicates => "duplicates",
+        }
+    }
+
+    /// The kind with that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// Sends packets and prints their number.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let [rate, seconds] = arguments else {
-        bail!("usage: {TASK} RATE SECONDS");
+    let [rate, seconds, kind] = arguments else {
+        bail!("usage: {TASK} RATE SECONDS KIND");
     };
     let rate: u64 = rate.parse().context("RATE")?;
     let seconds: u64 = seconds.parse().context("SECONDS")?;
-    let captured = captured()?;
+    let kind = Kind::named(kind).with_context(|| format!("{kind}: no such kind"))?;
+    let is_announcement = |packet: &Vec<u8>| packet.windows(4).any(|four| four == SPDP_WRITER);
+    let packets = match kind {
+        Kind::Mixed => captured()?,
+        Kind::Announcements => {
+            let captured = captured()?.into_iter().filter(is_announcement);
+            captured.map(relocate).collect()
+        }
+        Kind::Duplicates => recorded()?.into_iter().filter(is_announcement).collect(),
+    };
+    ensure!(!packets.is_empty(), "there is nothing to send");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("open a socket")?;
+    let positions: Vec<Vec<usize>> = packets.iter().map(|p| prefix_positions(p)).collect();
     let mut random = Xorshift(0x5eed);
     let mut packet = Vec::new();
     let (mut sent, mut refused) = (0u64, 0u64);
+    println!("begins");
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {
         let due = rate * u64::try_from(start.elapsed().as_millis())? / 1000;
@@ -67,7 +117,15 @@ pub fn run(arguments: &[String]) -> Result<()> {
             std::thread::sleep(Duration::from_micros(200));
         }
         while sent < due {
-            forge(&mut packet, &captured, &mut random);
+            if kind == Kind::Mixed {
+                forge(&mut packet, &packets, &mut random);
+            } else {
+                let index = random.below(packets.len());
+                packet.clone_from(&packets[index]);
+                if kind == Kind::Announcements {
+                    rename(&mut packet, &positions[index], &mut random);
+                }
+            }
             let to = match random.below(8) {
                 0 => GROUP,
                 other => (Ipv4Addr::LOCALHOST, PORTS[other % 2]),
@@ -81,7 +139,62 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the next packet, each with another false source GUID prefix.
+/// Records what the attacked participants send to the discovery group, until each
+/// has announced itself.
+fn recorded() -> Result<Vec<Vec<u8>>> {
+    let group = pteros_net::UdpSocket::bind_multicast(GROUP.0, GROUP.1)?;
+    for interface in pteros_net::interfaces()? {
+        // The interface that cannot join is not attacked either.
+        let _ = group.join(GROUP.0, &interface);
+    }
+    let (mut found, mut senders) = (Vec::new(), BTreeSet::new());
+    let mut buffer = vec![0; 65_536];
+    let end = Instant::now() + Duration::from_secs(10);
+    while senders.len() < PORTS.len() && found.len() < RECORDED_MAX && Instant::now() < end {
+        let Ok(received) = group.receive(&mut buffer) else {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        };
+        let packet = &buffer[..received.len];
+        if let Some(prefix) = packet.get(PREFIX) {
+            senders.insert(prefix.to_vec());
+            found.push(packet.to_vec());
+        }
+    }
+    Ok(found)
+}
+
+/// Where the source GUID prefix stands in a packet: in the header and in GUIDs.
+fn prefix_positions(packet: &[u8]) -> Vec<usize> {
+    let prefix = &packet[PREFIX];
+    let starts = packet.windows(prefix.len()).enumerate();
+    let same = starts.filter(|(_, bytes)| *bytes == prefix);
+    same.map(|(at, _)| at).collect()
+}
+
+/// Moves the unicast locators of an announcement to this host: an announcement
+/// without a reachable address is dropped at once. A UDPv4 locator is a kind, a
+/// port, twelve zeros and the address (RTPS 2.5 §9.3.2).
+fn relocate(mut packet: Vec<u8>) -> Vec<u8> {
+    for at in (PREFIX.end..packet.len().saturating_sub(24)).step_by(4) {
+        let is_locator = packet[at..at + 4] == [1, 0, 0, 0] && packet[at + 8..at + 20] == [0; 12];
+        let is_multicast = (224..240).contains(&packet[at + 20]);
+        if is_locator && !is_multicast {
+            packet[at + 20..at + 24].copy_from_slice(&[127, 0, 0, 1]);
+        }
+    }
+    packet
+}
+
+/// Turns an announcement into that of another participant that does not exist.
+fn rename(packet: &mut [u8], positions: &[usize], random: &mut Xorshift) {
+    let name = random.next().to_le_bytes();
+    for at in positions {
+        packet[*at..*at + name.len()].copy_from_slice(&name);
+    }
+}
+
+/// Builds the next packet of [`Kind::Mixed`], each with another false source GUID prefix.
 fn forge(packet: &mut Vec<u8>, captured: &[Vec<u8>], random: &mut Xorshift) {
     packet.clear();
     packet.extend_from_slice(&captured[random.below(captured.len())]);
