@@ -14,8 +14,17 @@ use crate::packet::{Packet, Plist};
 
 /// A participant with an endpoint, alone in its domain.
 fn victim() -> Domain {
+    victim_on_link_of(24)
+}
+
+/// The same with a network of `prefix_length` bits, whose addresses are on the link.
+fn victim_on_link_of(prefix_length: u8) -> Domain {
     let mut domain = Domain::new(1);
-    domain.join(config(0, 0));
+    let mut config = config(0, 0);
+    for own in &mut config.network.addresses {
+        own.prefix_length = prefix_length;
+    }
+    domain.join(config);
     domain.add_writer(0, "rt/chatter", EndpointQos::default());
     domain.run_for(Duration::from_secs(2));
     domain
@@ -91,7 +100,7 @@ fn fake_participants_do_not_keep_newcomers_out() {
 
 #[test]
 fn participants_of_this_host_get_in_though_every_other_is_useful() {
-    let mut domain = victim();
+    let mut domain = victim_on_link_of(16);
     for number in 0..600 {
         let from = Locator::udp_v4(
             [10, 0, (1 + number / 200) as u8, (number % 200) as u8],
