@@ -18,6 +18,10 @@ pub const TASK: &str = "flood-attacker";
 const GROUP: (Ipv4Addr, u16) = (Ipv4Addr::new(239, 255, 0, 1), 7400);
 const PORTS: [u16; 2] = [7410, 7412];
 
+/// The unicast port of the next participant. Participants announce themselves to
+/// every bound port of this host.
+const FREE_PORT: u16 = 7414;
+
 /// Position of the source GUID prefix in an RTPS message (RTPS 2.5 §8.3.3).
 const PREFIX: std::ops::Range<usize> = 8..20;
 
@@ -139,23 +143,19 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Records what the attacked participants send to the discovery group, until each
-/// has announced itself.
+/// Records what the attacked participants send to the port of the next participant
+/// of this host, until each has announced itself.
 fn recorded() -> Result<Vec<Vec<u8>>> {
-    let group = pteros_net::UdpSocket::bind_multicast(GROUP.0, GROUP.1)?;
-    for interface in pteros_net::interfaces()? {
-        // The interface that cannot join is not attacked either.
-        let _ = group.join(GROUP.0, &interface);
-    }
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, FREE_PORT)).context("open a socket")?;
+    socket.set_read_timeout(Some(Duration::from_millis(100)))?;
     let (mut found, mut senders) = (Vec::new(), BTreeSet::new());
     let mut buffer = vec![0; 65_536];
     let end = Instant::now() + Duration::from_secs(10);
     while senders.len() < PORTS.len() && found.len() < RECORDED_MAX && Instant::now() < end {
-        let Ok(received) = group.receive(&mut buffer) else {
-            std::thread::sleep(Duration::from_millis(1));
+        let Ok(length) = socket.recv(&mut buffer) else {
             continue;
         };
-        let packet = &buffer[..received.len];
+        let packet = &buffer[..length];
         if let Some(prefix) = packet.get(PREFIX) {
             senders.insert(prefix.to_vec());
             found.push(packet.to_vec());
