@@ -42,13 +42,18 @@ fn claims_far_from_the_truth_break_no_invariant() {
 }
 
 #[test]
+fn packets_from_another_address_break_no_invariant() {
+    run_seeds(&[Fault::Forgery], 1..13);
+}
+
+#[test]
 fn packets_from_another_host_do_not_disturb_pairs_that_share_memory() {
     run_seeds(&[Fault::Forgery, Fault::SharedMemory], 101..107);
 }
 
 #[test]
 fn every_flow_is_whole_two_seconds_after_the_last_spoofed_packet() {
-    run_seeds(&[Fault::SpoofedForgery], 201..210);
+    run_seeds(&[Fault::SpoofedForgery], 201..217);
 }
 
 #[test]

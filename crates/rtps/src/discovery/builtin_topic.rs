@@ -245,10 +245,11 @@ impl BuiltinTopic {
             Submessage::Data(m) if ours(m.writer) => {
                 let rereads = self.reader.rereads_history();
                 if rereads && self.recent.contradicts(now, from, m) {
-                    // One of the two is forged.
+                    // One of the two is forged. Neither counts; the true one comes again.
                     self.reader.reread(now, from.with(m.writer));
+                } else {
+                    self.reader.handle_data(now, source, m);
                 }
-                self.reader.handle_data(now, source, m);
             }
             Submessage::DataFrag(m) if ours(m.writer) => {
                 self.reader.handle_data_frag(now, source, m);
