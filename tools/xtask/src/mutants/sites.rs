@@ -68,9 +68,12 @@ impl Site {
     pub fn apply(&self, source: &str) -> String {
         let mut changed = String::with_capacity(source.len() + 8);
         for (index, line) in source.split_inclusive('\n').enumerate() {
-            let (before, rest) = line.split_at(self.column.min(line.len()));
-            match rest.strip_prefix(self.from) {
-                Some(after) if index + 1 == self.line => {
+            // The column is a character boundary of this line alone.
+            let parts = line.split_at_checked(self.column);
+            let parts = parts.filter(|_| index + 1 == self.line);
+            let after = parts.and_then(|(_, rest)| rest.strip_prefix(self.from));
+            match (parts, after) {
+                (Some((before, _)), Some(after)) => {
                     changed.push_str(before);
                     changed.push_str(self.to);
                     changed.push_str(after);
