@@ -15,7 +15,7 @@ pub fn address(path: &PathInfo) -> Ipv4Addr {
     Ipv4Addr::from(ip.unwrap_or_default())
 }
 
-/// What is known of an address, after its name.
+/// The state of an address in words that follow its name.
 pub fn state_text(state: PathState) -> &'static str {
     match state {
         PathState::Working => "answers",

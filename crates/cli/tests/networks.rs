@@ -109,7 +109,7 @@ struct Program {
     child: Child,
     out: Receiver<String>,
     err: Receiver<String>,
-    /// What it has logged so far.
+    /// Its log so far.
     log: String,
 }
 
@@ -339,8 +339,8 @@ fn best_effort_traffic_leaves_a_network_that_dies_unseen() {
 fn a_network_that_fails_in_one_direction_is_left() {
     let Some(lab) = Lab::new() else { return };
     let mut flows = lab.with_flows("reliable");
-    // What the first host sends to the second one there goes to a station that is gone.
-    // Its multicast still arrives.
+    // Unicast of the first host to the second one there goes to a station that is
+    // gone. Its multicast still arrives.
     flows.hosts[0].ip("neigh replace 10.1.0.2 lladdr 02:00:00:00:00:99 nud permanent dev a1");
     flows.publishers[0].logs("traffic to 10.1.0.2 goes to 10.2.0.2");
     flows.publishers[1].logs("traffic to 10.1.0.1 goes to 10.2.0.1");

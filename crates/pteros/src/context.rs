@@ -336,7 +336,7 @@ impl Context {
         self.inner.core.table_uses()
     }
 
-    /// What unfinished samples of remote participants take: fragments, and samples
+    /// The memory of unfinished samples of remote participants: fragments, and samples
     /// that wait for an earlier one. Locks the endpoint table shortly.
     pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
         self.inner.core.receive_memory_use()

@@ -320,7 +320,7 @@ impl Defragmenter {
         self.charger = charger;
     }
 
-    /// What it charges.
+    /// The account that it charges.
     pub fn charger(&self) -> &MemoryCharger {
         &self.charger
     }

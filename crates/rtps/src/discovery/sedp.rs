@@ -42,7 +42,7 @@ pub(crate) struct ReceivedVia {
 pub(crate) enum SedpReset {
     /// It restarted with the same GUID.
     Restarted(GuidPrefix),
-    /// What was received may be forged: everything on this topic comes again.
+    /// Its received announcements may be forged: all on this topic come again.
     Reread(GuidPrefix, ReceivedVia),
 }
 

@@ -23,7 +23,8 @@ const CHALLENGE_PAUSE: Duration = Duration::from_secs(2);
 /// Participants challenged at a time; more wait.
 pub(super) const CHALLENGES_MAX: usize = 16;
 
-/// What a challenged participant gains if it is silent where it was proven.
+/// The claim about a challenged participant, which counts if the participant is
+/// silent where it was proven.
 #[derive(Debug)]
 pub(super) enum Claim {
     /// An announcement from a proven address that gives up locators in use.

@@ -85,7 +85,7 @@ pub enum PathReason {
     Better,
 }
 
-/// What is known of one address of a participant.
+/// The state of one address of a participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
     /// It answers.

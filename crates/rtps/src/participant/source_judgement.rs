@@ -48,17 +48,20 @@ impl Participant {
         prefix: GuidPrefix,
         from: Option<Locator>,
     ) -> bool {
-        let Some((ip, _)) = from.and_then(Locator::to_udp_v4) else {
+        let foreign = self.foreign_source(prefix, from);
+        let Some(ip) = foreign.filter(|_| !fault!("source-not-judged")) else {
             return true;
         };
-        let Some(peer) = self.peers.find(prefix) else {
-            return true;
-        };
-        if peer.has_proven(ip, &self.config.network) || fault!("source-not-judged") {
-            return true;
-        }
         self.note_refused_source(now, prefix, ip);
         false
+    }
+
+    /// The source address of a datagram in the name of a discovered participant that
+    /// has not proven this address.
+    fn foreign_source(&self, prefix: GuidPrefix, from: Option<Locator>) -> Option<[u8; 4]> {
+        let (ip, _) = from.and_then(Locator::to_udp_v4)?;
+        let peer = self.peers.find(prefix)?;
+        (!peer.has_proven(ip, &self.config.network)).then_some(ip)
     }
 
     fn note_refused_source(&mut self, now: Instant, prefix: GuidPrefix, ip: [u8; 4]) {
@@ -157,15 +160,7 @@ impl Participant {
         prefix: GuidPrefix,
         from: Option<Locator>,
     ) -> bool {
-        let Some((ip, _)) = from.and_then(Locator::to_udp_v4) else {
-            return false;
-        };
-        let network = &self.config.network;
-        let is_proven = self
-            .peers
-            .find(prefix)
-            .is_none_or(|peer| peer.has_proven(ip, network));
-        if is_proven || self.secured.is_some() {
+        if self.secured.is_some() || self.foreign_source(prefix, from).is_none() {
             return false;
         }
         self.challenge(now, prefix, Claim::Moved);

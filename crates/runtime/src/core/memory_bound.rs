@@ -29,7 +29,7 @@ impl Core {
         writers.chain(readers).fold(0, usize::saturating_add)
     }
 
-    /// What unfinished samples of remote participants take, and the limits.
+    /// The memory of unfinished samples of remote participants, and its limits.
     pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
         let table = self.endpoints.read();
         table.receive_memory.usage(&self.options.limits)

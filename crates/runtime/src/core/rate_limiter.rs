@@ -51,7 +51,7 @@ impl TokenBucket {
     }
 }
 
-/// What is known of a source address.
+/// The state of a source address.
 struct SourceAddress {
     bucket: TokenBucket,
     has_peer: bool,

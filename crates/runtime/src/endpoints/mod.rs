@@ -43,7 +43,7 @@ pub(crate) struct EndpointTable {
     pub(crate) readers: BTreeMap<EntityId, Arc<ReaderEndpoint>>,
     /// Local readers that are matched with each remote writer.
     pub(crate) readers_of_writer: BTreeMap<Guid, Vec<Arc<ReaderEndpoint>>>,
-    /// What unfinished samples of remote participants take.
+    /// The memory of unfinished samples of remote participants.
     pub(crate) receive_memory: ReceiveMemory,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct ReceiveMemory {
     accounts: BTreeMap<GuidPrefix, Arc<MemoryAccount>>,
 }
 
-/// What unfinished samples of remote participants take, see
+/// The memory of unfinished samples of remote participants, see
 /// [`Limits::participant_memory_bytes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

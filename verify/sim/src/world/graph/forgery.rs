@@ -2,10 +2,11 @@
 //! prefix is public.
 //!
 //! From an address of its own (`forgery`) it changes nothing, so all invariants hold
-//! as without it. Nor do single claims far from the truth, even from the
-//! participant's address: they are part of `forgery`, too. If it spoofs the participant's address, too (`spoofed-forgery`), it
-//! can disturb a flow while it goes on. Then the rule *recovery* (I18) holds: two
-//! seconds after the last forged packet every flow is whole.
+//! as without it. Single claims far from the truth change nothing either, even from
+//! the participant's address, so they are part of `forgery`. If it spoofs the
+//! participant's address for long (`spoofed-forgery`), it can disturb a flow while
+//! it goes on. Then the rule *recovery* (I18) holds: two seconds after the last
+//! forged packet every flow is whole.
 
 use std::sync::Arc;
 
