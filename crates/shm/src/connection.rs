@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::chunk::LoanedBody;
-use crate::doorbell::{Doorbell, must_wake_chunk_waiter, must_wake_sleeper};
+use crate::doorbell::{Doorbell, WakeUp, WokenSleeps, must_wake_chunk_waiter};
 use crate::error::{DisconnectReason, PeerName, SendRefusal};
 use crate::layout::{
     AT_CHUNK_WAIT, AT_HEAD, AT_RETURNED, AT_RING, AT_SLEEPING, AT_TAIL, LOANS_MAX,
@@ -75,10 +75,10 @@ pub(crate) struct BorrowedChunks {
 }
 
 impl ConnectionResources {
-    /// Wakes the peer: by its doorbell, or where that was silenced by a packet, whose
-    /// socket nobody else has.
-    fn wake_peer(&self) {
-        if !self.bell.ring() {
+    /// Wakes a peer whose doorbell a misbehaving process has emptied: by a packet,
+    /// on the socket that nobody else has.
+    fn wake_without_doorbell(&self) {
+        if !self.bell.is_usable() {
             let _ = packet::send(self.socket.as_fd(), &Packet::Wake, &[]);
         }
     }
@@ -91,7 +91,8 @@ impl BorrowedChunks {
         give_back(resources.own.words_u32(AT_RETURNED, LOANS_MAX), loan);
         crate::fault!("loan-return-after");
         if must_wake_chunk_waiter(resources.context.word(AT_CHUNK_WAIT), &self.rung_for) {
-            resources.wake_peer();
+            resources.bell.ring();
+            resources.wake_without_doorbell();
         }
     }
 }
@@ -124,8 +125,7 @@ struct SendState {
     segments_sent: Vec<u64>,
     /// Retired segments that the peer was not informed of yet.
     retired: Vec<u32>,
-    /// Number of the peer's sleep for which the doorbell was rung.
-    rung_for: u64,
+    woken: WokenSleeps,
 }
 
 /// How a message's body is sent.
@@ -222,13 +222,18 @@ impl Connection {
             });
         }
         crate::fault!("record-visible");
-        let ring =
-            wakes && must_wake_sleeper(resources.context.word(AT_SLEEPING), &mut out.rung_for);
+        let step = if wakes {
+            out.woken.next_step(resources.context.word(AT_SLEEPING))
+        } else {
+            WakeUp::NotNeeded
+        };
         drop(guard);
-        if ring {
-            resources.wake_peer();
+        match step {
+            WakeUp::NotNeeded => {}
+            WakeUp::Ring => resources.bell.ring(),
+            WakeUp::CheckDoorbell => resources.wake_without_doorbell(),
         }
-        Ok(ring)
+        Ok(step == WakeUp::Ring)
     }
 
     /// Records the loan of a chunk, and makes sure that the peer has the chunk's

@@ -37,17 +37,47 @@ pub(crate) fn disarm(sleeping: &AtomicU64) {
     sleeping.store(sleep.wrapping_add(sleep & 1), Ordering::Relaxed);
 }
 
-/// Sender's side, after it stored its tail: whether to ring. `rung_for` is the number
-/// of the sleep that this sender has rung for already.
-pub(crate) fn must_wake_sleeper(sleeping: &AtomicU64, rung_for: &mut u64) -> bool {
-    // A above.
-    fence(Ordering::SeqCst);
-    let sleep = sleeping.load(Ordering::Relaxed);
-    let ring = sleep & 1 == 1 && *rung_for != sleep;
-    if ring {
-        *rung_for = sleep;
+/// What a sender does about the peer's sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeUp {
+    /// The peer is awake, or rung for and checked already.
+    NotNeeded,
+    /// Ring.
+    Ring,
+    /// The peer still sleeps although this sender rang: look whether its doorbell
+    /// works.
+    CheckDoorbell,
+}
+
+/// The peer's sleeps that a sender has dealt with.
+#[derive(Debug, Default)]
+pub(crate) struct WokenSleeps {
+    /// Number of the sleep that it rang for.
+    rung_for: u64,
+    /// Number of the sleep during which it looked at the doorbell.
+    checked_in: u64,
+}
+
+impl WokenSleeps {
+    /// Sender's side, after it stored its tail: what to do. A sleep causes one ring
+    /// and one check per sender at most.
+    pub(crate) fn next_step(&mut self, sleeping: &AtomicU64) -> WakeUp {
+        // A above.
+        fence(Ordering::SeqCst);
+        let sleep = sleeping.load(Ordering::Relaxed);
+        if sleep & 1 == 0 {
+            return WakeUp::NotNeeded;
+        }
+        if self.rung_for != sleep {
+            self.rung_for = sleep;
+            return WakeUp::Ring;
+        }
+        if self.checked_in != sleep {
+            self.checked_in = sleep;
+            return WakeUp::CheckDoorbell;
+        }
+        WakeUp::NotNeeded
     }
-    ring
 }
 
 /// Waiter's side: from now on a returned chunk rings, once, even if one rang
@@ -113,7 +143,7 @@ mod eventfd {
             if !flags.contains(OFlags::NONBLOCK) || !flags.contains(OFlags::RDWR) {
                 return Err(UnusableDescriptor("is not a doorbell"));
             }
-            // Without /proc, only the check before each ring remains.
+            // Without /proc, only the flags tell.
             let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
             match rustix::fs::readlink(link, Vec::new()) {
                 Ok(kind) if kind.as_bytes() != b"anon_inode:[eventfd]" => {
@@ -123,24 +153,28 @@ mod eventfd {
             }
         }
 
-        /// Rings. False if it cannot: a misbehaving process has emptied the counter.
+        /// Rings. Has no effect if a misbehaving process has emptied the counter:
+        /// see [`Doorbell::is_usable`].
         ///
         /// Never blocks, whatever other holders of the descriptor do to its flags
         /// and its counter. It adds zero, which has space in a counter of any value
         /// that a process can write, and wakes whoever watches the descriptor. They
         /// see a counter above zero.
-        #[must_use]
-        pub(crate) fn ring(&self) -> bool {
-            let mut bell = [PollFd::new(&self.0, PollFlags::IN)];
-            let looked = rustix::event::poll(&mut bell, Some(&NOT_AT_ALL));
-            // An overflowing counter, of the kernel's making, shows an error.
-            if looked != Ok(1) || bell[0].revents() != PollFlags::IN {
-                return false;
-            }
+        pub(crate) fn ring(&self) {
             let zero = 0_u64.to_ne_bytes();
             while rustix::io::write(&self.0, &zero) == Err(Errno::INTR) {}
             crate::fault!("doorbell-rung");
-            true
+        }
+
+        /// Whether a ring has an effect: the counter is above zero. Never blocks. It
+        /// is one more system call, so a sender asks only after a ring that did not
+        /// wake the peer.
+        #[must_use]
+        pub(crate) fn is_usable(&self) -> bool {
+            let mut bell = [PollFd::new(&self.0, PollFlags::IN)];
+            let looked = rustix::event::poll(&mut bell, Some(&NOT_AT_ALL));
+            // An overflowing counter, of the kernel's making, shows an error.
+            looked == Ok(1) && bell[0].revents() == PollFlags::IN
         }
     }
 
@@ -212,7 +246,7 @@ mod eventfd {
         pub(crate) fn wake(&self) {
             if must_wake_chunk_waiter(self.context.chunk_wait(), &self.rung_for) {
                 // A peer that empties our counter delays our waits to their end.
-                let _ = self.context.bell.ring();
+                self.context.bell.ring();
             }
         }
     }

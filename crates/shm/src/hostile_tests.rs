@@ -620,10 +620,19 @@ fn a_peer_whose_doorbell_was_emptied_is_woken_by_a_packet() {
     let connection = raw.connection(&transport);
     rustix::io::read(&raw.descriptors[2], &mut [0; 8]).expect("emptied");
     raw.page.word(AT_SLEEPING).store(1, Relaxed);
-    transport.send(connection, b"x", b"", b"").expect("sent");
-    let mut woken = false;
-    while let Incoming::Packet(packet, _) = packet::receive(raw.socket.as_fd()) {
-        woken |= packet == Packet::Wake;
-    }
-    assert!(woken);
+    let woken = || {
+        let mut packets = std::iter::from_fn(|| match packet::receive(raw.socket.as_fd()) {
+            Incoming::Packet(packet, _) => Some(packet),
+            _ => None,
+        });
+        packets.any(|packet| packet == Packet::Wake)
+    };
+    let send = || transport.send(connection, b"x", b"", b"").expect("sent");
+    send();
+    assert!(!woken(), "the first message of a sleep only rings");
+    send();
+    assert!(woken(), "the peer still sleeps, so its doorbell is looked at");
+    send();
+    assert!(!woken(), "once per sleep");
+    assert_eq!(transport.counts().doorbells_rung, 1);
 }

@@ -8,7 +8,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use loom::thread;
 
-use crate::doorbell::{arm, begin_chunk_wait, disarm, must_wake_chunk_waiter, must_wake_sleeper};
+use crate::doorbell::{
+    WakeUp, WokenSleeps, arm, begin_chunk_wait, disarm, must_wake_chunk_waiter,
+};
 use crate::loans::{Loans, give_back};
 use crate::ring::{Consumer, NotPushed, Producer};
 
@@ -106,11 +108,11 @@ fn no_reader_sleeps_with_a_waiting_record_and_no_doorbell() {
                 (false, got)
             })
         };
-        let (mut producer, mut rung) = (Producer::default(), 0);
+        let (mut producer, mut woken) = (Producer::default(), WokenSleeps::default());
         let mut sent = 0;
         for number in 1..=2 {
             sent += u32::from(shared.push(&mut producer, number).is_ok());
-            if must_wake_sleeper(&shared.sleeping, &mut rung) {
+            if woken.next_step(&shared.sleeping) == WakeUp::Ring {
                 bell.store(true, Ordering::Relaxed);
             }
         }

@@ -65,7 +65,7 @@ pub(crate) enum Packet {
     },
     /// The discovery log has new records.
     MoreRecords,
-    /// Wakes a peer whose doorbell was silenced.
+    /// Wakes a peer whose doorbell a misbehaving process has emptied.
     Wake,
     /// A packet of another version, which is all that is known of it.
     OtherVersion(u16),
