@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::part::Outcome;
+use super::part::{Clock, Outcome};
 use crate::checkout::root;
 
 /// Licences that permit what ours, Apache-2.0, permits.
@@ -46,7 +45,7 @@ struct Dependency {
 
 /// Audits `Cargo.lock`.
 pub fn run() -> Result<Outcome> {
-    let began = Instant::now();
+    let clock = Clock::start()?;
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked"])
         .current_dir(root())
@@ -82,7 +81,7 @@ pub fn run() -> Result<Outcome> {
         println!("{unknown} crates could not be looked up; is the registry reachable?");
     }
     check_advisories(&mut outcome);
-    outcome.seconds = began.elapsed().as_secs_f64();
+    clock.stop(&mut outcome)?;
     Ok(outcome)
 }
 

@@ -5,6 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
 
 use super::audit;
 use crate::checkout::root;
@@ -35,6 +37,8 @@ pub struct Budget {
 pub struct Outcome {
     /// How long it ran without its build.
     pub seconds: f64,
+    /// CPU time of its programs in that time, seconds.
+    pub cpu_seconds: f64,
     /// Inputs, tests or packages.
     pub executions: u64,
     /// Simulated graphs.
@@ -62,6 +66,36 @@ impl Outcome {
             (None, count) => format!("{count} found"),
         }
     }
+}
+
+/// Measures how long a part runs, and the CPU time of the programs it starts. What
+/// was killed with its children does not count.
+pub struct Clock {
+    began: Instant,
+    cpu_before: f64,
+}
+
+impl Clock {
+    /// Starts to measure.
+    pub fn start() -> Result<Self> {
+        Ok(Self {
+            began: Instant::now(),
+            cpu_before: cpu_seconds_of_children()?,
+        })
+    }
+
+    /// Adds what was measured.
+    pub fn stop(self, outcome: &mut Outcome) -> Result<()> {
+        outcome.seconds += self.began.elapsed().as_secs_f64();
+        outcome.cpu_seconds += cpu_seconds_of_children()? - self.cpu_before;
+        Ok(())
+    }
+}
+
+fn cpu_seconds_of_children() -> Result<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
 impl Part {
@@ -134,11 +168,11 @@ fn fuzzing(budget: &Budget) -> Result<Outcome> {
     let seconds = (budget.time.as_secs() / targets.len() as u64).max(1);
     let mut outcome = Outcome::default();
     for (name, bytes_max) in targets {
-        let began = Instant::now();
+        let clock = Clock::start()?;
         let mut command = fuzz::target_command(name, *bytes_max, seconds);
         let limit = Duration::from_secs(seconds * 2 + 60);
         let output = run_limited(&mut command, limit, true)?;
-        outcome.seconds += began.elapsed().as_secs_f64();
+        clock.stop(&mut outcome)?;
         outcome.executions += number_after(&output.text, "stat::number_of_executed_units:");
         if output.failed() {
             outcome.finds.push(format!(
@@ -175,9 +209,9 @@ fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
         let mut command = cargo(&["run", "--release", "--quiet", "-p", "pteros-sim"]);
         command.args(["--features", "faults", "--"]).args(workload);
         command.args(["--start", &start.to_string(), "--seeds", &seeds.to_string()]);
-        let began = Instant::now();
+        let clock = Clock::start()?;
         let output = run_limited(&mut command, budget.time * 4 + BUILD_MAX, true)?;
-        outcome.seconds += began.elapsed().as_secs_f64();
+        clock.stop(&mut outcome)?;
         outcome.seeds += seeds;
         outcome.executions += simulated_runs(&output.text);
         if output.failed() {
@@ -296,13 +330,13 @@ fn tests(command: &mut Command, budget: &Budget, name: &str) -> Result<Outcome> 
             return Ok(Outcome::skipped(format!("it does not build: {why}")));
         }
     }
-    let began = Instant::now();
+    let clock = Clock::start()?;
     let output = run_limited(command, budget.time.max(TESTS_MIN), true)?;
     let mut outcome = Outcome {
-        seconds: began.elapsed().as_secs_f64(),
         executions: passed_tests(&output.text),
         ..Outcome::default()
     };
+    clock.stop(&mut outcome)?;
     if output.failed() {
         let signs = [
             "SUMMARY:",

@@ -77,6 +77,7 @@ impl State {
         let ran = outcome.skipped.is_none();
         let entry = json!({
             "seconds": (whole("seconds") + outcome.seconds.round() as u64),
+            "cpu_seconds": (whole("cpu_seconds") + outcome.cpu_seconds.round() as u64),
             "executions": whole("executions") + outcome.executions,
             "seeds": whole("seeds") + outcome.seeds,
             "finds": whole("finds") + outcome.finds.len() as u64,
@@ -113,6 +114,7 @@ impl State {
         let mut page = HEAD.to_string();
         for part in PARTS {
             let hours = self.total(part.name, "seconds") / 3_600.0;
+            let cpu_hours = self.total(part.name, "cpu_seconds") / 3_600.0;
             let last = self.parts.get(part.name).and_then(|part| part.get("last"));
             let last = last.map_or("never".to_string(), |last| {
                 let word = |key: &str| last.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -125,7 +127,7 @@ impl State {
             });
             let number = |what: &str| self.total(part.name, what) as u64;
             page += &format!(
-                "| {} | {} | {hours:.2} | {} | {} | {} | {last} |\n",
+                "| {} | {} | {hours:.2} | {cpu_hours:.2} | {} | {} | {} | {last} |\n",
                 part.name,
                 part.does,
                 number("executions"),
@@ -164,10 +166,11 @@ This page counts the work of all nights: what searches for defects have run, for
 `cargo xtask nightly` writes it, and adds to it with each run. Do not edit it; `assurance.json` beside it has the numbers.
 
 Executions are inputs of the fuzzer, tests of the other parts, and packages of the audit. A seed is one simulated graph. A
-find ends the command with an error, and becomes a named test.
+find ends the command with an error, and becomes a named test. Hours are on the clock, without builds; parts may run side
+by side. CPU hours say how much a busy machine left for them.
 
-| part | what it does | hours | executions | seeds | finds | last run |
-|---|---|---|---|---|---|---|
+| part | what it does | hours | CPU hours | executions | seeds | finds | last run |
+|---|---|---|---|---|---|---|---|
 ";
 
 #[cfg(test)]
@@ -188,6 +191,7 @@ mod tests {
         assert_eq!(state.next_seed("sim"), 1);
         let outcome = Outcome {
             seconds: 1_800.0,
+            cpu_seconds: 900.0,
             executions: 7,
             seeds: 500,
             finds: vec!["graph, seed 9|fails".into()],
@@ -199,7 +203,7 @@ mod tests {
         state.add(sim, &outcome, &occasion());
         assert_eq!(state.next_seed("sim"), 1_001);
         let page = state.page();
-        assert!(page.contains("| 1.00 | 14 | 1000 | 2 |"), "{page}");
+        assert!(page.contains("| 1.00 | 0.50 | 14 | 1000 | 2 |"), "{page}");
         assert!(page.contains("abc1234, sim: graph, seed 9/fails"), "{page}");
     }
 
