@@ -631,7 +631,10 @@ fn a_peer_whose_doorbell_was_emptied_is_woken_by_a_packet() {
     send();
     assert!(!woken(), "the first message of a sleep only rings");
     send();
-    assert!(woken(), "the peer still sleeps, so its doorbell is looked at");
+    assert!(
+        woken(),
+        "the peer still sleeps, so its doorbell is looked at"
+    );
     send();
     assert!(!woken(), "once per sleep");
     assert_eq!(transport.counts().doorbells_rung, 1);

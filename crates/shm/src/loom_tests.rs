@@ -8,9 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use loom::thread;
 
-use crate::doorbell::{
-    WakeUp, WokenSleeps, arm, begin_chunk_wait, disarm, must_wake_chunk_waiter,
-};
+use crate::doorbell::{WakeUp, WokenSleeps, arm, begin_chunk_wait, disarm, must_wake_chunk_waiter};
 use crate::loans::{Loans, give_back};
 use crate::ring::{Consumer, NotPushed, Producer};
 
