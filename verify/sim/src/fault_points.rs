@@ -1,5 +1,5 @@
-//! Fault points (`fault!` in `pteros-rtps`, `pteros-dcps`, `pteros-runtime`, `pteros`
-//! and `pteros-container`) by name, and their switches.
+//! Fault points (`fault!` in `pteros-rtps`, `pteros-dcps`, `pteros-security`,
+//! `pteros-runtime`, `pteros` and `pteros-container`) by name, and their switches.
 //!
 //! A mutant is a bug that some seed must detect. A tolerated fault is one that
 //! correct code must survive. A test compares these lists with the sources. Without
@@ -142,6 +142,11 @@ crowds/memory-without-budget: unfinished samples of a participant take as much a
 crowds/retransmission-without-limit: requests are served whatever the reader acknowledged
 crowds/full-table-refuses-all: a full table of participants or endpoints refuses every newcomer
 crowds/useless-peer-keeps-lease: a peer that is never useful keeps the lease it announces
+secured/plain-user-data-accepted: unprotected data of a protected topic is accepted
+secured/user-data-sent-in-clear: no endpoint protects its data, whatever the governance says
+secured/foreign-identity-accepted: the issuer of a certificate is not checked
+secured/full-handshake-table-refuses-all: a full table of handshakes refuses every newcomer
+secured/plain-dispose-of-authenticated-believed: an unprotected dispose removes an authenticated participant
 executors/timer-skips-a-tick: a timer ticks every other time
 executors/static-period-skipped: a static executor runs every other period
 ";
@@ -226,7 +231,7 @@ mod tests {
     fn every_fault_point_of_the_engine_is_listed_and_every_listed_one_exists() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
         let mut found = BTreeSet::new();
-        for name in ["rtps", "dcps", "runtime", "pteros", "container"] {
+        for name in ["rtps", "dcps", "security", "runtime", "pteros", "container"] {
             collect(&crates.join(name).join("src"), &mut found);
         }
         let bugs = mutants().map(|mutant| mutant.name);

@@ -57,6 +57,11 @@ fn crowds_take_no_more_than_their_share() {
 }
 
 #[test]
+fn secured_participants_admit_nobody_else_and_lose_nothing() {
+    assert_sound(NodeWorkload::SECURED);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trace() {
     let options = Options::default();
     for workload in NodeWorkload::ALL {

@@ -222,7 +222,9 @@ impl Participant {
             return;
         }
         let secured = self.secured.as_ref();
-        if secured.is_some_and(|own| own.ignores_plain_announcements(prefix)) {
+        if secured.is_some_and(|own| own.ignores_plain_announcements(prefix))
+            && !fault!("plain-dispose-of-authenticated-believed")
+        {
             // Anyone can send it; only its secured dispose or its lease counts.
             return;
         }

@@ -28,6 +28,7 @@ mod submessage;
 use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, RwLock};
+use pteros_rtps::fault;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 
 use self::drop_counts::DropCounts;
@@ -221,7 +222,12 @@ impl CryptoTransform {
     /// # Errors
     /// Without randomness there are no keys.
     pub fn add_endpoint(&self, own: EntityId, info: SecurityInfo) -> Result<(), RandomnessFailed> {
-        let endpoint = LocalEndpoint::new(own, EndpointProtection::of(info))?;
+        let protection = if fault!("user-data-sent-in-clear") {
+            EndpointProtection::of_builtin(Protection::None)
+        } else {
+            EndpointProtection::of(info)
+        };
+        let endpoint = LocalEndpoint::new(own, protection)?;
         self.state.write().own.insert(own, endpoint);
         Ok(())
     }

@@ -84,6 +84,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-msg",
             "pteros-rtps",
             "pteros-dcps",
+            "pteros-security",
             "pteros-runtime",
             "pteros",
             "pteros-container",

@@ -9,6 +9,7 @@ mod datagram_text;
 pub mod link;
 pub mod shared_memory;
 pub mod trace;
+pub mod watched_text;
 pub mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,6 +22,7 @@ use self::datagram_text::{datagram_summary, has_user_traffic};
 use self::link::Link;
 use self::shared_memory::{ConnectionTable, InFlightContent};
 use self::trace::Trace;
+use self::watched_text::WatchedText;
 
 /// Something in flight.
 #[derive(Debug)]
@@ -103,6 +105,8 @@ pub struct Network {
     pub last_received: BTreeMap<(usize, usize), u64>,
     /// The last datagrams, which the attacker copies.
     pub captured: VecDeque<Bytes>,
+    /// A text that some processes must never send readably.
+    pub watched_text: Option<WatchedText>,
 }
 
 /// Number of datagrams that the attacker keeps.
@@ -131,6 +135,7 @@ impl Network {
             user_datagrams_sent: None,
             last_received: BTreeMap::new(),
             captured: VecDeque::new(),
+            watched_text: None,
         }
     }
 
@@ -190,6 +195,9 @@ impl Network {
         self.trace.bytes(&bytes);
         if let Some(count) = &mut self.user_datagrams_sent {
             *count += u64::from(has_user_traffic(&bytes));
+        }
+        if let Some(watched) = &mut self.watched_text {
+            watched.look_at(process, &bytes);
         }
         if self.captured.len() == CAPTURED_MAX {
             self.captured.pop_front();

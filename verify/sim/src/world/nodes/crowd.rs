@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::limits::Limits;
 use pteros::prelude::*;
@@ -15,11 +14,11 @@ use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::discovery::spdp;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::locator::Locator;
-use pteros_rtps::outbox::{MessageBuilder, Outbox};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Duration as Span;
-use pteros_rtps::wire::{AckNack, DataHead, SequenceSet};
+use pteros_rtps::wire::DataHead;
 
+use super::attacker::{acknack, datagram};
 use super::world::{NodeWorld, SERVER};
 use crate::network::link::Link;
 
@@ -98,32 +97,6 @@ pub(super) fn run(world: &NodeWorld) {
 fn text(number: usize, bytes: usize) -> Text {
     Text {
         data: format!("{number}{}", "x".repeat(bytes)),
-    }
-}
-
-/// The bytes of one datagram of an attacker.
-fn datagram(from: GuidPrefix, to: GuidPrefix, fill: impl FnOnce(&mut MessageBuilder<'_>)) -> Bytes {
-    let mut out = Outbox::new();
-    let nowhere = [Locator::udp_v4([10, 0, 0, 1], 1)].into();
-    let mut message = out.begin(from, &nowhere, 65_000);
-    message.info_destination(to);
-    fill(&mut message);
-    message.finish();
-    let parts: Vec<u8> = out.iter().flat_map(|one| one.parts.concat()).collect();
-    parts.into()
-}
-
-fn acknack(reader: EntityId, writer: EntityId, numbers: &[i64], base: i64, count: u32) -> AckNack {
-    let mut state = SequenceSet::empty(SequenceNumber(base));
-    for number in numbers {
-        state.insert(SequenceNumber(*number));
-    }
-    AckNack {
-        reader,
-        writer,
-        state,
-        count,
-        is_final: true,
     }
 }
 

@@ -10,12 +10,14 @@
 //! or ends with an error. I11: no call exceeds its time limit.
 
 mod action;
+mod attacker;
 mod chain;
 mod component;
 mod crash;
 mod crowd;
 mod lifecycle;
 mod parameter;
+mod secured;
 mod world;
 
 use std::fmt;
@@ -80,8 +82,14 @@ impl NodeWorkload {
         run: crowd::run,
     };
 
+    /// Secured participants among intruders, forgers and a flood of claims.
+    pub const SECURED: Self = Self {
+        name: "secured",
+        run: secured::run,
+    };
+
     /// All workloads.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ACTIONS,
         Self::PARAMETERS,
         Self::LIFECYCLE,
@@ -89,6 +97,7 @@ impl NodeWorkload {
         Self::EXECUTORS,
         Self::CRASHES,
         Self::CROWDS,
+        Self::SECURED,
     ];
 
     /// The workload of that name.

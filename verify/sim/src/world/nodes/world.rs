@@ -213,6 +213,11 @@ impl NodeWorld {
         process.add_thread(thread);
     }
 
+    /// Whether the options leave a kind of fault in.
+    pub fn has_fault(&self, fault: Fault) -> bool {
+        !self.options.without.contains(&fault)
+    }
+
     /// A random kind of executor.
     pub fn random_executor(&self) -> ExecutorKind {
         if self.random.lock().bool() {
@@ -275,7 +280,7 @@ impl NodeWorld {
         let (server, other) = (SERVER, random.usize(1..PROCESSES));
         let (loss, duplicate) = (random.u32(0..3_000), random.u32(0..3_000));
         let (jitter, delay) = (random.u64(0..20_000_000), random.u64(100_000..5_000_000));
-        let has = |fault| !self.options.without.contains(&fault);
+        let has = |fault| self.has_fault(fault);
         let faulty = Link {
             loss: if has(Fault::Loss) { loss } else { 0 },
             duplicate: if has(Fault::Duplicate) { duplicate } else { 0 },
