@@ -6,14 +6,14 @@
 //! after the first change, so that the start of a node costs one message. Gids
 //! identify endpoints.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 use pteros_msg::cdr::{DecodeError, Decoder};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
-use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::time::Duration;
 
@@ -79,8 +79,34 @@ struct GraphState {
     next_key: u64,
     own_nodes: Vec<(NodeKey, NodeRecord)>,
     participants: HashMap<GuidPrefix, Arc<ParticipantData>>,
+    /// Participants that have left, at most [`DEPARTED_MAX`]; the oldest goes.
+    departed: VecDeque<(GuidPrefix, VendorId)>,
     nodes: HashMap<GuidPrefix, Vec<NodeRecord>>,
     own_endpoints: HashMap<Guid, Arc<EndpointData>>,
+}
+
+/// Participants that have left and whose vendor is known, 1 kB.
+const DEPARTED_MAX: usize = 64;
+
+impl GraphState {
+    fn remove_participant(&mut self, prefix: GuidPrefix) {
+        self.nodes.remove(&prefix);
+        if let Some(data) = self.participants.remove(&prefix) {
+            self.departed.retain(|(departed, _)| *departed != prefix);
+            if self.departed.len() >= DEPARTED_MAX {
+                self.departed.pop_front();
+            }
+            self.departed.push_back((prefix, data.vendor));
+        }
+    }
+
+    fn vendor_of(&self, prefix: GuidPrefix) -> Option<VendorId> {
+        if let Some(data) = self.participants.get(&prefix) {
+            return Some(data.vendor);
+        }
+        let departed = self.departed.iter().find(|(one, _)| *one == prefix);
+        departed.map(|(_, vendor)| *vendor)
+    }
 }
 
 #[derive(Clone, Default)]
@@ -243,6 +269,12 @@ impl Graph {
         self.state.lock().participants.get(&prefix).cloned()
     }
 
+    /// The vendor of a remote participant, or of one that has left: a sample of it may
+    /// still wait in a reader.
+    pub(crate) fn vendor_of(&self, prefix: GuidPrefix) -> Option<VendorId> {
+        self.state.lock().vendor_of(prefix)
+    }
+
     pub(crate) fn handle_participant_event(&self, event: &ParticipantEvent) {
         let mut state = self.state.lock();
         match event {
@@ -251,8 +283,7 @@ impl Graph {
                 state.participants.insert(data.prefix, data.clone());
             }
             ParticipantEvent::ParticipantLost { prefix, .. } => {
-                state.participants.remove(prefix);
-                state.nodes.remove(prefix);
+                state.remove_participant(*prefix);
             }
             ParticipantEvent::EndpointDiscovered(_)
             | ParticipantEvent::EndpointChanged { .. }
@@ -570,6 +601,33 @@ mod tests {
         }
         out.finish().unwrap();
         [vec![0, 1, 0, 0], bytes].concat()
+    }
+
+    /// A request of a Cyclone DDS client that has left must still be read with its
+    /// header: without it the header becomes the request.
+    #[test]
+    fn the_vendor_of_a_participant_outlives_it() {
+        let mut state = GraphState::default();
+        let prefix = |n: u8| GuidPrefix([n; 12]);
+        let enter = |state: &mut GraphState, n: u8| {
+            let mut data = ParticipantData::new(prefix(n));
+            data.vendor = VendorId::CYCLONE;
+            state.participants.insert(prefix(n), Arc::new(data));
+        };
+        for n in 0..70 {
+            assert_eq!(state.vendor_of(prefix(n)), None);
+            enter(&mut state, n);
+            assert_eq!(state.vendor_of(prefix(n)), Some(VendorId::CYCLONE));
+            // It comes and goes twice, and takes one place.
+            state.remove_participant(prefix(n));
+            enter(&mut state, n);
+            state.remove_participant(prefix(n));
+            assert!(state.participants.is_empty());
+            assert_eq!(state.vendor_of(prefix(n)), Some(VendorId::CYCLONE));
+        }
+        assert_eq!(state.departed.len(), DEPARTED_MAX);
+        assert_eq!(state.vendor_of(prefix(5)), None);
+        assert_eq!(state.vendor_of(prefix(6)), Some(VendorId::CYCLONE));
     }
 
     #[test]

@@ -71,8 +71,7 @@ impl Core {
         if prefix == self.prefix {
             return CorrelationStyle::InlineQos;
         }
-        let vendor = self.graph.participant(prefix).map(|data| data.vendor);
-        match vendor {
+        match self.graph.vendor_of(prefix) {
             Some(VendorId::CYCLONE) if !fault!("service-mapping-not-checked") => {
                 CorrelationStyle::PayloadHeader
             }
