@@ -97,7 +97,8 @@ fn parse_arguments(arguments: &[String]) -> Result<(f64, Vec<&'static Part>)> {
     Ok((hours, chosen))
 }
 
-fn occasion() -> Result<Occasion> {
+/// Today, and the commit of this checkout.
+pub fn occasion() -> Result<Occasion> {
     let commit = output("git", &["rev-parse", "--short=9", "HEAD"])?;
     let changes = output("git", &["status", "--porcelain", "--untracked-files=no"])?;
     // A night writes these two itself.

@@ -187,7 +187,11 @@ fn fuzzing(budget: &Budget) -> Result<Outcome> {
 /// Seeds of the first run of the simulator, which measures its speed.
 const SEEDS_FIRST: u64 = 20;
 
-/// Runs new seeds until the time is over.
+/// Seeds that fail before a part gives up: more of them are mostly the same defect.
+const FAILING_SEEDS_MAX: usize = 5;
+
+/// Runs new seeds until the time is over. A run ends at a seed that fails, and the next
+/// begins behind it.
 fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
     let build = [
         "build",
@@ -212,19 +216,38 @@ fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
         let clock = Clock::start()?;
         let output = run_limited(&mut command, budget.time * 4 + BUILD_MAX, true)?;
         clock.stop(&mut outcome)?;
-        outcome.seeds += seeds;
         outcome.executions += simulated_runs(&output.text);
+        outcome.seeds += seeds;
         if output.failed() {
-            outcome
-                .finds
-                .push(first_line_with(&output.text, &[", seed ", "error"]));
-            break;
+            let failure = failing_seed(&output.text);
+            let (seed, find) = failure.unwrap_or_else(|| {
+                let why = first_line_with(&output.text, &["panicked at", "error"]);
+                (start + seeds - 1, format!("seeds from {start}: {why}"))
+            });
+            outcome.seeds = (seed + 1).saturating_sub(budget.next_seed);
+            outcome.finds.push(find);
+            if outcome.finds.len() >= FAILING_SEEDS_MAX {
+                break;
+            }
         }
         let left = (budget.time.as_secs_f64() - outcome.seconds).max(0.0);
         let speed = outcome.seeds as f64 / outcome.seconds.max(0.001);
         seeds = ((speed * left) as u64).clamp(1, 1_000_000);
     }
     Ok(outcome)
+}
+
+/// The seed that failed and what it violated: `graphs, seed 601 at commit … fails:` and
+/// the line behind it.
+fn failing_seed(text: &str) -> Option<(u64, String)> {
+    let mut lines = text.lines();
+    let (workload, rest) = lines.find_map(|line| {
+        let (workload, rest) = line.split_once(", seed ")?;
+        line.ends_with(" fails:").then_some((workload, rest))
+    })?;
+    let seed = rest.split(' ').next()?.parse().ok()?;
+    let violation = lines.next().unwrap_or_default().trim();
+    Some((seed, format!("{workload}, seed {seed}: {violation}")))
 }
 
 /// The runs in the simulator's summaries: `graph: 20 seeds, 0.11 simulated hours …`.
@@ -416,6 +439,11 @@ mod tests {
         let sim = "graphs: 20 seeds, 0.11 simulated hours in 3.0 s: 130 simulated seconds a second\n\
                    actions: 5 seeds, 0.01 simulated hours in 1.0 s: 36 simulated seconds a second\n";
         assert_eq!(simulated_runs(sim), 25);
+        let failed =
+            "graphs, seed 9 at commit abc1234 fails:\n  I13 s3: a request\n  I1 more\nreplay: x\n";
+        let find = "graphs, seed 9: I13 s3: a request".to_string();
+        assert_eq!(failing_seed(failed), Some((9, find)));
+        assert_eq!(failing_seed(sim), None);
         let fuzz = "stat::number_of_executed_units: 5123\nstat::average_exec_per_sec: 900\n";
         assert_eq!(number_after(fuzz, "stat::number_of_executed_units:"), 5_123);
         let tests = "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed\n";
