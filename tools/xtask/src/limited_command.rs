@@ -48,7 +48,7 @@ pub fn run_limited(command: &mut Command, limit: Duration, shows: bool) -> Resul
                 ended_early = true;
                 let _ = nix::sys::signal::kill(group, nix::sys::signal::Signal::SIGKILL);
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(5));
         };
         let text = out.join().unwrap_or_default() + &err.join().unwrap_or_default();
         Ok((status.success(), ended_early, text))

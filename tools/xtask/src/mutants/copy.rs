@@ -1,0 +1,294 @@
+//! A copy of the last commit, with all mutants in it, and its build.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::schemata::{Instrumented, instrument, switch};
+use super::sites::{CRATES, Site, sites_in};
+use crate::checkout::root;
+use crate::limited_command::run_limited;
+
+/// The longest build.
+const BUILD_MAX: Duration = Duration::from_secs(3_600);
+
+/// Builds until all mutants of the sample compile.
+const ROUNDS_MAX: usize = 30;
+
+/// The simulator, whose tests notice what those of the crates do not.
+const SIMULATOR: &str = "sim";
+
+/// A program of tests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Program {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The folder of its crate, in which it runs.
+    pub folder: PathBuf,
+}
+
+impl Program {
+    /// The crate, without `pteros-`.
+    pub fn crate_name(&self) -> String {
+        let name = self.folder.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Whether its tests are of the simulator.
+    pub fn is_simulator(&self) -> bool {
+        self.crate_name() == SIMULATOR
+    }
+}
+
+/// A copy of the last commit.
+pub struct Copy {
+    /// As committed.
+    plain: PathBuf,
+    /// With mutants.
+    tree: PathBuf,
+    build: PathBuf,
+}
+
+impl Copy {
+    /// Makes it.
+    pub fn make() -> Result<Self> {
+        let folder = root().join("target/mutants");
+        let plain = folder.join("plain");
+        let _ = std::fs::remove_dir_all(&plain);
+        std::fs::create_dir_all(&plain)?;
+        let archive = folder.join("plain.tar");
+        let mut export = Command::new("git");
+        export.args(["archive", "--output"]).arg(&archive);
+        let mut unpack = Command::new("tar");
+        unpack.arg("-xf").arg(&archive).arg("-C").arg(&plain);
+        for step in [export.arg("HEAD").current_dir(root()), &mut unpack] {
+            if !step.status().context("copy the last commit")?.success() {
+                bail!("copy the last commit to {}: failed", plain.display());
+            }
+        }
+        Ok(Self {
+            plain,
+            tree: folder.join("tree"),
+            build: folder.join("build"),
+        })
+    }
+
+    /// A folder for files of the tests.
+    pub fn scratch(&self) -> PathBuf {
+        self.build.with_file_name("scratch")
+    }
+
+    /// The places in a crate's sources, in the order of their files.
+    pub fn sites_of(&self, crate_name: &'static str) -> Result<Vec<Site>> {
+        sites_of(&self.plain, crate_name)
+    }
+
+    /// Draws the first `count` places in this order that compile, and builds all
+    /// tests with them. Mutant 1 is the first of the result.
+    pub fn build(&self, sites: &[Site], count: usize) -> Result<(Vec<Site>, Vec<Program>)> {
+        let mut invalid = BTreeSet::new();
+        for _ in 0..ROUNDS_MAX {
+            let valid = sites.iter().enumerate();
+            let valid = valid.filter(|(index, _)| !invalid.contains(index));
+            let drawn: Vec<(usize, &Site)> = valid.take(count).collect();
+            let sources = self.write(&drawn)?;
+            let mut cargo = self.cargo(&["check", "--tests"]);
+            let output = run_limited(&mut cargo, BUILD_MAX, false)?;
+            if output.succeeded {
+                let programs = self.programs()?;
+                let sample = drawn.iter().map(|(_, site)| (*site).clone()).collect();
+                return Ok((sample, programs));
+            }
+            let refused = refused_mutants(&output.text, &sources);
+            println!("{} of {} do not compile", refused.len(), drawn.len());
+            if refused.is_empty() {
+                bail!("the mutants do not build:\n{}", rendered(&output.text));
+            }
+            let indexes = refused.iter().filter_map(|number| drawn.get(number - 1));
+            invalid.extend(indexes.map(|(index, _)| *index));
+        }
+        bail!("the mutants do not build in {ROUNDS_MAX} rounds")
+    }
+
+    /// Brings the tree to the commit with these mutants. A file that stays the same is
+    /// not written, so that cargo does not build it again.
+    fn write(&self, drawn: &[(usize, &Site)]) -> Result<BTreeMap<PathBuf, Instrumented>> {
+        let mut by_file: BTreeMap<&Path, Vec<(usize, &Site)>> = BTreeMap::new();
+        for (number, (_, site)) in (1..).zip(drawn) {
+            by_file.entry(&site.file).or_default().push((number, site));
+        }
+        let mut sources = BTreeMap::new();
+        for (file, sites) in &by_file {
+            let text = std::fs::read_to_string(self.plain.join(file))?;
+            sources.insert(file.to_path_buf(), instrument(&text, sites));
+        }
+        let crates: BTreeSet<&str> = drawn.iter().map(|(_, site)| site.crate_name).collect();
+        let roots: Vec<PathBuf> = crates
+            .iter()
+            .map(|name| Path::new("crates").join(name).join("src/lib.rs"))
+            .collect();
+        let mut kept = BTreeSet::new();
+        for path in files_below(&self.plain)? {
+            let file = path.strip_prefix(&self.plain)?.to_owned();
+            let mut bytes = match sources.get(&file) {
+                Some(source) => source.text.clone().into_bytes(),
+                None => std::fs::read(&path)?,
+            };
+            if roots.contains(&file) {
+                bytes.extend(switch(drawn.len()).into_bytes());
+            }
+            let target = self.tree.join(&file);
+            if std::fs::read(&target).ok().as_ref() != Some(&bytes) {
+                if let Some(folder) = target.parent() {
+                    std::fs::create_dir_all(folder)?;
+                }
+                std::fs::write(&target, bytes)?;
+                let permissions = std::fs::metadata(&path)?.permissions();
+                std::fs::set_permissions(&target, permissions)?;
+            }
+            kept.insert(file);
+        }
+        for path in files_below(&self.tree)? {
+            if !kept.contains(path.strip_prefix(&self.tree)?) {
+                std::fs::remove_file(path)?;
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Cargo for all crates with mutants and the simulator.
+    fn cargo(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("cargo");
+        command
+            .args(words)
+            .args(["--message-format=json", "--features=pteros-sim/faults"])
+            .args(CRATES.iter().map(|name| format!("-ppteros-{name}")))
+            .arg(format!("-ppteros-{SIMULATOR}"))
+            .current_dir(&self.tree)
+            .env("RUSTFLAGS", "--cap-lints=allow")
+            .env("CARGO_TARGET_DIR", &self.build);
+        command
+    }
+
+    /// Builds the tests.
+    fn programs(&self) -> Result<Vec<Program>> {
+        let mut cargo = self.cargo(&["test", "--no-run", "--lib", "--tests"]);
+        let output = run_limited(&mut cargo, BUILD_MAX, false)?;
+        if !output.succeeded {
+            bail!("the tests do not build:\n{}", rendered(&output.text));
+        }
+        let mut programs: Vec<Program> = messages(&output.text)
+            .filter_map(|message| {
+                let manifest = Path::new(message["manifest_path"].as_str()?);
+                message["profile"]["test"].as_bool().filter(|is| *is)?;
+                Some(Program {
+                    path: PathBuf::from(message["executable"].as_str()?),
+                    folder: manifest.parent()?.to_owned(),
+                })
+            })
+            .collect();
+        programs.sort();
+        Ok(programs)
+    }
+}
+
+/// The places in a crate's sources below a root.
+pub fn sites_of(tree: &Path, crate_name: &'static str) -> Result<Vec<Site>> {
+    let mut files = files_below(&tree.join("crates").join(crate_name).join("src"))?;
+    files.sort();
+    let mut sites = Vec::new();
+    for path in files {
+        if path.extension().is_none_or(|end| end != "rs") || is_of_tests(&path) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path)?;
+        let file = path.strip_prefix(tree).unwrap_or(&path);
+        sites.extend(sites_in(crate_name, file, &text)?);
+    }
+    Ok(sites)
+}
+
+/// `tests.rs`, `hostile_tests.rs`, a file in a folder `tests`, or the fault points.
+pub fn is_of_tests(path: &Path) -> bool {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let in_folder = path.components().any(|part| part.as_os_str() == "tests");
+    name.ends_with("tests") || name.starts_with("fault") || in_folder
+}
+
+/// All files below a folder.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => folders.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Cargo's messages, one JSON object a line.
+fn messages(text: &str) -> impl Iterator<Item = Value> {
+    text.lines()
+        .filter(|line| line.starts_with('{'))
+        .filter_map(|line| serde_json::from_str(line).ok())
+}
+
+/// The compiler's errors as it prints them.
+fn rendered(text: &str) -> String {
+    let errors = messages(text).filter(|message| message["message"]["level"] == "error");
+    let texts = errors.filter_map(|error| Some(error["message"]["rendered"].as_str()?.to_owned()));
+    texts.take(5).collect()
+}
+
+/// The mutants at which the compiler reports errors.
+fn refused_mutants(text: &str, sources: &BTreeMap<PathBuf, Instrumented>) -> BTreeSet<usize> {
+    let mut refused = BTreeSet::new();
+    for message in messages(text) {
+        let message = &message["message"];
+        if message["level"] != "error" {
+            continue;
+        }
+        let spans = message["spans"].as_array().into_iter().flatten();
+        for span in spans.filter(|span| span["is_primary"] == true) {
+            let file = Path::new(span["file_name"].as_str().unwrap_or_default());
+            let byte = span["byte_start"].as_u64().unwrap_or(0);
+            let source = sources.get(file);
+            refused.extend(source.and_then(|source| source.mutant_at(byte as usize)));
+        }
+    }
+    refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_compiler_names_its_mutant() {
+        let source = "fn f(a: u8) -> u8 { a + 1 }";
+        let sites = sites_in("shm", Path::new("a.rs"), source).unwrap();
+        let instrumented = instrument(source, &[(7, &sites[0])]);
+        let byte = instrumented.text.find("a - 1").unwrap();
+        let sources = BTreeMap::from([(PathBuf::from("a.rs"), instrumented)]);
+        let line = |level: &str| {
+            let span =
+                serde_json::json!({"file_name": "a.rs", "byte_start": byte, "is_primary": true});
+            serde_json::json!({"message": {"level": level, "spans": [span]}}).to_string()
+        };
+        let text = format!("Compiling\n{}\n", line("error"));
+        assert_eq!(refused_mutants(&text, &sources), BTreeSet::from([7]));
+        assert!(refused_mutants(&line("warning"), &sources).is_empty());
+    }
+}

@@ -1,0 +1,332 @@
+//! Runs tests on mutants: each mutant only those that come to its place, the fastest
+//! first, up to the first that notices it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::copy::Program;
+use super::schemata::{MUTANT, REACHED};
+use crate::limited_command::{Output, run_limited};
+
+/// A test without a mutant may take so long; one that takes longer is left out.
+const TEST_MAX: Duration = Duration::from_secs(120);
+
+/// With a mutant tests may take this many times as long, and so much longer. Then they
+/// hang, which is noticed too.
+const SLOWER_MAX: f64 = 8.0;
+const LONGER_MAX: f64 = 15.0;
+
+/// Tests of the first call of a program; each further call has twice as many.
+const CALL_TESTS: usize = 8;
+
+/// Tests of other crates and of the simulator that a mutant runs, in seconds without it.
+const OTHERS_SECONDS: f64 = 60.0;
+
+/// What became of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A test of its crate failed or hung.
+    ByItsCrate,
+    /// A test of another of these crates did.
+    ByAnotherCrate,
+    /// A test of the simulator did.
+    BySimulator,
+    /// All tests passed.
+    Unnoticed,
+    /// No test comes to it.
+    Unreached,
+}
+
+impl Verdict {
+    /// A test noticed it.
+    pub fn is_noticed(self) -> bool {
+        !matches!(self, Self::Unnoticed | Self::Unreached)
+    }
+}
+
+/// A test, and what it does without a mutant.
+struct Test {
+    program: Program,
+    name: String,
+    seconds: f64,
+    reached: BTreeSet<usize>,
+}
+
+/// All tests.
+pub struct Tests {
+    tests: Vec<Test>,
+    scratch: PathBuf,
+}
+
+impl Tests {
+    /// Runs each test alone, to learn how long it takes and to which places it comes.
+    /// A test that fails is left out, with a line.
+    pub fn measure(programs: &[Program], scratch: &Path) -> Result<Self> {
+        std::fs::create_dir_all(scratch)?;
+        let mut tests = Self {
+            tests: Vec::new(),
+            scratch: scratch.to_owned(),
+        };
+        let mut names = Vec::new();
+        for program in programs {
+            let all = tests.names(program, &[])?;
+            let ignored = tests.names(program, &["--ignored"])?;
+            let run = all.into_iter().filter(|name| !ignored.contains(name));
+            names.extend(run.map(|name| (program.clone(), name)));
+        }
+        let measured = in_parallel(&names, |index, (program, name)| {
+            let reached = scratch.join(format!("reached-{index}"));
+            let _ = std::fs::remove_file(&reached);
+            let mut command = tests.command(program, &[name]);
+            command.env(REACHED, &reached);
+            let began = Instant::now();
+            let output = run_limited(&mut command, TEST_MAX, false)?;
+            let seconds = began.elapsed().as_secs_f64();
+            if !output.succeeded {
+                println!(
+                    "left out: {} {name} fails without a mutant",
+                    program.crate_name()
+                );
+                return Ok(None);
+            }
+            let lines = std::fs::read_to_string(&reached).unwrap_or_default();
+            Ok(Some(Test {
+                program: program.clone(),
+                name: name.clone(),
+                seconds,
+                reached: lines.lines().filter_map(|line| line.parse().ok()).collect(),
+            }))
+        })?;
+        tests.tests = measured.into_iter().flatten().collect();
+        Ok(tests)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tests.len()
+    }
+
+    fn names(&self, program: &Program, words: &[&str]) -> Result<Vec<String>> {
+        let mut command = Command::new(&program.path);
+        command.args(["--list", "--format=terse"]).args(words);
+        let output = run_limited(command.current_dir(&program.folder), TEST_MAX, false)?;
+        let names = output
+            .text
+            .lines()
+            .filter_map(|line| line.strip_suffix(": test"));
+        Ok(names.map(Into::into).collect())
+    }
+
+    fn command(&self, program: &Program, names: &[impl AsRef<std::ffi::OsStr>]) -> Command {
+        let mut command = Command::new(&program.path);
+        command
+            .args(["--exact", "--test-threads=2"])
+            .args(names)
+            .current_dir(&program.folder)
+            .env("CARGO_MANIFEST_DIR", &program.folder)
+            .env("ROS_LOG_DIR", self.scratch.join("log"));
+        command
+    }
+
+    /// Judges mutants, each with the name of its crate, in parallel. Tells each verdict.
+    pub fn judge(
+        &self,
+        crates: &[&str],
+        tell: impl Fn(usize, Verdict, Duration) + Sync,
+    ) -> Result<Vec<Verdict>> {
+        in_parallel(crates, |index, crate_name| {
+            let began = Instant::now();
+            let verdict = self.verdict(index + 1, crate_name)?;
+            tell(index + 1, verdict, began.elapsed());
+            Ok(verdict)
+        })
+    }
+
+    fn verdict(&self, mutant: usize, crate_name: &str) -> Result<Verdict> {
+        let reaching = self
+            .tests
+            .iter()
+            .filter(|test| test.reached.contains(&mutant));
+        let (own, mut others): (Vec<&Test>, Vec<&Test>) =
+            reaching.partition(|test| test.program.crate_name() == crate_name);
+        if own.is_empty() && others.is_empty() {
+            return Ok(Verdict::Unreached);
+        }
+        others.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let mut seconds = 0.0;
+        others.retain(|test| {
+            seconds += test.seconds;
+            seconds <= OTHERS_SECONDS
+        });
+        let (simulator, others): (Vec<&Test>, Vec<&Test>) = others
+            .into_iter()
+            .partition(|test| test.program.is_simulator());
+        for (tests, verdict) in [
+            (own, Verdict::ByItsCrate),
+            (others, Verdict::ByAnotherCrate),
+            (simulator, Verdict::BySimulator),
+        ] {
+            for call in calls(tests) {
+                if self.notices(mutant, &call)? {
+                    return Ok(verdict);
+                }
+            }
+        }
+        Ok(Verdict::Unnoticed)
+    }
+
+    /// Whether tests of one program fail or hang with the mutant. A failure counts if
+    /// it comes again.
+    fn notices(&self, mutant: usize, tests: &[&Test]) -> Result<bool> {
+        let Some(program) = tests.first().map(|test| &test.program) else {
+            return Ok(false);
+        };
+        let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+        let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
+        let limit = Duration::from_secs_f64(seconds * SLOWER_MAX + LONGER_MAX);
+        let run = |names: &[&str]| -> Result<Output> {
+            let mut command = self.command(program, names);
+            run_limited(command.env(MUTANT, mutant.to_string()), limit, false)
+        };
+        let output = run(&names)?;
+        if output.succeeded || output.ended_early {
+            return Ok(output.ended_early);
+        }
+        let failed: Vec<&str> = names
+            .iter()
+            .filter(|name| output.text.contains(&format!("test {name} ... FAILED")))
+            .copied()
+            .collect();
+        // A program that was aborted names none.
+        let again = run(if failed.is_empty() { &names } else { &failed })?;
+        Ok(!again.succeeded)
+    }
+}
+
+/// Tests in the order of their programs' times, divided into calls.
+fn calls(mut tests: Vec<&Test>) -> Vec<Vec<&Test>> {
+    let total = |program: &Program| -> f64 {
+        let of_it = tests.iter().filter(|test| test.program == *program);
+        of_it.map(|test| test.seconds).sum()
+    };
+    let mut programs: Vec<(f64, Program)> = tests
+        .iter()
+        .map(|test| test.program.clone())
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .map(|program| (total(&program), program))
+        .collect();
+    programs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    tests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let mut calls = Vec::new();
+    for (_, program) in programs {
+        let of_it = tests.iter().filter(|test| test.program == program);
+        let mut rest: &[&Test] = &of_it.copied().collect::<Vec<_>>();
+        let mut size = CALL_TESTS;
+        while !rest.is_empty() {
+            let (call, after) = rest.split_at(size.min(rest.len()));
+            calls.push(call.to_vec());
+            rest = after;
+            size *= 2;
+        }
+    }
+    calls
+}
+
+/// Applies a function to each, on all cores. The results keep the order.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    apply: impl Fn(usize, &T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    let result = apply(index, item);
+                    if let Ok(mut results) = results.lock() {
+                        results.push((index, result));
+                    }
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().ok().context("a worker panicked")?;
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(path: &str, name: &str, seconds: f64) -> Test {
+        Test {
+            program: Program {
+                path: path.into(),
+                folder: "crates/shm".into(),
+            },
+            name: name.into(),
+            seconds,
+            reached: BTreeSet::from([1]),
+        }
+    }
+
+    #[test]
+    fn the_fastest_program_and_its_fastest_tests_come_first() {
+        let mut tests = vec![test("slow", "s", 9.0), test("fast", "b", 0.2)];
+        tests.extend((0..9).map(|n| test("fast", &format!("a{n}"), 0.1)));
+        let calls = calls(tests.iter().collect());
+        let names =
+            |call: &Vec<&Test>| -> Vec<String> { call.iter().map(|t| t.name.clone()).collect() };
+        assert_eq!(calls.iter().map(Vec::len).collect::<Vec<_>>(), [8, 2, 1]);
+        assert_eq!(names(&calls[1]), ["a8", "b"]);
+        assert_eq!(names(&calls[2]), ["s"]);
+    }
+
+    /// A script stands for a program of tests: it fails if the mutant is 2 and its
+    /// test `a` is called.
+    #[test]
+    fn a_mutant_is_noticed_by_the_tests_that_come_to_it() {
+        let folder = std::env::temp_dir().join(format!("pteros-judge-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let script = folder.join("program");
+        let text = format!(
+            "#!/bin/sh\n\
+             case \"$*\" in *--ignored*) exit;; *--list*) echo 'a: test'; echo 'b: test'; exit;; esac\n\
+             case \"$*\" in *b*) reached=1;; *) reached='1 2';; esac\n\
+             [ -z \"${REACHED}\" ] || printf '%s\\n' $reached > \"${REACHED}\"\n\
+             case \"${MUTANT} $*\" in '2 '*a*) echo 'test a ... FAILED'; exit 1;; esac\n"
+        );
+        std::fs::write(&script, text).unwrap();
+        let program = Program {
+            path: script.clone(),
+            folder: folder.clone(),
+        };
+        Command::new("chmod")
+            .arg("+x")
+            .arg(&script)
+            .status()
+            .unwrap();
+        let tests =
+            Tests::measure(std::slice::from_ref(&program), &folder.join("scratch")).unwrap();
+        assert_eq!(tests.len(), 2);
+        let own = program.crate_name();
+        let verdicts = tests.judge(&[&own, &own, &own], |_, _, _| {}).unwrap();
+        let wanted = [Verdict::Unnoticed, Verdict::ByItsCrate, Verdict::Unreached];
+        assert_eq!(verdicts, wanted);
+        let verdicts = tests.judge(&["rtps", "rtps"], |_, _, _| {}).unwrap();
+        assert_eq!(verdicts[1], Verdict::ByAnotherCrate);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,140 @@
+//! The page `docs/measurements/mutants.md`: what became of the last whole sample.
+//! Explanations of mutants that nothing notices are written into it by hand; they
+//! stay if the mutant stays unnoticed.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::judge::Verdict;
+use super::sites::{CRATES, Site};
+use crate::checkout::root;
+
+/// Stands where an explanation is missing.
+const UNEXPLAINED: &str = "not explained";
+
+/// A sample and what became of it.
+pub struct Sample<'s> {
+    /// Which one.
+    pub seed: u64,
+    /// `2026-11-23`, UTC.
+    pub date: String,
+    /// Abbreviated.
+    pub commit: String,
+    /// Places to mutate in all crates.
+    pub places: usize,
+    /// Tests that ran.
+    pub tests: usize,
+    /// The mutants.
+    pub judged: Vec<(&'s Site, Verdict)>,
+}
+
+/// The file.
+pub fn path() -> PathBuf {
+    root().join("docs/measurements/mutants.md")
+}
+
+/// Writes the page, with the explanations of the one before.
+pub fn write(sample: &Sample) -> Result<()> {
+    let before = std::fs::read_to_string(path()).unwrap_or_default();
+    std::fs::write(path(), page(sample, &before))?;
+    Ok(())
+}
+
+fn page(sample: &Sample, before: &str) -> String {
+    let count = |crate_name: &str, is: &dyn Fn(Verdict) -> bool| {
+        let judged = sample.judged.iter();
+        judged
+            .filter(|(site, _)| crate_name.is_empty() || site.crate_name == crate_name)
+            .filter(|(_, verdict)| is(*verdict))
+            .count()
+    };
+    let (all, noticed) = (sample.judged.len(), count("", &Verdict::is_noticed));
+    let mut page = HEAD.to_string();
+    page += &format!(
+        "{} at {}, seed {}: **{noticed} of {all} noticed** ({:.1} %), drawn from {} places, with {} tests.\n\n",
+        sample.date,
+        sample.commit,
+        sample.seed,
+        100.0 * noticed as f64 / all.max(1) as f64,
+        sample.places,
+        sample.tests,
+    );
+    page += "| crate | mutants | noticed by its tests | by another crate's | by the simulator's | unnoticed |\n";
+    page += "|---|---|---|---|---|---|\n";
+    for name in CRATES {
+        page += &format!(
+            "| {name} | {} | {} | {} | {} | {} |\n",
+            count(name, &|_| true),
+            count(name, &|verdict| verdict == Verdict::ByItsCrate),
+            count(name, &|verdict| verdict == Verdict::ByAnotherCrate),
+            count(name, &|verdict| verdict == Verdict::BySimulator),
+            count(name, &|verdict| !verdict.is_noticed()),
+        );
+    }
+    page += "\n## Unnoticed\n";
+    let unnoticed = sample
+        .judged
+        .iter()
+        .filter(|(_, verdict)| !verdict.is_noticed());
+    let mut lines: Vec<String> = unnoticed
+        .map(|(site, verdict)| {
+            let start = format!("- `{}`: ", site.title());
+            let kept = before.lines().find_map(|line| line.strip_prefix(&start));
+            let new = match verdict {
+                Verdict::Unreached => format!("{UNEXPLAINED}; no test comes to it"),
+                _ => UNEXPLAINED.into(),
+            };
+            format!("{start}{}\n", kept.unwrap_or(&new))
+        })
+        .collect();
+    lines.sort();
+    page.extend(lines);
+    page
+}
+
+/// The page until the figures.
+const HEAD: &str = "\
+# Generated mutants
+
+A mutant is the engine with one operator or word changed. The tests of its crate, of the other crates here or of the
+simulator should notice it. `cargo xtask mutants` draws a sample, writes this page, and keeps the explanations below.
+
+";
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::sites::sites_in;
+    use super::*;
+
+    #[test]
+    fn explanations_stay_while_their_mutants_are_unnoticed() {
+        let source = "fn f(a: u8) -> bool { a < 1 && a > 2 }";
+        let sites = sites_in("shm", Path::new("a.rs"), source).unwrap();
+        let sample = |verdict: Verdict| Sample {
+            seed: 1,
+            date: "2026-11-23".into(),
+            commit: "abc1234".into(),
+            places: 900,
+            tests: 80,
+            judged: sites.iter().map(|site| (site, verdict)).collect(),
+        };
+        let first = page(&sample(Verdict::Unreached), "");
+        assert!(
+            first.contains("seed 1: **0 of 3 noticed** (0.0 %)"),
+            "{first}"
+        );
+        assert!(first.contains("| shm | 3 | 0 | 0 | 0 | 3 |"), "{first}");
+        let line = "- `a.rs:1: < becomes <=`: ";
+        assert!(first.contains(&format!("{line}not explained; no test comes to it\n")));
+        let edited = first.replace(
+            &format!("{line}not explained; no test comes to it"),
+            &format!("{line}a log text"),
+        );
+        let second = page(&sample(Verdict::Unnoticed), &edited);
+        assert!(second.contains(&format!("{line}a log text\n")), "{second}");
+        assert!(!page(&sample(Verdict::ByItsCrate), &edited).contains(line));
+    }
+}
