@@ -29,10 +29,12 @@ fn resident() -> usize {
     number.parse().unwrap()
 }
 
-/// Shared memory of Pteros that is mapped here.
+/// Shared memory of Pteros that is mapped here. The path of this program may contain
+/// `pteros`, too.
 fn mapped() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    maps.lines().filter(|line| line.contains("pteros")).count()
+    let ours = maps.lines().filter(|line| line.contains("memfd:pteros"));
+    ours.count()
 }
 
 /// Every node publishes to one of the next participant. Topics belong to this
