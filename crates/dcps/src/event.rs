@@ -67,7 +67,8 @@ pub enum EndpointEvent {
         writer: Guid,
     },
     /// Samples or ends of instances beyond the instance limit were dropped (readers
-    /// of keyed topics).
+    /// of keyed topics), or samples beyond the receive memory were refused. A reliable
+    /// publisher sends the latter again.
     SampleRejected {
         /// Total so far.
         total: u64,

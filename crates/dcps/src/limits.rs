@@ -56,12 +56,15 @@ pub struct Limits {
     /// sequence numbers and requests the others again; a best-effort one keeps the
     /// highest.
     pub fragmented_samples: usize,
-    /// Unfinished samples of one remote participant, bytes; 64 MiB. Each partial
-    /// sample counts with its announced size, each that waits for an earlier one with
-    /// its own. When full, further ones are refused, counted and logged once. A
-    /// reliable publisher sends them again. At least `sample_bytes` in effect. Raise
-    /// it for a participant that sends several large samples at once, for example to
-    /// 256 MiB for eight cameras with images of 25 MB.
+    /// Receive memory of one remote participant, bytes; 64 MiB. It holds samples in
+    /// reassembly with their announced size, reordered samples, samples of at least
+    /// 1 KiB that the subscription has not taken, and what discovery stores. Samples in
+    /// shared memory do not count. The samples of one publisher at one subscription
+    /// take at most as much as they leave free, so half. KEEP_LAST then drops older
+    /// samples. Else further ones are refused, counted and logged once, and a reliable
+    /// publisher sends them again. At least `sample_bytes` in effect. Raise it for
+    /// deep queues of large samples, or several of them at once: 256 MiB for point
+    /// clouds of 8 MB with depth 10, or for eight cameras with images of 25 MB.
     pub participant_memory_bytes: usize,
     /// The same of all remote participants, bytes; 256 MiB. A participant gets at most
     /// as much as is free, so that one alone gets half. At least twice
@@ -172,6 +175,8 @@ impl Limits {
             unvalidated_participants: self.unverified_participants,
             endpoints_per_participant: self.endpoints_per_participant,
             endpoints: self.endpoints,
+            participant_memory_bytes: self.receive_memory().0,
+            memory_bytes: self.receive_memory().1,
             data: DataLimits {
                 name_bytes: self.name_bytes,
                 user_data_bytes: self.user_data_bytes,

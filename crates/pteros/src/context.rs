@@ -336,8 +336,9 @@ impl Context {
         self.inner.core.table_uses()
     }
 
-    /// The memory of unfinished samples of remote participants: fragments, and samples
-    /// that wait for an earlier one. Locks the endpoint table shortly.
+    /// The receive memory that remote participants fill: fragments, samples that were
+    /// not taken, and what discovery stores of them. Counts all participants: for
+    /// diagnostics. Locks discovery shortly.
     pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
         self.inner.core.receive_memory_use()
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::coherent_mark::{CoherentMark, CoherentMarkKind};
 use crate::content_filter::FilterOutcome;
 use crate::id::Guid;
+use crate::memory_budget::SampleCharge;
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::{Instant, Timestamp};
 
@@ -63,6 +64,8 @@ pub struct CacheChange {
     /// Its coherent set and group sequence number, for readers whose PRESENTATION
     /// requests them. A change that is no sample has no payload.
     pub coherent_mark: Option<Box<CoherentMark>>,
+    /// What it takes of its participant's receive memory.
+    pub charge: SampleCharge,
 }
 
 impl CacheChange {
@@ -81,6 +84,7 @@ impl CacheChange {
             original_writer_info: None,
             expires_at: Instant::FAR_FUTURE,
             coherent_mark: None,
+            charge: SampleCharge::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMark;
 use crate::interval::{IntervalSet, NumberRun};
-use crate::memory_budget::{MemoryCharge, MemoryCharger};
+use crate::memory_budget::{MemoryCharge, MemoryCharger, SampleCharge};
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::{Duration, Instant, Timestamp};
 
@@ -95,7 +95,7 @@ pub(crate) struct Fragments<'a> {
 #[derive(Debug)]
 pub(crate) enum ReassemblyOutcome {
     /// The sample is complete.
-    Complete(SampleHead, Bytes),
+    Complete(SampleHead, Bytes, SampleCharge),
     /// Stored; more fragments are missing.
     Incomplete,
     /// All of them were received before.
@@ -123,7 +123,7 @@ struct PartialSample {
     /// Fragments too far ahead for the buffer, lowest first.
     ahead: Vec<FragmentRun>,
     last_progress: Instant,
-    _charge: MemoryCharge,
+    charge: MemoryCharge,
     /// The other sizes that fragments name, and how many did in a row.
     contradicted: (u16, u32, u32),
 }
@@ -320,9 +320,14 @@ impl Defragmenter {
         self.charger = charger;
     }
 
-    /// The account that it charges.
+    /// What it charges.
     pub fn charger(&self) -> &MemoryCharger {
         &self.charger
+    }
+
+    /// Charges a sample that came whole.
+    pub fn reserve_sample(&mut self, bytes: usize) -> Option<SampleCharge> {
+        self.charger.reserve_sample(bytes)
     }
 
     /// Handles fragments of a sample that has not been delivered.
@@ -389,8 +394,8 @@ impl Defragmenter {
         if !partial.is_complete() {
             return outcome;
         }
-        let (head, payload) = self.complete(at);
-        ReassemblyOutcome::Complete(head, payload)
+        let (head, payload, charge) = self.complete(at);
+        ReassemblyOutcome::Complete(head, payload, charge)
     }
 
     /// Frees an entry for a new partial sample. Returns its index. If there is no
@@ -449,7 +454,7 @@ impl Defragmenter {
                 buffer,
                 ahead: Vec::new(),
                 last_progress: now,
-                _charge: charge,
+                charge,
                 contradicted: (0, 0, 0),
             },
         );
@@ -485,7 +490,7 @@ impl Defragmenter {
         }
     }
 
-    fn complete(&mut self, at: usize) -> (SampleHead, Bytes) {
+    fn complete(&mut self, at: usize) -> (SampleHead, Bytes, SampleCharge) {
         let mut partial = self.partials.remove(at);
         partial.received.clear();
         self.spare_set = Some(partial.received);
@@ -494,7 +499,8 @@ impl Defragmenter {
             let charge = self.charger.reserve_from_half(payload.len());
             self.spare_buffer = charge.map(|charge| (payload.clone(), charge));
         }
-        (partial.head, payload)
+        let charge = self.charger.complete(partial.charge);
+        (partial.head, payload, charge)
     }
 
     /// Drops partial samples below `sequence`; returns how many.
@@ -627,7 +633,7 @@ mod tests {
             for number in order {
                 let from = (number as usize - 1) * 4;
                 let bytes = &whole[from..(from + 4).min(10)];
-                if let ReassemblyOutcome::Complete(_, payload) =
+                if let ReassemblyOutcome::Complete(_, payload, _) =
                     d.handle(Instant::ZERO, head(1), &fragment(number, 10, bytes))
                 {
                     got = Some(payload);
@@ -721,7 +727,7 @@ mod tests {
                     sample_size: 150_000,
                     payload: &bytes,
                 };
-                if let ReassemblyOutcome::Complete(_, payload) =
+                if let ReassemblyOutcome::Complete(_, payload, _) =
                     d.handle(Instant::ZERO, head(sequence), &f)
                 {
                     last = Some(payload);

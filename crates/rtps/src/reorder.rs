@@ -8,7 +8,7 @@
 use alloc::collections::VecDeque;
 
 use crate::change::CacheChange;
-use crate::memory_budget::{MemoryCharge, MemoryCharger};
+use crate::memory_budget::{MemoryCharge, MemoryCharger, SampleCharge};
 use crate::seq::SequenceNumber;
 
 /// The outcome of an insertion.
@@ -28,7 +28,7 @@ pub(crate) enum ReorderOutcome {
 #[derive(Debug)]
 struct ReorderedChange {
     change: CacheChange,
-    _charge: MemoryCharge,
+    charge: MemoryCharge,
 }
 
 /// Changes of one writer, sorted by number. Insertion at the back is O(1).
@@ -88,7 +88,9 @@ impl ReorderBuffer {
     }
 
     /// Stores `change`, whose number is not in the buffer.
-    pub fn insert(&mut self, change: CacheChange) -> ReorderOutcome {
+    pub fn insert(&mut self, mut change: CacheChange) -> ReorderOutcome {
+        // Reordered samples find less memory than complete ones.
+        change.charge = SampleCharge::default();
         let at = self
             .changes
             .partition_point(|kept| kept.change.sequence < change.sequence);
@@ -114,7 +116,7 @@ impl ReorderBuffer {
             }
         }
         charge = charge.or_else(|| self.charger.reserve_from_half(change.payload.len()));
-        let Some(_charge) = charge else {
+        let Some(charge) = charge else {
             self.charger.note_refused();
             return match kept {
                 ReorderOutcome::Replaced(dropped) => ReorderOutcome::Refused(Some(dropped)),
@@ -122,7 +124,7 @@ impl ReorderBuffer {
             };
         };
         self.bytes = self.bytes.saturating_add(change.payload.len());
-        self.changes.insert(at, ReorderedChange { change, _charge });
+        self.changes.insert(at, ReorderedChange { change, charge });
         kept
     }
 
@@ -131,8 +133,9 @@ impl ReorderBuffer {
         self.changes
             .front()
             .filter(|kept| kept.change.sequence < limit)?;
-        let change = self.changes.pop_front()?.change;
+        let ReorderedChange { mut change, charge } = self.changes.pop_front()?;
         self.bytes = self.bytes.saturating_sub(change.payload.len());
+        change.charge = self.charger.complete(charge);
         Some(change)
     }
 }
@@ -159,6 +162,7 @@ mod tests {
             original_writer_info: None,
             expires_at: Instant::FAR_FUTURE,
             coherent_mark: None,
+            charge: SampleCharge::default(),
         }
     }
 

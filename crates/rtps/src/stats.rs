@@ -88,6 +88,8 @@ pub struct ReaderStats {
     /// Fragments refused because the memory of their participant was used up;
     /// reliable ones are retransmitted.
     pub memory_refused: u64,
+    /// Whole samples rejected for the same reason; best-effort ones are lost.
+    pub samples_rejected: u64,
     /// Best-effort samples dropped from a full queue, oldest first.
     pub overflowed: u64,
     /// Samples whose lifespan ended before they were taken.

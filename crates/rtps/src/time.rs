@@ -3,6 +3,7 @@
 //!
 //! Wire form: RTPS 2.5 §9.3.2 (`Time_t`, `Duration_t`: seconds and 2^-32 s).
 
+use core::num::NonZeroU64;
 use core::ops::{Add, Sub};
 
 /// A point on the monotonic clock, nanoseconds since an arbitrary start.
@@ -157,23 +158,32 @@ impl From<core::time::Duration> for Duration {
 
 /// A point on the wall clock, nanoseconds since 1970. For source timestamps only;
 /// leases and deadlines never use it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Timestamp(i64);
+///
+/// An `Option` of it has the same size: the number is kept with its sign bit flipped,
+/// which is never zero and keeps the order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(NonZeroU64);
+
+const SIGN_BIT: u64 = 1 << 63;
 
 impl Timestamp {
-    /// A stamp from nanoseconds since 1970.
+    /// A stamp from nanoseconds since 1970. The lowest number becomes the next one.
     pub const fn from_nanos(nanos: i64) -> Self {
-        Self(nanos)
+        match NonZeroU64::new(nanos.cast_unsigned() ^ SIGN_BIT) {
+            Some(flipped) => Self(flipped),
+            None => Self(NonZeroU64::MIN),
+        }
     }
 
     /// Nanoseconds since 1970.
     pub const fn as_nanos(self) -> i64 {
-        self.0
+        (self.0.get() ^ SIGN_BIT).cast_signed()
     }
 
     /// `Time_t`: seconds and fraction of 2^-32 s, rounded to nearest.
     pub const fn to_wire(self) -> (u32, u32) {
-        let nanos = if self.0 < 0 { 0 } else { self.0 };
+        let nanos = self.as_nanos();
+        let nanos = if nanos < 0 { 0 } else { nanos };
         let (secs, fraction) = fraction_of(nanos);
         (secs as u32, fraction)
     }
@@ -183,7 +193,19 @@ impl Timestamp {
         if secs == u32::MAX && fraction == u32::MAX {
             return None;
         }
-        Some(Self(nanos_of(secs, fraction)))
+        Some(Self::from_nanos(nanos_of(secs, fraction)))
+    }
+}
+
+impl Default for Timestamp {
+    fn default() -> Self {
+        Self::from_nanos(0)
+    }
+}
+
+impl core::fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Timestamp").field(&self.as_nanos()).finish()
     }
 }
 
@@ -216,6 +238,16 @@ mod tests {
             let (secs, fraction) = stamp.to_wire();
             assert_eq!(Timestamp::from_wire(secs, fraction), Some(stamp));
         }
+    }
+
+    #[test]
+    fn an_optional_timestamp_is_one_word_and_keeps_the_order() {
+        assert_eq!(size_of::<Option<Timestamp>>(), 8);
+        let nanos = [i64::MIN + 1, -5, 0, 7, i64::MAX];
+        let stamps = nanos.map(Timestamp::from_nanos);
+        assert!(stamps.is_sorted());
+        assert_eq!(stamps.map(Timestamp::as_nanos), nanos);
+        assert_eq!(Timestamp::default().as_nanos(), 0);
     }
 
     #[test]

@@ -1,14 +1,18 @@
-//! Memory of unfinished samples: one budget per participant and per context, growth
-//! below twice the received bytes, and no stall when it is full.
+//! Receive memory: one budget per participant and per context for unfinished samples,
+//! histories and records of discovery, growth below twice the received bytes, and no
+//! stall when it is full.
 
+mod domain;
 mod pair;
 
 use bytes::Bytes;
 use pair::net::SubmessageSummary;
 use pair::{Pair, R, W};
 use pteros_rtps::memory_budget::{MemoryAccount, MemoryBudget};
+use pteros_rtps::participant::{ParticipantEvent, Table};
 use pteros_rtps::qos::{EndpointQos, History, Reliability};
 use pteros_rtps::reader::ReaderEvent;
+use pteros_rtps::time::Duration;
 use pteros_rtps::writer::NewChange;
 use std::sync::Arc;
 
@@ -195,4 +199,130 @@ fn a_best_effort_sample_that_is_never_completed_gives_its_memory_back() {
     assert_eq!(budget.reserved(), 500_000);
     pair.run_ms(3_000);
     assert_eq!((budget.reserved(), held(&pair)), (0, 0));
+}
+
+/// The application takes nothing. Another topic of the same participant goes on, and
+/// what was refused arrives when samples are taken again.
+#[test]
+fn a_reliable_history_that_nobody_takes_fills_half_and_stops_nobody() {
+    for bytes in [10_000, 60_000, 200_000] {
+        let budget = MemoryBudget::new(MIB, 8 * MIB);
+        let account = budget.account();
+        let mut pair = Pair::new();
+        let (w1, r1) = join(&mut pair, 0, Reliability::Reliable, &account);
+        let (w2, r2) = join(&mut pair, 0, Reliability::Reliable, &account);
+        pair.readers[r1.0].paused = true;
+        let count = i64::try_from(3 * MIB / bytes).unwrap();
+        for _ in 0..count {
+            write(&mut pair, w1, &image(bytes));
+            write(&mut pair, w2, &image(2_000));
+            pair.run_ms(5);
+        }
+        let (held, limit) = (budget.reserved(), MIB / 2 + bytes + 2_000);
+        assert!(held <= limit, "{held} of {limit} reserved");
+        assert_eq!(pair.numbers(r2), (1..=count).collect::<Vec<_>>());
+        assert_eq!(told(&pair), 1);
+        pair.readers[r1.0].paused = false;
+        pair.run_ms(20_000);
+        assert_eq!(pair.numbers(r1), (1..=count).collect::<Vec<_>>());
+        assert!(budget.reserved() <= bytes, "a buffer kept for reuse alone");
+    }
+}
+
+#[test]
+fn best_effort_samples_beyond_the_memory_are_rejected_and_lost() {
+    let budget = MemoryBudget::new(MIB, 8 * MIB);
+    let mut pair = Pair::new();
+    let (w, r) = join(&mut pair, 0, Reliability::BestEffort, &budget.account());
+    pair.readers[r.0].paused = true;
+    for _ in 0..100 {
+        write(&mut pair, w, &image(50_000));
+        pair.run_ms(5);
+    }
+    let stats = *pair.readers[r.0].machine.stats();
+    let held = pair.readers[r.0].machine.memory_bytes();
+    assert!(held <= MIB / 2, "{held}");
+    assert!(stats.samples_rejected + stats.memory_refused > 50);
+    assert_eq!(told(&pair), 1);
+    pair.readers[r.0].paused = false;
+    write(&mut pair, w, &image(50_000));
+    pair.run_ms(50);
+    let received = pair.readers[r.0].received.len() as u64;
+    assert_eq!(received + pair.readers[r.0].machine.stats().lost, 101);
+}
+
+/// Samples below 1 KiB are bounded by the depth of the history, and cost no counter.
+#[test]
+fn small_samples_are_not_charged() {
+    let budget = MemoryBudget::new(MIB, 8 * MIB);
+    let mut pair = Pair::new();
+    let (w, r) = join(&mut pair, 0, Reliability::Reliable, &budget.account());
+    pair.readers[r.0].paused = true;
+    for _ in 0..10 {
+        write(&mut pair, w, &image(1_000));
+    }
+    pair.run_ms(20);
+    assert_eq!(budget.reserved(), 0);
+    write(&mut pair, w, &image(1_024));
+    pair.run_ms(20);
+    assert_eq!(budget.reserved(), 1_024);
+}
+
+/// What discovery stores of endpoints is charged to their participant. It has an end,
+/// is told, and is given back.
+#[test]
+fn records_of_endpoints_are_charged_and_bounded() {
+    let mut domain = domain::Domain::new(1);
+    let mut config = domain::config(0, 0);
+    config.limits.participant_memory_bytes = MIB;
+    config.limits.memory_bytes = 2 * MIB;
+    domain.join(config);
+    domain.join(domain::config(1, 0));
+    domain.join(domain::config(2, 0));
+    for number in 0..200 {
+        let qos = EndpointQos {
+            user_data: vec![number; 1_000],
+            ..EndpointQos::default()
+        };
+        domain.add_writer(1, &format!("rt/topic{number}"), qos);
+    }
+    domain.run_for(Duration::from_secs(5));
+    let known = |domain: &domain::Domain, node| {
+        let of = domain::prefix(node, 0);
+        let machine = &domain.nodes[0].machine;
+        machine
+            .remote_endpoints()
+            .filter(|e| e.guid().prefix == of)
+            .count()
+    };
+    let first = known(&domain, 1);
+    assert!((50..130).contains(&first), "{first} of 200");
+    let used = domain.nodes[0].machine.receive_memory_use();
+    assert!(
+        used.records > MIB / 16 && used.records <= MIB / 4,
+        "{used:?}"
+    );
+    assert_eq!(
+        used.most_refused.map(|of| of.prefix),
+        Some(domain::prefix(1, 0))
+    );
+    let told = domain.nodes[0].events.iter().filter(|event| {
+        matches!(
+            event,
+            ParticipantEvent::TableFull {
+                table: Table::Memory,
+                ..
+            }
+        )
+    });
+    assert_eq!(told.count(), 1);
+    // Another participant has an account of its own.
+    domain.add_writer(2, "rt/other", EndpointQos::default());
+    domain.run_for(Duration::from_secs(1));
+    assert_eq!(known(&domain, 2), 1);
+    domain.leave(1);
+    domain.run_for(Duration::from_secs(60));
+    assert_eq!(known(&domain, 1), 0);
+    let left = domain.nodes[0].machine.receive_memory_use().records;
+    assert!(left < 10_000, "{left} bytes left");
 }

@@ -14,6 +14,7 @@ use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantE
 use pteros_msg::cdr::{DecodeError, Decoder};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
+use pteros_rtps::memory_budget::{MemoryAccount, RecordCharge};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::time::Duration;
 
@@ -82,6 +83,10 @@ struct GraphState {
     /// Participants that have left, at most [`DEPARTED_MAX`]; the oldest goes.
     departed: VecDeque<(GuidPrefix, VendorId)>,
     nodes: HashMap<GuidPrefix, Vec<NodeRecord>>,
+    /// What the list of each participant takes of its receive memory.
+    node_charges: HashMap<GuidPrefix, RecordCharge>,
+    /// A list without memory was logged.
+    told_no_memory: bool,
     own_endpoints: HashMap<Guid, Arc<EndpointData>>,
 }
 
@@ -91,6 +96,7 @@ const DEPARTED_MAX: usize = 64;
 impl GraphState {
     fn remove_participant(&mut self, prefix: GuidPrefix) {
         self.nodes.remove(&prefix);
+        self.node_charges.remove(&prefix);
         if let Some(data) = self.participants.remove(&prefix) {
             self.departed.retain(|(departed, _)| *departed != prefix);
             if self.departed.len() >= DEPARTED_MAX {
@@ -384,10 +390,19 @@ impl Graph {
 
     /// Handles a remote node list. No participant may announce for another one.
     /// Returns false if nothing was accepted.
-    pub(crate) fn handle_node_list(&self, sender: GuidPrefix, payload: &[u8]) -> bool {
+    pub(crate) fn handle_node_list(
+        &self,
+        sender: GuidPrefix,
+        payload: &[u8],
+        account: &Arc<MemoryAccount>,
+    ) -> bool {
         match decode_nodes(payload) {
             Ok(info) if info.participant == sender => {
-                self.store_node_list(info);
+                let Some(charge) = account.reserve_record(info.memory_bytes()) else {
+                    self.tell_no_memory(sender);
+                    return false;
+                };
+                self.store_node_list(info, charge);
                 true
             }
             Ok(info) => {
@@ -412,19 +427,31 @@ impl Graph {
             readers: guids(&node.reader_gid_seq),
             writers: guids(&node.writer_gid_seq),
         });
-        self.store_node_list(NodeList {
+        let list = NodeList {
             participant,
             nodes: nodes.collect(),
-        });
+        };
+        self.store_node_list(list, RecordCharge::default());
     }
 
-    fn store_node_list(&self, info: NodeList) {
+    fn tell_no_memory(&self, sender: GuidPrefix) {
+        if !std::mem::replace(&mut self.state.lock().told_no_memory, true) {
+            tracing::warn!(
+                "the node list of participant {sender} is refused: what discovery stores of it \
+                 takes an eighth of its receive memory; raise limits.participant_memory_bytes \
+                 if it has so many nodes (not logged again)"
+            );
+        }
+    }
+
+    fn store_node_list(&self, info: NodeList, charge: RecordCharge) {
         let mut state = self.state.lock();
         // Nodes of a participant that is not discovered yet are kept: data may
         // overtake the announcement. Bounded like participants.
         if state.nodes.len() >= NODES_MAX && !state.nodes.contains_key(&info.participant) {
             return;
         }
+        state.node_charges.insert(info.participant, charge);
         let before = state.nodes.insert(info.participant, info.nodes);
         let duplicates = state.new_duplicate_names(info.participant, &before.unwrap_or_default());
         drop(state);
@@ -495,6 +522,19 @@ impl NodeRecord {
 struct NodeList {
     participant: GuidPrefix,
     nodes: Vec<NodeRecord>,
+}
+
+impl NodeList {
+    fn memory_bytes(&self) -> usize {
+        let of_node = |node: &NodeRecord| {
+            let guids = node.readers.len() + node.writers.len();
+            size_of::<NodeRecord>()
+                + node.name.len()
+                + node.namespace.len()
+                + guids * size_of::<Guid>()
+        };
+        self.nodes.iter().map(of_node).sum()
+    }
 }
 
 /// Decodes a node list with gids of 16 bytes (Iron and later) or 24 bytes (Humble).

@@ -58,7 +58,6 @@ pub use crate::core::matching::EndpointSpec;
 pub use crate::core::table_fill::TableUse;
 pub use crate::core::{Core, CoreCounts, CoreOptions, WIRES_MAX};
 pub use crate::endpoints::durable_store::StoreOptions;
-pub use crate::endpoints::receive_memory::ReceiveMemoryUse;
 pub use crate::endpoints::{
     content_filter, event, publisher_group, reader, subscription_group, writer,
 };
@@ -71,4 +70,5 @@ pub use crate::shm_connections::PeerDelivery;
 pub use pteros_dcps::{instance, limits, names, printable, qos, sample, user_data};
 pub use pteros_net::thread;
 pub use pteros_rtps as rtps;
+pub use pteros_rtps::participant::{MemoryHolder, ReceiveMemoryUse};
 pub use pteros_store as store;

@@ -67,6 +67,7 @@ impl SampleQueue {
     #[inline]
     pub fn push_or_drop_oldest(&mut self, item: QueuedSample) -> bool {
         self.has_lifespan |= item.expires_at != Instant::FAR_FUTURE;
+        let is_crowded = item.charge.is_crowded();
         match &mut self.order {
             None => self.items.push_back(item),
             Some(order) => {
@@ -83,7 +84,31 @@ impl SampleQueue {
             };
             self.overwritten += u64::from(!fault!("overwritten-not-counted"));
         }
+        if is_crowded && !self.keep_all {
+            self.make_memory();
+        }
         true
+    }
+
+    /// Drops older samples of the writer of the newest one, until the next one finds
+    /// receive memory. The newest stays.
+    #[cold]
+    fn make_memory(&mut self) {
+        while let Some(newest) = self.items.back()
+            && newest.charge.is_crowded()
+        {
+            let charge = &newest.charge;
+            let is_of_it = |item: &QueuedSample| item.charge.is_of_same_writer(charge);
+            let oldest = self.items.iter().position(is_of_it);
+            let Some(at) = oldest.filter(|at| at + 1 < self.items.len()) else {
+                return;
+            };
+            let dropped = self.items.remove(at);
+            if let (Some(order), Some(dropped)) = (&mut self.order, &dropped) {
+                order.note_taken(dropped);
+            }
+            self.overwritten += 1;
+        }
     }
 
     /// Samples that were late for the order by source.
@@ -168,9 +193,19 @@ impl SampleQueue {
 mod tests {
     use super::*;
     use crate::sample::queued_sample::tests::{item, item_of};
+    use alloc::sync::Arc;
     use alloc::vec;
     use alloc::vec::Vec;
-    use pteros_rtps::qos::{DestinationOrder, ResourceLimits};
+    use pteros_rtps::id::{EntityId, GuidPrefix, ProtocolVersion, VendorId};
+    use pteros_rtps::locator::Route;
+    use pteros_rtps::memory_budget::MemoryBudget;
+    use pteros_rtps::qos::{DestinationOrder, Reliability, ResourceLimits};
+    use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
+    use pteros_rtps::receiver::Source;
+    use pteros_rtps::seq::SequenceNumber;
+    use pteros_rtps::wire::{Data, InlineQos};
+
+    use crate::sample::queued_sample::SampleBody;
 
     fn by_source(history: History) -> SampleQueue {
         SampleQueue::new(&EndpointQos {
@@ -250,5 +285,108 @@ mod tests {
             queue.push_or_drop_oldest(item(n));
         }
         assert!(queue.is_full());
+    }
+
+    /// Samples as a reader of another participant's best-effort writer delivers them.
+    fn received(budget: &Arc<MemoryBudget>, sizes: &[usize]) -> Vec<QueuedSample> {
+        let qos = EndpointQos {
+            reliability: Reliability::BestEffort,
+            ..EndpointQos::default()
+        };
+        let writer = item(0).meta.publisher;
+        let own = GuidPrefix([9; 12]).with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
+        let mut reader = Reader::new(ReaderConfig::new(own, qos.clone()));
+        let matched = WriterProxyConfig {
+            guid: writer,
+            qos: qos.into(),
+            route: Route::by_socket(&[], false),
+            vendor: VendorId::PTEROS,
+        };
+        reader.match_writer(Instant::ZERO, matched);
+        reader.limit_memory(writer, budget.account());
+        for (number, size) in (1..).zip(sizes) {
+            let payload = vec![0; *size];
+            let data = Data {
+                reader: EntityId::UNKNOWN,
+                writer: writer.entity,
+                sequence: SequenceNumber(number),
+                inline_qos: InlineQos::default(),
+                payload: &payload,
+                key_only: false,
+                non_standard_payload: false,
+            };
+            let source = Source {
+                prefix: writer.prefix,
+                version: ProtocolVersion::OURS,
+                vendor: VendorId::PTEROS,
+                timestamp: None,
+                destination: GuidPrefix::UNKNOWN,
+                via_shared_memory: false,
+                reply_unicast: None,
+                reply_multicast: None,
+            };
+            reader.handle_data(Instant::ZERO, &source, &data);
+        }
+        let changes = core::iter::from_fn(|| reader.poll_sample());
+        let queued = changes.map(|change| QueuedSample {
+            body: SampleBody::Serialized(change.payload),
+            charge: change.charge,
+            ..item(change.sequence.0)
+        });
+        queued.collect()
+    }
+
+    #[test]
+    fn keep_last_drops_older_samples_that_leave_no_memory_for_the_next() {
+        let budget = MemoryBudget::new(100_000, 1_000_000);
+        let all = received(&budget, &[30_000, 500, 6_000, 7_000]);
+        assert_eq!((all.len(), budget.reserved()), (4, 43_000));
+        // Another participant leaves little.
+        let other = budget.account();
+        let _record = other.reserve_record(100);
+        let mut queue = SampleQueue::new(&EndpointQos {
+            history: History::KeepLast(10),
+            ..EndpointQos::default()
+        });
+        for item in all {
+            queue.push_or_drop_oldest(item);
+        }
+        assert_eq!((queue.len(), queue.overwritten), (4, 0));
+        let tight = MemoryBudget::new(65_000, 1_000_000);
+        let mut queue = SampleQueue::new(&EndpointQos {
+            history: History::KeepLast(10),
+            ..EndpointQos::default()
+        });
+        for item in received(&tight, &[10_000, 500, 10_000, 10_000]) {
+            queue.push_or_drop_oldest(item);
+        }
+        // 30 000 and the next 10 000 are more than the 35 000 that are free.
+        let kept: Vec<_> = all_sequences(&mut queue);
+        assert_eq!((kept, queue.overwritten), (vec![2, 3, 4], 1));
+    }
+
+    fn all_sequences(queue: &mut SampleQueue) -> Vec<i64> {
+        all(queue)
+            .into_iter()
+            .map(|(_, sequence)| sequence)
+            .collect()
+    }
+
+    #[test]
+    fn keep_all_drops_nothing_and_a_taken_sample_gives_its_memory_back() {
+        let budget = MemoryBudget::new(65_000, 1_000_000);
+        let mut queue = SampleQueue::new(&EndpointQos {
+            history: History::KeepAll,
+            ..EndpointQos::default()
+        });
+        for item in received(&budget, &[10_000; 9]) {
+            queue.push_or_drop_oldest(item);
+        }
+        // The fourth would take more than half.
+        assert_eq!((queue.len(), budget.reserved()), (3, 30_000));
+        let taken = queue.pop(|| Instant::ZERO);
+        assert_eq!(budget.reserved(), 30_000);
+        drop(taken);
+        assert_eq!(budget.reserved(), 20_000);
     }
 }

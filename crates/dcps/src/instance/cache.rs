@@ -15,6 +15,7 @@ use bytes::Bytes;
 use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
+use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::qos::{DestinationOrder, EndpointQos};
 use pteros_rtps::time::{Duration, Instant};
 
@@ -316,9 +317,22 @@ impl InstanceCache {
             return InsertOutcome::Withheld;
         }
         record.queued.insert(position);
+        let is_crowded = item.charge.is_crowded();
         self.queue.put(position, item);
         self.make_space(key);
+        if is_crowded {
+            self.make_memory(position);
+        }
         InsertOutcome::Queued
+    }
+
+    /// Under KEEP_LAST drops older samples of the writer of a new one, until the next
+    /// one finds memory.
+    fn make_memory(&mut self, newest: QueuePosition) {
+        while let Some(oldest) = self.queue.crowded_by(newest) {
+            self.remove(oldest);
+            self.totals.overwritten += 1;
+        }
     }
 
     /// Makes space under KEEP_LAST: drops older samples for one of this instance.
@@ -398,6 +412,7 @@ impl InstanceCache {
             })),
             mark: None,
             related_identity: None,
+            charge: SampleCharge::default(),
         };
         if let Some(older) = record.end.replace(position) {
             self.queue.remove(older);

@@ -133,6 +133,20 @@ impl KeyedReadyQueue {
         (too_large || self.samples.len() > self.samples_max).then_some(*oldest)
     }
 
+    /// The oldest other sample of the writer of this one, if its samples leave no
+    /// memory for another one and KEEP_LAST may drop some. O(samples).
+    pub fn crowded_by(&self, newest: QueuePosition) -> Option<QueuePosition> {
+        let charge = &self.samples.get(&newest)?.charge;
+        if self.keep_all || !charge.is_crowded() {
+            return None;
+        }
+        let is_older = |at: &QueuePosition, item: &QueuedSample| {
+            *at != newest && item.charge.is_of_same_writer(charge)
+        };
+        let found = self.samples.iter().find(|(at, item)| is_older(at, item));
+        found.map(|(at, _)| *at)
+    }
+
     /// Updates the bytes that a time-based filter holds.
     pub fn note_filter_bytes(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes.saturating_sub(before).saturating_add(after);

@@ -11,6 +11,7 @@ use pteros_msg::cdr::DecodeError;
 use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::qos::{EndpointQos, History, Reliability, ResourceLimits};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
@@ -435,6 +436,7 @@ fn change(vendor: VendorId, payload: &[u8], key_only: bool, sent: Option<u8>) ->
         original_writer_info: None,
         expires_at: Instant::FAR_FUTURE,
         coherent_mark: None,
+        charge: SampleCharge::default(),
     }
 }
 

@@ -10,6 +10,7 @@ use pteros_msg::message::Encode;
 use pteros_rtps::coherent_mark::CoherentMark;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
+use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::{Instant, Timestamp};
 
@@ -154,6 +155,8 @@ pub struct QueuedSample {
     pub mark: Option<Box<CoherentMark>>,
     /// Its original and related identities.
     pub related_identity: Option<Box<RelatedIdentity>>,
+    /// What it takes of its participant's receive memory, until it is taken.
+    pub charge: SampleCharge,
 }
 
 impl SampleBody {
@@ -244,6 +247,7 @@ pub(crate) mod tests {
             instance: None,
             mark: None,
             related_identity: None,
+            charge: SampleCharge::default(),
         }
     }
 }

@@ -165,7 +165,7 @@ impl StatelessPeer {
         };
         // Handshake messages are bounded by count and size alone; age plays no part.
         match self.defragmenter.handle(Instant::ZERO, head, &fragments) {
-            ReassemblyOutcome::Complete(_, payload) => Some(payload),
+            ReassemblyOutcome::Complete(_, payload, _) => Some(payload),
             _ => None,
         }
     }

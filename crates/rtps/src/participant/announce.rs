@@ -198,6 +198,9 @@ impl Participant {
         let span = self.lease_of(&data);
         self.leases
             .grant(now, prefix, known.map_or(span, |known| known.max(span)));
+        if !self.charge_announcement(&data) {
+            return;
+        }
         self.peers.update(prefix, data.clone(), source_check);
         self.leave_unannounced_path(now, prefix, source_check);
         self.events

@@ -109,6 +109,11 @@ pub struct ParticipantLimits {
     pub amplification_factor: usize,
     /// How long an unvalidated participant is kept without a new announcement.
     pub unvalidated_age: Duration,
+    /// Receive memory of one remote participant, bytes: its samples and the records
+    /// of its endpoints, see `memory_budget.rs`.
+    pub participant_memory_bytes: usize,
+    /// Receive memory of all remote participants, bytes.
+    pub memory_bytes: usize,
     /// Limits of the data in one announcement.
     pub data: DataLimits,
     /// The longest lease granted, so that dead peers with endless leases cannot
@@ -125,6 +130,8 @@ impl Default for ParticipantLimits {
             endpoints: 8192,
             amplification_factor: 3,
             unvalidated_age: Duration::from_secs(5),
+            participant_memory_bytes: 64 << 20,
+            memory_bytes: 256 << 20,
             data: DataLimits::default(),
             lease_max: Duration::from_secs(3600),
         }

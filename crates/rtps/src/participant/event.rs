@@ -42,6 +42,8 @@ pub enum Table {
     Participants,
     /// Remote endpoints.
     Endpoints,
+    /// Bytes of the records of participants, endpoints and nodes.
+    Memory,
 }
 
 /// The source that holds most of a table.
@@ -167,7 +169,8 @@ pub enum ParticipantEvent {
         payload: Bytes,
     },
     /// A table became full. From now on a newcomer is refused or takes the place of
-    /// another. Once, until an eighth of the table is free again.
+    /// another. Once, until an eighth of the table is free again. Of memory, at most
+    /// once a minute: the source whose record was refused, with its bytes.
     TableFull {
         /// The table.
         table: Table,

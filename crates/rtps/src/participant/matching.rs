@@ -28,6 +28,9 @@ impl Participant {
         data: Arc<ParticipantData>,
         source_check: SourceCheck,
     ) {
+        if !self.has_memory_for(&data) {
+            return;
+        }
         let peer = Peer::new(data.clone(), source_check, &self.config.network, false);
         let is_authenticated = self.is_authenticated(data.prefix);
         let at = &peer.metatraffic;
@@ -53,8 +56,21 @@ impl Participant {
             .push_back(ParticipantEvent::ParticipantDiscovered(data));
     }
 
+    /// Charges a new participant. One without memory is refused.
+    fn has_memory_for(&mut self, data: &ParticipantData) -> bool {
+        let is_charged = self.charge_announcement(data);
+        if !is_charged {
+            self.leases.revoke(data.prefix);
+            self.stats.participants_refused.tally();
+        }
+        is_charged
+    }
+
     /// Adds a same-host peer.
     pub(super) fn add_same_host_peer(&mut self, now: Instant, data: Arc<ParticipantData>) {
+        if !self.has_memory_for(&data) {
+            return;
+        }
         let peer = Peer::new(
             data.clone(),
             SourceCheck::Unknown,
@@ -89,6 +105,7 @@ impl Participant {
             self.remotes.remove(guid);
             self.events.push_back(ParticipantEvent::EndpointLost(guid));
         }
+        self.receive_memory.close(prefix);
         self.events
             .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
         self.await_return(peer, reason);
@@ -237,11 +254,19 @@ impl Participant {
         if !is_known && !self.has_endpoint_place(guid.prefix) {
             return false;
         }
-        let record = self.remotes.record(&mut remote);
-        let old = self.remotes.find(guid);
-        if old.is_some_and(|old| old.equals(&record)) {
+        let mut record = self.remotes.record(&mut remote);
+        if self
+            .remotes
+            .find(guid)
+            .is_some_and(|old| old.equals(&record))
+        {
             return true;
         }
+        let Some(charge) = self.charge_endpoint(&remote) else {
+            return false;
+        };
+        record.charge = charge;
+        let old = self.remotes.find(guid);
         if old.is_some_and(|old| old.breaks_match(&remote)) {
             self.unmatch_remote(guid);
         }

@@ -30,6 +30,7 @@ mod matching;
 mod path_evidence;
 mod paths;
 mod peer;
+mod receive_memory;
 mod remote_endpoints;
 mod same_host;
 mod same_host_announcement;
@@ -45,6 +46,7 @@ mod unvalidated_participant;
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, SecurityConfig};
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
+pub use receive_memory::{MemoryHolder, ReceiveMemoryUse};
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
 
@@ -78,6 +80,7 @@ use local_endpoints::LocalEndpoints;
 use locator_validation::UnvalidatedLocators;
 use path_evidence::Paths;
 use peer::Peers;
+use receive_memory::ReceiveMemory;
 use remote_endpoints::RemoteEndpoints;
 use same_host_announcement::AnnouncementQueue;
 use secure_discovery::SecureDiscovery;
@@ -115,6 +118,7 @@ pub struct Participant {
     locals: LocalEndpoints,
     remotes: RemoteEndpoints,
     table_states: TableStates,
+    receive_memory: ReceiveMemory,
     matches: MatchTable,
     events: VecDeque<ParticipantEvent>,
     announcement_queue: AnnouncementQueue,
@@ -158,6 +162,7 @@ impl Participant {
             locals: LocalEndpoints::default(),
             remotes: RemoteEndpoints::default(),
             table_states: TableStates::default(),
+            receive_memory: ReceiveMemory::new(&config.limits),
             matches: MatchTable::default(),
             events: VecDeque::new(),
             announcement_queue: AnnouncementQueue::new(config.announces_on_host),

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use crate::discovery::data::EndpointData;
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::locator::Locator;
+use crate::memory_budget::RecordCharge;
 
 use super::interned_qos::{EndpointInterner, InternedEndpoint, hash_of};
 
@@ -39,6 +40,7 @@ pub(super) struct EndpointRecord {
     /// Its own locators, shared with others of its participant.
     locators: Option<Arc<EndpointLocators>>,
     text: Box<[u8]>,
+    pub(super) charge: RecordCharge,
 }
 
 #[derive(PartialEq)]
@@ -168,6 +170,7 @@ impl RemoteEndpoints {
                 .concat()
                 .into(),
             interned,
+            charge: RecordCharge::default(),
         };
         if record.matches_example() {
             data.qos = record.interned.qos.clone();

@@ -293,6 +293,8 @@ impl Participant {
     /// Reports a full table, once until places are free again.
     fn report_full(&mut self, table: Table, held_by: &BTreeMap<Origin, usize>) {
         let (state, limit) = match table {
+            // `receive_memory.rs` reports it.
+            Table::Memory => return,
             Table::Participants => (
                 &mut self.table_states.participants_full,
                 self.config.limits.participants,

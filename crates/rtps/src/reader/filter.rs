@@ -14,6 +14,7 @@ use crate::coherent_mark::CoherentMarkKind;
 use crate::content_filter::ContentFilter;
 use crate::defrag::SampleHead;
 use crate::id::Guid;
+use crate::memory_budget::SampleCharge;
 use crate::stats::Tally;
 use crate::wire::{InlineQos, StatusInfo};
 use bytes::Bytes;
@@ -77,7 +78,7 @@ impl Reader {
         if self.config.qos.presentation.holds_samples() {
             // Coherent sets and group order need its number.
             head.coherent_mark.get_or_insert_default().kind = CoherentMarkKind::Filtered;
-            self.accept_sample(writer, head, Bytes::new());
+            self.accept_sample(writer, head, Bytes::new(), SampleCharge::default());
             return;
         }
         let Some(proxy) = self.writers.get_mut(&writer) else {

@@ -1,8 +1,61 @@
-//! Memory use of a reader against its limits, for invariant checks.
+//! Memory of a reader: charges of complete samples to the account of their participant
+//! (`memory_budget.rs`), and its use against its limits, for invariant checks.
 
-use super::Reader;
+use super::{Reader, ReaderEvent};
+use crate::id::Guid;
+use crate::memory_budget::SampleCharge;
+use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 
 impl Reader {
+    /// Charges a sample that came whole. `None` when its participant has no memory
+    /// left: a reliable sample stays missing and is requested again, another is lost.
+    pub(super) fn charge_sample(
+        &mut self,
+        guid: Guid,
+        sequence: SequenceNumber,
+        bytes: usize,
+    ) -> Option<SampleCharge> {
+        let proxy = self.writers.get_mut(&guid)?;
+        let mut charge = proxy.defrag.reserve_sample(bytes);
+        while charge.is_none() && proxy.free_reordered_above(sequence) {
+            charge = proxy.defrag.reserve_sample(bytes);
+        }
+        if charge.is_some() {
+            return charge;
+        }
+        self.stats.samples_rejected.tally();
+        if proxy.reliable {
+            proxy.announced = proxy.announced.max(sequence.0);
+        } else {
+            let lost = proxy.receive_best_effort(sequence);
+            self.note_lost(guid, lost.map_or(0, |lost| lost.saturating_add(1)));
+        }
+        self.note_memory_refused(guid, bytes);
+        None
+    }
+
+    /// Tells that the memory of a participant, or of the context, is used up.
+    pub(super) fn note_memory_refused(&mut self, writer: Guid, sample_bytes: usize) {
+        let Some(proxy) = self.writers.get(&writer) else {
+            return;
+        };
+        let charger = proxy.defrag.charger();
+        if charger.note_refused() {
+            let [held, limit, context_held, context_limit] = charger.fill();
+            let event = ReaderEvent::MemoryFull {
+                writer,
+                sample_bytes,
+                held,
+                limit,
+                context_held,
+                context_limit,
+            };
+            self.events
+                .push_or_drop_oldest(event, self.config.limits.events_max);
+        }
+    }
+
     /// Payload bytes in the receive queue, the reorder buffer and fragment
     /// reassembly. Never above [`Reader::worst_case_bytes`]. O(samples ready +
     /// writers).

@@ -39,7 +39,7 @@ use crate::coherent_mark::CoherentMarkKind;
 use crate::defrag::{Fragments, ReassemblyOutcome, SampleHead};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
-use crate::memory_budget::{MemoryAccount, MemoryCharger};
+use crate::memory_budget::{MemoryAccount, MemoryCharger, SampleCharge};
 use crate::qos::{Durability, EndpointQos, Liveliness, Ownership};
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
@@ -179,8 +179,8 @@ impl Reader {
         true
     }
 
-    /// Charges the unfinished samples of a matched writer to its participant's account
-    /// from now on. Call it right after [`Self::match_writer`].
+    /// Charges the samples of a matched writer to its participant's account from now
+    /// on. Call it right after [`Self::match_writer`].
     pub fn limit_memory(&mut self, writer: Guid, account: Arc<MemoryAccount>) {
         if let Some(proxy) = self.writers.get_mut(&writer) {
             proxy.set_charger(MemoryCharger::new(account));
@@ -312,11 +312,17 @@ impl Reader {
             if payload.len() > self.config.limits.defrag.sample_bytes_max {
                 self.drop_oversized(guid, data.sequence);
             } else if self.passes(&head, payload) {
-                let payload = match shared {
-                    Some(shared) if is_same_slice(shared, payload) => shared.clone(),
-                    _ => Bytes::copy_from_slice(payload),
+                let shared = shared.filter(|shared| is_same_slice(shared, payload));
+                // The peer's pool bounds what lies in its memory.
+                let charge = match shared {
+                    Some(_) => Some(SampleCharge::default()),
+                    None => self.charge_sample(guid, data.sequence, payload.len()),
                 };
-                self.accept_sample(guid, head, payload);
+                if let Some(charge) = charge {
+                    let copy = || Bytes::copy_from_slice(payload);
+                    let payload = shared.cloned().unwrap_or_else(copy);
+                    self.accept_sample(guid, head, payload, charge);
+                }
             } else {
                 self.drop_filtered(guid, head);
             }
@@ -389,13 +395,13 @@ impl Reader {
             outcome = proxy.defrag.handle(now, *head, &fragments);
         }
         match outcome {
-            ReassemblyOutcome::Complete(head, payload) => {
+            ReassemblyOutcome::Complete(head, payload, charge) => {
                 self.stats.fragments.tally();
                 if head.key_only && head.kind == ChangeKind::Alive {
                     // A registration: no sample.
                     proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
                 } else if self.passes(&head, &payload) {
-                    self.accept_sample(guid, head, payload);
+                    self.accept_sample(guid, head, payload, charge);
                 } else {
                     self.drop_filtered(guid, head);
                 }
@@ -419,32 +425,12 @@ impl Reader {
             ReassemblyOutcome::BufferFull => self.stats.buffer_full.tally(),
             ReassemblyOutcome::NoMemory(_) => {
                 self.stats.memory_refused.tally();
-                self.note_memory_refused(guid, fragments.sample_size);
+                let bytes = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
+                self.note_memory_refused(guid, bytes);
             }
             ReassemblyOutcome::TooLarge => self.drop_oversized(guid, data.sequence),
         }
         self.schedule_response(guid);
-    }
-
-    /// Tells that the memory of a participant, or of the context, is used up.
-    fn note_memory_refused(&mut self, writer: Guid, sample_bytes: u32) {
-        let Some(proxy) = self.writers.get(&writer) else {
-            return;
-        };
-        let charger = proxy.defrag.charger();
-        if charger.note_refused() {
-            let [held, limit, context_held, context_limit] = charger.fill();
-            let event = ReaderEvent::MemoryFull {
-                writer,
-                sample_bytes: usize::try_from(sample_bytes).unwrap_or(usize::MAX),
-                held,
-                limit,
-                context_held,
-                context_limit,
-            };
-            self.events
-                .push_or_drop_oldest(event, self.config.limits.events_max);
-        }
     }
 
     /// Drops partial samples that nothing was received of for a while: best-effort
@@ -466,7 +452,13 @@ impl Reader {
     }
 
     /// Passes a complete sample to its writer proxy.
-    fn accept_sample(&mut self, guid: Guid, head: SampleHead, payload: Bytes) {
+    fn accept_sample(
+        &mut self,
+        guid: Guid,
+        head: SampleHead,
+        payload: Bytes,
+        charge: SampleCharge,
+    ) {
         let is_sample = head
             .coherent_mark
             .as_ref()
@@ -490,6 +482,7 @@ impl Reader {
             original_writer_info: head.original_writer_info,
             expires_at: self.clock.after(proxy.lifespan),
             coherent_mark: head.coherent_mark,
+            charge,
         };
         if proxy.reliable {
             let bytes = change.payload.len();

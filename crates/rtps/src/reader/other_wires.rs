@@ -5,6 +5,7 @@ use super::Reader;
 use crate::change::CacheChange;
 use crate::defrag::SampleHead;
 use crate::id::Guid;
+use crate::memory_budget::SampleCharge;
 use crate::qos::Ownership;
 use crate::stats::Tally;
 use crate::time::Instant;
@@ -56,7 +57,7 @@ impl Reader {
         if sample.payload.len() > self.config.limits.defrag.sample_bytes_max {
             self.drop_oversized(guid, sample.sequence);
         } else if self.passes(&head, &sample.payload) {
-            self.accept_sample(guid, head, sample.payload);
+            self.accept_sample(guid, head, sample.payload, SampleCharge::default());
         } else {
             self.drop_filtered(guid, head);
         }

@@ -242,7 +242,7 @@ impl WriterProxy {
 
     /// Charges this account of its participant from now on.
     pub fn set_charger(&mut self, charger: MemoryCharger) {
-        self.reorder.set_charger(charger.clone());
+        self.reorder.set_charger(charger.of_same_writer());
         self.defrag.set_charger(charger);
     }
 

@@ -13,6 +13,7 @@ use net::{Net, Sent};
 use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, Route};
+use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
@@ -398,8 +399,10 @@ impl Pair {
         }
         for reader in &mut self.readers {
             while !reader.paused
-                && let Some(change) = reader.machine.poll_sample()
+                && let Some(mut change) = reader.machine.poll_sample()
             {
+                // Taken by the application.
+                change.charge = SampleCharge::default();
                 reader.received.push(change);
             }
             while reader.machine.poll_transmit(now, &mut self.out) {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use pteros_rtps::fault;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
+use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::reader::Reader;
 use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::time::Instant;
@@ -359,8 +360,12 @@ impl Core {
     pub(crate) fn note_popped(
         &self,
         reader: &ReaderEndpoint,
-        popped: PoppedSample,
+        mut popped: PoppedSample,
     ) -> Option<QueuedSample> {
+        if let Some(item) = &mut popped.item {
+            // The application owns it now.
+            item.charge = SampleCharge::default();
+        }
         if popped.resume && !fault!("blocked-samples-not-requested") {
             self.serve_reader(self.platform.now(), reader);
             let of_group = reader.group.as_ref().map(|m| m.group.take_resumed());

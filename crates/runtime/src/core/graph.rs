@@ -124,8 +124,12 @@ impl Core {
             let sender = item.meta.publisher.prefix;
             // Messages from before it became a same-host peer may arrive after the
             // records of its log.
-            let is_same_host_peer = self.participant().lock().is_same_host_peer(sender);
-            any |= !is_same_host_peer && self.graph.handle_node_list(sender, &payload);
+            let (is_same_host_peer, account) = {
+                let participant = self.participant().lock();
+                let account = participant.memory_account(sender);
+                (participant.is_same_host_peer(sender), account)
+            };
+            any |= !is_same_host_peer && self.graph.handle_node_list(sender, &payload, &account);
         }
         if any {
             self.scheduler.wake_waiters();

@@ -428,7 +428,6 @@ impl Core {
             }
             ParticipantEvent::ParticipantLost { prefix, reason } => {
                 self.shm_connections.end_connection(prefix);
-                self.endpoints.write().receive_memory.close(prefix);
                 if reason == LostReason::Restarted {
                     for reader in self.endpoints.read().readers.values() {
                         reader.machine.lock().forget_resume_points(prefix);
@@ -533,11 +532,7 @@ impl Core {
             reader.note_durable(remote.guid, &remote.qos);
             self.add_remote_set_writer(&reader, remote, vendor);
             let is_mutually_known = self.is_mutually_known(remote.guid);
-            let account = {
-                let mut table = self.endpoints.write();
-                let limits = &self.options.limits;
-                table.receive_memory.account(limits, remote.guid.prefix)
-            };
+            let account = self.participant().lock().memory_account(remote.guid.prefix);
             let mut machine = reader.machine.lock();
             machine.match_writer(now, proxy);
             machine.limit_memory(remote.guid, account);

@@ -5,7 +5,7 @@
 //! (invariant).
 
 use crate::core::Core;
-use crate::endpoints::receive_memory::ReceiveMemoryUse;
+use pteros_rtps::participant::ReceiveMemoryUse;
 
 impl Core {
     /// Bytes of payload that its protocol machines hold.
@@ -29,10 +29,10 @@ impl Core {
         writers.chain(readers).fold(0, usize::saturating_add)
     }
 
-    /// The memory of unfinished samples of remote participants, and its limits.
+    /// The receive memory that remote participants fill, and its limits. Counts all
+    /// participants: for diagnostics. Locks the participant.
     pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
-        let table = self.endpoints.read();
-        table.receive_memory.usage(&self.options.limits)
+        self.participant().lock().receive_memory_use()
     }
 
     /// The queue or table that has outgrown its limit. `None`, unless there is a
@@ -56,22 +56,21 @@ impl Core {
                 return Some(format!("reader {guid}: {held} {what}, limit {max}"));
             }
         }
-        let used = table.receive_memory.usage(&self.options.limits);
-        for (held, max, whose) in [
+        drop(table);
+        let used = self.receive_memory_use();
+        let largest = used.largest.map_or(0, |of| of.reserved);
+        for (held, limit, whose) in [
             (used.reserved, used.limit, "all participants"),
-            (
-                used.reserved_by_largest,
-                used.participant_limit,
-                "a participant",
-            ),
+            (largest, used.participant_limit, "a participant"),
         ] {
+            // Records find an eighth beside samples that fill the limit.
+            let max = limit.saturating_add(limit / 8);
             if held > max {
                 return Some(format!(
-                    "{held} bytes for unfinished samples of {whose}, limit {max}"
+                    "{held} bytes of receive memory for {whose}, limit {max}"
                 ));
             }
         }
-        drop(table);
         self.wires.iter().find_map(|wire| {
             let (what, held, max) = wire.exceeded_limit()?;
             Some(format!("wire {}: {held} {what}, limit {max}", wire.name()))

@@ -57,12 +57,23 @@ fn limit_name(table: Table) -> (&'static str, &'static str) {
     match table {
         Table::Participants => ("participants", "remote_participants"),
         Table::Endpoints => ("endpoints", "endpoints"),
+        Table::Memory => ("bytes of records", "receive_memory_bytes"),
     }
 }
 
 /// Logs that a table is full.
 pub(super) fn warn_about_full_table(table: Table, limit: usize, holder: TableHolder) {
     let (what, field) = limit_name(table);
+    if table == Table::Memory {
+        tracing::warn!(
+            "a record of a remote participant or endpoint is refused: its participant at {} fills \
+             {} bytes here, and records take at most an eighth of {limit}. Stop what floods the \
+             network, or raise limits.participant_memory_bytes and limits.{field}",
+            holder_name(holder),
+            holder.held
+        );
+        return;
+    }
     tracing::warn!(
         "the table of remote {what} is full: {} of {limit} are from {}; a newcomer is \
          refused or takes the place of the least useful one. Stop what floods the network, \

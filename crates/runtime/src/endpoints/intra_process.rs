@@ -17,6 +17,7 @@ use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
 use pteros_rtps::fault;
 use pteros_rtps::id::VendorId;
 use pteros_rtps::locator::Route;
+use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 use pteros_rtps::reader::WriterProxyConfig;
 use pteros_rtps::time::{Duration, Instant};
@@ -366,6 +367,7 @@ impl WriterEndpoint {
             instance: keyed.map(|keyed| Box::new(keyed.clone())),
             mark: None,
             related_identity: None,
+            charge: SampleCharge::default(),
         }
     }
 }

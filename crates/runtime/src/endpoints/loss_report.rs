@@ -1,5 +1,6 @@
-//! Loss report of a reliable subscription: one log line for each burst of lost
-//! samples (SAMPLE_LOST status, DDS 1.4 §2.2.4.1).
+//! Loss report of a subscription: one log line for each burst of lost samples of a
+//! reliable one (SAMPLE_LOST status, DDS 1.4 §2.2.4.1), and for each of rejected
+//! samples (SAMPLE_REJECTED status).
 //!
 //! The status event comes with each loss, see `endpoints/event.rs`. The log tells
 //! the first loss at once and later ones together after [`PERIOD`]. Its owner, the
@@ -52,6 +53,18 @@ pub(crate) fn warn_about_loss(reader: &EndpointData, count: u64, total: u64) {
         "topic \"{topic}\": our reliable subscription lost {count} {messages} ({total} in all): \
          the publisher no longer had them when they could be sent again; a larger depth (KEEP_LAST) \
          or KEEP_ALL at the publisher keeps them longer"
+    );
+}
+
+/// Warns that a subscription has rejected samples (SAMPLE_REJECTED status).
+pub(crate) fn warn_about_rejection(reader: &EndpointData, count: u64, total: u64) {
+    let topic = ros_topic(&reader.topic);
+    let samples = if count == 1 { "sample" } else { "samples" };
+    tracing::warn!(
+        subscription = %reader.guid,
+        "topic \"{topic}\": our subscription rejected {count} {samples} ({total} in all): of an \
+         instance beyond max_instances, without a readable key, or beyond the receive memory; \
+         take samples sooner, or raise the limit"
     );
 }
 

@@ -20,7 +20,6 @@ pub(crate) mod mismatch;
 pub mod publisher_group;
 pub mod reader;
 mod reader_queue_stats;
-pub(crate) mod receive_memory;
 pub(crate) mod serialize_only;
 pub mod subscription_group;
 pub mod writer;
@@ -32,7 +31,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 
 use crate::endpoints::reader::ReaderEndpoint;
-use crate::endpoints::receive_memory::ReceiveMemory;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::lock::{Mutex, MutexGuard, ReadGuard, RwLock, WriteGuard, rank};
 
@@ -43,8 +41,6 @@ pub(crate) struct EndpointTable {
     pub(crate) readers: BTreeMap<EntityId, Arc<ReaderEndpoint>>,
     /// Local readers that are matched with each remote writer.
     pub(crate) readers_of_writer: BTreeMap<Guid, Vec<Arc<ReaderEndpoint>>>,
-    /// The memory of unfinished samples of remote participants.
-    pub(crate) receive_memory: ReceiveMemory,
 }
 
 /// See the module documentation. Thread-safe.

@@ -18,7 +18,7 @@ use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::endpoints::content_filter::IntraProcessFilter;
 use crate::endpoints::event::{EndpointEvent, EndpointEvents};
-use crate::endpoints::loss_report::{LossReport, warn_about_loss};
+use crate::endpoints::loss_report::{LossReport, warn_about_loss, warn_about_rejection};
 use crate::endpoints::subscription_group::{GroupMembership, SubscriptionGroup};
 use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
 use crate::lock::{Mutex, MutexGuard, rank};
@@ -105,6 +105,10 @@ pub struct ReaderEndpoint {
     pub(crate) received: AtomicU64,
     lost: AtomicU64,
     loss_report: LossReport,
+    /// Samples that the machine rejected for lack of receive memory.
+    rejected_by_machine: AtomicU64,
+    rejected_reported: AtomicU64,
+    rejection_report: LossReport,
     /// A resynchronisation was logged.
     told_resynchronised: AtomicBool,
     graph: AtomicBool,
@@ -160,6 +164,9 @@ impl ReaderEndpoint {
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             loss_report: LossReport::default(),
+            rejected_by_machine: AtomicU64::new(0),
+            rejected_reported: AtomicU64::new(0),
+            rejection_report: LossReport::default(),
             told_resynchronised: AtomicBool::new(false),
             graph: AtomicBool::new(false),
             listener: None,
@@ -268,7 +275,7 @@ impl ReaderEndpoint {
             content_filtered: unwanted,
             not_owner: cache.not_owner_count(),
             late: totals.late + sets.late,
-            rejected: totals.rejected,
+            rejected: totals.rejected + stats.samples_rejected,
             resynchronised: stats.resynchronised,
             purged: totals.purged,
             incomplete_sets: sets.incomplete,
@@ -347,8 +354,7 @@ impl ReaderEndpoint {
     /// Notifies user code about arrived samples.
     pub(crate) fn notify_arrival(&self, arrived: &ArrivalSummary) {
         if arrived.rejected {
-            let total = self.cache.lock().totals().rejected;
-            self.events.push(EndpointEvent::SampleRejected { total });
+            self.note_rejected();
         }
         if let Some(total) = arrived.deadlines_missed {
             self.events.push(EndpointEvent::DeadlineMissed { total });
@@ -357,6 +363,22 @@ impl ReaderEndpoint {
         if arrived.has_instance_end {
             self.slot.mark_ready();
         }
+    }
+
+    /// Reports samples that were rejected: beyond the instance limit, without a
+    /// readable key, or for lack of receive memory.
+    fn note_rejected(&self) {
+        let total = self.rejected_count();
+        let count = total.saturating_sub(self.rejected_reported.swap(total, Ordering::Relaxed));
+        if !self.is_graph() {
+            self.rejection_report.add(count);
+        }
+        self.events.push(EndpointEvent::SampleRejected { total });
+    }
+
+    fn rejected_count(&self) -> u64 {
+        let by_cache = self.cache.lock().totals().rejected;
+        by_cache + self.rejected_by_machine.load(Ordering::Relaxed)
     }
 
     pub(crate) fn cache(&self) -> MutexGuard<'_, ReaderCache, rank::ReaderCache> {
@@ -467,7 +489,11 @@ impl ReaderEndpoint {
         };
         let group = self.group.as_ref().and_then(|m| m.group.wakes_at());
         let loss = self.loss_report.due_at();
-        [next, held, group, loss].into_iter().flatten().min()
+        let rejection = self.rejection_report.due_at();
+        [next, held, group, loss, rejection]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Schedules its next timeout. Call under the machine's lock: a later timeout
@@ -498,6 +524,10 @@ impl ReaderEndpoint {
     fn report_losses(&self, now: Instant) {
         if let Some(count) = self.loss_report.take_due(now) {
             warn_about_loss(&self.data, count, self.lost.load(Ordering::Relaxed));
+        }
+        if let Some(count) = self.rejection_report.take_due(now) {
+            let total = self.rejected_count();
+            warn_about_rejection(&self.data, count, total);
         }
     }
 
@@ -627,6 +657,7 @@ impl ReaderEndpoint {
                 change.original_writer_info,
                 change.related_sample_identity,
             ),
+            charge: change.charge,
         };
         if item.is_end() && !change.key_only && !item.body_is_empty() {
             // Written and disposed of in one change: a sample, then the end of its
@@ -646,6 +677,12 @@ impl ReaderEndpoint {
         while let Some(event) = machine.poll_event() {
             self.handle_machine_event(event);
         }
+        let rejected = machine.stats().samples_rejected;
+        let before = self.rejected_by_machine.load(Ordering::Relaxed);
+        if rejected != before {
+            self.rejected_by_machine.store(rejected, Ordering::Relaxed);
+            self.note_rejected();
+        }
     }
 
     fn handle_machine_event(&self, event: ReaderEvent) {
@@ -660,11 +697,11 @@ impl ReaderEndpoint {
                 context_limit,
             } => tracing::warn!(
                 endpoint = %self.data.guid,
-                "topic \"{}\": a sample of {sample_bytes} bytes from {writer} was refused: the \
-                 unfinished samples of its participant take {held} of {limit} bytes, those of all \
-                 {context_held} of {context_limit}. A reliable publisher sends it again. Raise \
-                 limits.participant_memory_bytes or limits.receive_memory_bytes of the context if \
-                 such samples are expected",
+                "topic \"{}\": a sample of {sample_bytes} bytes from {writer} was refused: what its \
+                 participant fills here takes {held} of {limit} bytes of receive memory, that of all \
+                 {context_held} of {context_limit}. A reliable publisher sends it again. Take \
+                 samples sooner, or raise limits.participant_memory_bytes or \
+                 limits.receive_memory_bytes of the context if such samples are expected",
                 ros_topic(&self.data.topic)
             ),
             // Discovery detects it as well and ends the match.

@@ -336,7 +336,8 @@ impl SameHostPeers {
                 self.handle_announcement(now, state, peer, announcement)
             }
             PeerLogEvent::Nodes(peer, list) => {
-                if self.graph.handle_node_list(peer, &list) {
+                let account = self.participant.lock().memory_account(peer);
+                if self.graph.handle_node_list(peer, &list, &account) {
                     self.scheduler.wake_waiters();
                 }
             }
