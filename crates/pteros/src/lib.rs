@@ -112,10 +112,12 @@ pub mod shared_memory {
     pub use pteros_runtime::{PeerDelivery, SharedMemoryOptions};
 }
 
-/// Paths to other hosts: which address of a participant is in use, and why.
+/// Paths to other hosts: which address of a participant is in use, and why. What remote
+/// participants fill, and what was dropped.
 pub mod network {
     pub use pteros_runtime::rtps::locator::Locator;
     pub use pteros_runtime::rtps::participant::{PathInfo, PathReason, PathState};
+    pub use pteros_runtime::{CoreCounts, MemoryHolder, ReceiveMemoryUse, TableUse};
 }
 
 /// The README's program compiles.

@@ -5,6 +5,7 @@ use super::{paths, stacks};
 use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::lookup::shown_topics;
+use pteros::network::{CoreCounts, ReceiveMemoryUse};
 use pteros::{Graph, graph::MatchOutcome};
 use std::collections::BTreeSet;
 
@@ -47,6 +48,8 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
     stacks::check(graph, &mut found);
     paths::check(session, graph, &mut found);
     check_tables(session, &mut found);
+    check_receive_memory(&session.context.receive_memory_use(), &mut found);
+    check_rate_limits(&session.context.counts(), &mut found);
     check_duplicate_names(graph, &mut found);
     for topic in topics.iter().take(TOPICS_MAX) {
         check_matching(graph, &topic.name, &mut found);
@@ -73,6 +76,48 @@ fn check_tables(session: &Session, found: &mut Findings) {
             found.ok(text);
         }
     }
+}
+
+/// Full receive memory delays messages, or loses them.
+fn check_receive_memory(used: &ReceiveMemoryUse, found: &mut Findings) {
+    let text = format!(
+        "receive memory: {} of at most {} bytes are in use",
+        used.reserved, used.limit
+    );
+    let Some(most) = used.most_refused.filter(|_| used.refused > 0) else {
+        if used.reserved > 0 {
+            found.ok(text);
+        }
+        return;
+    };
+    let at = most.address.map_or_else(
+        || "this host".into(),
+        |ip| std::net::Ipv4Addr::from(ip).to_string(),
+    );
+    found.warn(
+        format!(
+            "{text}; {} samples or records were refused, {} of them of participant {} at {at}",
+            used.refused, most.refused, most.prefix
+        ),
+        "stop what floods the network, or raise limits.participant_memory_bytes and \
+         limits.receive_memory_bytes of the contexts",
+    );
+}
+
+/// Discovery messages beyond the rate limit are dropped.
+fn check_rate_limits(counts: &CoreCounts, found: &mut Findings) {
+    if counts.rate_limited == 0 {
+        return;
+    }
+    let (address, dropped) = counts.most_rate_limited;
+    found.warn(
+        format!(
+            "{} discovery messages beyond the rate limit were dropped, {dropped} of them from {}",
+            counts.rate_limited,
+            std::net::Ipv4Addr::from(address)
+        ),
+        "stop what floods the network with discovery messages",
+    );
 }
 
 /// Packets in the name of a participant that came from elsewhere.
@@ -140,5 +185,70 @@ fn check_matching(graph: &Graph, topic: &str, found: &mut Findings) {
                 found.warn(text, format!("{advice}; pteros topic why {topic}"));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pteros::graph::Guid;
+    use pteros::network::MemoryHolder;
+
+    fn rows(check: impl FnOnce(&mut Findings)) -> Vec<String> {
+        let mut found = Findings::new("graph");
+        check(&mut found);
+        let list = found.into_list().into_iter();
+        list.map(|finding| format!("{:?}: {}", finding.severity, finding.text))
+            .collect()
+    }
+
+    #[test]
+    fn refused_memory_names_the_participant_and_its_address() {
+        let mut used = ReceiveMemoryUse {
+            reserved: 0,
+            records: 0,
+            limit: 1_000,
+            participant_limit: 500,
+            refused: 0,
+            largest: None,
+            most_refused: None,
+        };
+        assert_eq!(rows(|found| check_receive_memory(&used, found)).len(), 0);
+        used.reserved = 70;
+        let text = "receive memory: 70 of at most 1000 bytes are in use";
+        assert_eq!(
+            rows(|found| check_receive_memory(&used, found)),
+            [format!("Ok: {text}")]
+        );
+        used.refused = 9;
+        used.most_refused = Some(MemoryHolder {
+            prefix: Guid::UNKNOWN.prefix,
+            address: Some([10, 0, 0, 7]),
+            reserved: 70,
+            refused: 8,
+        });
+        assert_eq!(
+            rows(|found| check_receive_memory(&used, found)),
+            [format!(
+                "Warning: {text}; 9 samples or records were refused, 8 of them of participant \
+                 {} at 10.0.0.7",
+                Guid::UNKNOWN.prefix
+            )]
+        );
+    }
+
+    #[test]
+    fn the_address_with_most_dropped_discovery_messages_is_named() {
+        let mut counts = CoreCounts::default();
+        assert_eq!(rows(|found| check_rate_limits(&counts, found)).len(), 0);
+        counts.rate_limited = 12;
+        counts.most_rate_limited = ([10, 0, 0, 9], 11);
+        assert_eq!(
+            rows(|found| check_rate_limits(&counts, found)),
+            [
+                "Warning: 12 discovery messages beyond the rate limit were dropped, 11 of them \
+                 from 10.0.0.9"
+            ]
+        );
     }
 }

@@ -188,6 +188,13 @@ impl Core {
         rate_limiter: &mut DiscoveryRateLimiter,
     ) {
         self.received.rate_limited.fetch_add(1, Ordering::Relaxed);
+        let (most, count) = rate_limiter.most_limited();
+        let address_bits = u32::from_be_bytes(most);
+        let received = &self.received;
+        received
+            .most_limited_address
+            .store(address_bits, Ordering::Relaxed);
+        received.most_limited_count.store(count, Ordering::Relaxed);
         if rate_limiter.is_report_due(now) {
             let address = std::net::Ipv4Addr::from(address);
             tracing::warn!(

@@ -45,7 +45,7 @@ mod type_objects;
 mod wire;
 
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use pteros_rtps::id::{GuidPrefix, VendorId};
@@ -192,6 +192,8 @@ pub struct CoreCounts {
     pub returned_participants: u64,
     /// Datagrams with discovery data that the rate limiter dropped.
     pub rate_limited: u64,
+    /// The IPv4 address of which it dropped most, and how many; zeros without any.
+    pub most_rate_limited: ([u8; 4], u64),
 }
 
 /// Totals of received datagrams.
@@ -203,6 +205,9 @@ pub(crate) struct ReceiveCounters {
     /// Participants discovered, changed or lost.
     pub(crate) peers_changed: AtomicU64,
     pub(crate) rate_limited: AtomicU64,
+    /// The address with most of them, as a number, and its count.
+    pub(crate) most_limited_address: AtomicU32,
+    pub(crate) most_limited_count: AtomicU64,
 }
 
 /// Moves of traffic between two addresses, and when they were told.
@@ -429,6 +434,13 @@ impl Core {
                 .saturating_add(discovery.foreign_sources),
             returned_participants: discovery.returned,
             rate_limited: received.rate_limited.load(Ordering::Relaxed),
+            most_rate_limited: (
+                received
+                    .most_limited_address
+                    .load(Ordering::Relaxed)
+                    .to_be_bytes(),
+                received.most_limited_count.load(Ordering::Relaxed),
+            ),
         }
     }
 

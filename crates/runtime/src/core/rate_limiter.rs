@@ -55,6 +55,8 @@ impl TokenBucket {
 struct SourceAddress {
     bucket: TokenBucket,
     has_peer: bool,
+    /// Datagrams that were dropped.
+    dropped: u64,
 }
 
 /// See the module documentation. Used by one thread at a time; allocates for a new
@@ -63,6 +65,8 @@ pub(super) struct DiscoveryRateLimiter {
     sources: BTreeMap<[u8; 4], SourceAddress>,
     strangers: TokenBucket,
     reported_at: Option<Instant>,
+    /// The address with most dropped datagrams, and their number.
+    most_limited: ([u8; 4], u64),
 }
 
 impl DiscoveryRateLimiter {
@@ -73,6 +77,7 @@ impl DiscoveryRateLimiter {
                 full_at: Instant::ZERO,
             },
             reported_at: None,
+            most_limited: ([0; 4], 0),
         }
     }
 
@@ -86,12 +91,26 @@ impl DiscoveryRateLimiter {
                 full_at: Instant::ZERO,
             },
             has_peer: false,
+            dropped: 0,
         });
-        if source.has_peer {
-            return source.bucket.take(now, PEER_RATE);
+        let admitted = if source.has_peer {
+            source.bucket.take(now, PEER_RATE)
+        } else {
+            // Its own bucket first: what it exceeds takes nothing from the others.
+            source.bucket.take(now, STRANGER_RATE) && self.strangers.take(now, STRANGERS_RATE)
+        };
+        if !admitted {
+            source.dropped += 1;
+            if source.dropped > self.most_limited.1 {
+                self.most_limited = (address, source.dropped);
+            }
         }
-        // Its own bucket first: what it exceeds takes nothing from the others.
-        source.bucket.take(now, STRANGER_RATE) && self.strangers.take(now, STRANGERS_RATE)
+        admitted
+    }
+
+    /// The address of which most datagrams were dropped, and how many.
+    pub(super) fn most_limited(&self) -> ([u8; 4], u64) {
+        self.most_limited
     }
 
     /// Drops addresses with a full bucket from a full table: peers last, since the next
@@ -162,6 +181,16 @@ mod tests {
         let handled = admitted(&mut limiter, &[LAPTOP], 100_000, 0, 3_000);
         // The burst, and what three seconds refill.
         assert!((1_900..=2_010).contains(&handled), "{handled}");
+    }
+
+    #[test]
+    fn the_address_with_most_dropped_datagrams_is_known() {
+        let mut limiter = DiscoveryRateLimiter::new();
+        assert_eq!(limiter.most_limited(), ([0; 4], 0));
+        admitted(&mut limiter, &[ROBOT, LAPTOP, LAPTOP], 3_000, 0, 1_000);
+        let (address, dropped) = limiter.most_limited();
+        assert_eq!(address, LAPTOP);
+        assert!((900..=1_100).contains(&dropped), "{dropped}");
     }
 
     #[test]
