@@ -100,6 +100,8 @@ pub(super) struct Doubt {
     given_up: (i64, Instant),
     /// Best effort: when a sample came in order.
     in_order_at: Instant,
+    /// And the first late sample since then: its number, and when it came.
+    late: Option<(i64, Instant)>,
 }
 
 impl Doubt {
@@ -114,6 +116,7 @@ impl Doubt {
         before_leap: i64::MAX,
         given_up: (0, Instant::ZERO),
         in_order_at: Instant::ZERO,
+        late: None,
     };
 
     /// When to request a HEARTBEAT; far future without doubts.
@@ -365,13 +368,20 @@ impl WriterProxy {
     /// Notes a best-effort sample in order.
     pub(super) fn note_in_order(&mut self, now: Instant) {
         self.doubt.in_order_at = now;
+        self.doubt.late = None;
     }
 
-    /// Whether a late best-effort sample shows that the expected number is wrong, since
-    /// none came in order for a while. Then it is expected.
+    /// Whether late best-effort samples show that the expected number is wrong: none came
+    /// in order for a while, and they have advanced for [`OBSERVATION_TIME`]. Then this
+    /// one is expected. A duplicate does not advance, and a history that a writer sends
+    /// again after it had lost us comes at once.
     pub(super) fn follows_late_samples(&mut self, now: Instant, sequence: SequenceNumber) -> bool {
         let is_late = !self.reliable && now.since(self.doubt.in_order_at) >= LATE_MAX;
         if !is_late || fault!("best-effort-jump-is-final") {
+            return false;
+        }
+        let (first, since) = *self.doubt.late.get_or_insert((sequence.0, now));
+        if sequence.0 <= first || now.since(since) < OBSERVATION_TIME {
             return false;
         }
         self.restart_at(sequence.0, sequence.previous().0);

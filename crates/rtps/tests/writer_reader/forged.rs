@@ -344,6 +344,28 @@ fn a_best_effort_reader_follows_its_writer_again_after_a_forged_number() {
     flow.check_recovery();
 }
 
+/// Found by a night of the simulator (graphs, seed 20129): a writer that had lost its
+/// reader for a while sends its history again, and the network repeats a datagram.
+#[test]
+fn a_best_effort_reader_takes_nothing_twice_after_a_pause() {
+    let (pair, w, r) = joined(reliable(), best_effort());
+    let mut flow = Flow { pair, w, r };
+    flow.pair.write_many(w, 10);
+    flow.pair.run_ms(1_500);
+    let before = flow.pair.readers[r.0].received.len();
+    assert_eq!(before, 10);
+    for number in [7, 5, 6, 7, 8, 9, 10] {
+        flow.data(number);
+    }
+    flow.pair.run_ms(1_000);
+    flow.data(5);
+    flow.pair.run_ms(100);
+    assert_eq!(flow.pair.readers[r.0].received.len(), before);
+    flow.pair.write_many(w, 1);
+    flow.pair.run_ms(100);
+    assert_eq!(flow.pair.readers[r.0].received.len(), before + 1);
+}
+
 #[test]
 fn forged_fragments_of_another_size_do_not_keep_a_sample_from_coming() {
     for qos in [reliable(), best_effort()] {
