@@ -163,6 +163,19 @@ mod tests {
         assert!(counts.is_reset(at(1_950)));
     }
 
+    /// Three lower counts and 1.2 s since the first of them are needed, and enough.
+    #[test]
+    fn a_reset_is_certain_after_three_lower_counts_and_a_while() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 70, false);
+        counts.accept(at(700), 1, false);
+        counts.accept(at(900), 2, false);
+        assert!(!counts.is_reset(at(5_000)), "two counts");
+        counts.accept(at(1_100), 3, false);
+        assert!(!counts.is_reset(at(1_899)), "too soon");
+        assert!(counts.is_reset(at(1_900)));
+    }
+
     #[test]
     fn a_writer_that_keeps_naming_less_has_restarted_whatever_its_counts() {
         let mut counts = HeartbeatCounts::default();

@@ -36,3 +36,38 @@ impl WriterHabits {
         self.filters_silently = !self.heartbeat_follows_sample;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{EntityId, GuidPrefix};
+    use crate::locator::Route;
+    use crate::qos::EndpointQos;
+
+    /// A volatile reader, or one of a volatile writer, begins in the middle of what
+    /// HEARTBEATs name. So they name all that is available only if both are
+    /// transient-local.
+    #[test]
+    fn heartbeats_name_all_only_between_transient_local_endpoints() {
+        let qos = |durability| EndpointQos {
+            durability,
+            ..EndpointQos::default()
+        };
+        let guid = GuidPrefix([1; 12]).with(EntityId::UNKNOWN);
+        let name_all = |reader, writer| {
+            let reader = ReaderConfig::new(guid, qos(reader));
+            let writer = WriterProxyConfig {
+                guid,
+                qos: qos(writer).into(),
+                route: Route::by_socket(&[], false),
+                vendor: VendorId::PTEROS,
+            };
+            WriterHabits::of(&reader, &writer).heartbeats_name_all
+        };
+        let (volatile, local) = (Durability::Volatile, Durability::TransientLocal);
+        assert!(name_all(local, local));
+        assert!(!name_all(volatile, local));
+        assert!(!name_all(local, volatile));
+        assert!(!name_all(volatile, volatile));
+    }
+}
