@@ -439,3 +439,70 @@ fn a_participant_that_really_leaves_gets_few_probes_even_if_its_last_answer_is_l
     let sent = victim.domain.sent.get(&address(0)).copied();
     assert!(sent.unwrap_or_default().0 <= 8, "{sent:?}");
 }
+
+/// Two contradictions within half a second: the second one is not forgotten.
+#[test]
+fn a_contradiction_soon_after_another_one_is_undone_too() {
+    let mut victim = Victim::new();
+    let other = victim.other_type();
+    victim.sedp(address(0), 1, &other);
+    victim.domain.run_for(Duration::from_millis(100));
+    let next = victim.next();
+    victim.dispose_endpoint(address(0), next);
+    let own = victim
+        .domain
+        .add_writer(0, "rt/own", EndpointQos::default());
+    victim.domain.run_for(RECOVERY);
+    assert!(victim.is_matched());
+    let known = victim.domain.nodes[1].machine.remote_endpoints();
+    let known: Vec<Guid> = known.map(|known| known.guid()).collect();
+    assert_eq!(known, [victim.writer, own]);
+}
+
+/// The participant answers where it is, and announces itself in between: however often
+/// the false announcement is repeated, it moves nothing.
+#[test]
+fn repeated_false_announcements_of_a_living_participant_move_nothing() {
+    let at = |port| Locator { port, ..address(0) };
+    for (metatraffic, default) in [(at(9), at(9)), (address(0), at(10)), (ATTACKER, ATTACKER)] {
+        let mut victim = Victim::new();
+        for _ in 0..100 {
+            victim.spdp(address(0), moved(metatraffic, default));
+            victim.domain.run_for(Duration::from_millis(100));
+            let known = victim.domain.nodes[1].machine.participants().next();
+            let known = known.expect("it lives");
+            assert_eq!(known.metatraffic_unicast, [address(0)]);
+        }
+        victim.check_recovery();
+        assert!(losses(&victim.domain).is_empty());
+    }
+}
+
+/// It keeps answering where it was, as behind a NAT: after a lease its word counts.
+#[test]
+fn a_participant_that_gives_up_an_address_that_still_answers_is_believed_after_a_lease() {
+    let mut victim = Victim::new();
+    victim.domain.cuts.push((0, 1));
+    let there = Locator {
+        port: 7500,
+        ..address(0)
+    };
+    for second in 0..30 {
+        victim.spdp(address(0), moved(address(0), there));
+        // The answers of the participant come, its own announcements do not.
+        for _ in 0..4 {
+            victim.domain.run_for(Duration::from_millis(250));
+            victim.attack(address(0), |message| {
+                message.acknack(&AckNack {
+                    reader: EntityId::SEDP_PUBLICATIONS_READER,
+                    writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+                    state: SequenceSet::empty(SequenceNumber(1)),
+                    count: 900 + second,
+                    is_final: true,
+                });
+            });
+        }
+    }
+    let known = victim.domain.nodes[1].machine.participants().next();
+    assert_eq!(known.expect("it lives").default_unicast, [there]);
+}

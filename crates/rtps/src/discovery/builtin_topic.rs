@@ -4,7 +4,7 @@
 //! The history keeps one change per key, so a late joiner gets the present state,
 //! not its past.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use core::hash::{Hash, Hasher};
 
 use bytes::Bytes;
@@ -313,14 +313,19 @@ impl BuiltinTopic {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.writer.handle_timeout(now);
         self.reader.handle_timeout(now);
-        // Losses and deadlines of built-in topics are ignored. Resets and
-        // resynchronisation follow from messages, not from timeouts.
+        // Losses and deadlines of built-in topics are ignored. Resets follow from
+        // messages, not from timeouts.
         while self.writer.poll_event().is_some() {}
         while self.reader.poll_event().is_some() {}
+        for prefix in self.recent.take_postponed(now) {
+            // `poll_reset` returns it.
+            self.reader.reread(now, prefix.with(self.endpoints.writer));
+        }
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        earliest(self.writer.next_timeout(), self.reader.next_timeout())
+        let own = earliest(self.writer.next_timeout(), self.reader.next_timeout());
+        earliest(own, self.recent.next_timeout())
     }
 
     /// True if there is more to send.
@@ -340,8 +345,11 @@ struct RecentChanges {
     /// Oldest first.
     list: VecDeque<(GuidPrefix, i64, u64)>,
     /// When a contradiction last was found, so that an attacker cannot cause more
-    /// than one repetition a second.
+    /// than two repetitions a second.
     found_at: Option<Instant>,
+    /// Participants that contradicted themselves in the pause after that. They are
+    /// read again at its end.
+    postponed: BTreeSet<GuidPrefix>,
 }
 
 /// Changes remembered, over all peers.
@@ -362,12 +370,14 @@ impl RecentChanges {
             let is_paused = self
                 .found_at
                 .is_some_and(|at| now.since(at) < CONTRADICTION_PAUSE);
-            let contradicts =
-                *before != hash && !is_paused && !fault!("contradicting-sedp-ignored");
-            if contradicts {
+            let contradicts = *before != hash && !fault!("contradicting-sedp-ignored");
+            if contradicts && is_paused {
+                // As many as there are participants in the list.
+                self.postponed.insert(from);
+            } else if contradicts {
                 self.found_at = Some(now);
             }
-            return contradicts;
+            return contradicts && !is_paused;
         }
         if self.list.len() >= RECENT_CHANGES_MAX {
             self.list.pop_front();
@@ -376,8 +386,23 @@ impl RecentChanges {
         false
     }
 
+    /// The participants to read again, when the pause has ended.
+    fn take_postponed(&mut self, now: Instant) -> BTreeSet<GuidPrefix> {
+        if self.next_timeout().is_none_or(|due| due > now) {
+            return BTreeSet::new();
+        }
+        self.found_at = Some(now);
+        core::mem::take(&mut self.postponed)
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let ends_at = self.found_at?.after(CONTRADICTION_PAUSE);
+        (!self.postponed.is_empty()).then_some(ends_at)
+    }
+
     fn remove_participant(&mut self, prefix: GuidPrefix) {
         self.list.retain(|(from, ..)| *from != prefix);
+        self.postponed.remove(&prefix);
     }
 }
 

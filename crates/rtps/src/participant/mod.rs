@@ -291,6 +291,9 @@ impl Participant {
         for channel in self.wlp.channels().chain(self.sedp.channels()) {
             channel.handle_timeout(now);
         }
+        while let Some(reset) = self.sedp.poll_reset() {
+            self.handle_sedp_reset(now, reset);
+        }
         if let Some(secured) = &mut self.secured {
             secured.handle_timeout(now);
         }

@@ -32,9 +32,9 @@ pub(super) struct Peer {
     validated: Vec<[u8; 4]>,
     /// The address in use.
     pub(super) path: PeerPath,
-    /// An announcement that gives up locators in use, although they answer. The
-    /// second one in a row counts.
-    pub(super) contradicting: Option<Arc<ParticipantData>>,
+    /// An announcement that gives up locators in use, although they answer, and since
+    /// when. It counts when it is repeated for a lease, with no other one in between.
+    pub(super) contradicting: Option<(Arc<ParticipantData>, Instant)>,
     /// The last address whose refusal was reported, and when.
     pub(super) refused_source: Option<([u8; 4], Instant)>,
     /// The route to its built-in endpoints.

@@ -13,8 +13,8 @@
 //! of a participant that answers.
 //!
 //! An announcement from a proven address that gives up locators in use is challenged
-//! as well. If they still answer, it counts only when it is repeated, with nothing
-//! else in between.
+//! as well. If they still answer, it counts only when it is repeated for a lease, with
+//! no other announcement in between. Until then traffic goes where it is answered.
 //!
 //! The driver asks [`Participant::accepts_source`] for user traffic and keeps the
 //! answer for a moment. [`Participant::handle_submessage`] asks for discovery.
@@ -143,7 +143,12 @@ impl Participant {
         let Some(peer) = self.peers.find(data.prefix) else {
             return false;
         };
-        let is_repeated = peer.contradicting.as_ref() == Some(data);
+        // A participant announces itself several times in a lease.
+        let patience = self.lease_of(&peer.data);
+        let is_repeated = peer
+            .contradicting
+            .as_ref()
+            .is_some_and(|(before, since)| before == data && since.after(patience) <= now);
         if peer.is_same_host_peer || is_repeated || !peer.gives_up_routes(data) {
             return false;
         }
@@ -174,7 +179,9 @@ impl Participant {
             match challenge.claim {
                 Claim::Announcement(data, _) if challenge.answered => {
                     if let Some(peer) = self.peers.find_mut(prefix) {
-                        peer.contradicting = Some(data);
+                        let known = peer.contradicting.take();
+                        let known = known.filter(|(before, _)| *before == data);
+                        peer.contradicting = known.or(Some((data, challenge.since)));
                     }
                 }
                 _ if challenge.answered => {}
