@@ -6,6 +6,7 @@ use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
 use pteros::graph::EndpointInfo;
+use pteros::log::escape_line;
 use pteros::names::node_path;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -43,18 +44,19 @@ impl Info {
                 "servers": servers,
             }))?);
         }
-        console.line(format!("Action: {name}"))?;
+        console.line(escape_line(&format!("Action: {name}")))?;
         for (what, nodes) in [("clients", clients), ("servers", servers)] {
             console.line(format!("Action {what}: {}", nodes.len()))?;
             if self.count {
                 continue;
             }
             for (node, ty) in nodes {
-                console.line(if self.show_types {
+                let text = if self.show_types {
                     format!("    {node} [{ty}]")
                 } else {
                     format!("    {node}")
-                })?;
+                };
+                console.line(escape_line(&text))?;
             }
         }
         Ok(())

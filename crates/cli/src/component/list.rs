@@ -7,6 +7,7 @@ use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::composition_interfaces::srv::{ListNodes, ListNodes_Request};
+use pteros::log::escape_line;
 use serde_json::{Value, json};
 
 /// Arguments of `component list`.
@@ -57,9 +58,9 @@ impl List {
                 rows.push(row);
                 continue;
             }
-            console.line(&name)?;
+            console.line(escape_line(&name))?;
             for (id, node) in loaded {
-                console.line(format!("  {id}  {node}"))?;
+                console.line(escape_line(&format!("  {id}  {node}")))?;
             }
         }
         if console.json {

@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::lifecycle_msgs::msg::State;
 use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetState_Request, GetState_Response};
+use pteros::log::escape_line;
 use pteros::{
     Client,
     service::{CallError, ResponseFuture},
@@ -83,8 +84,12 @@ impl Get {
                 Ok(State { id, label }) if json => {
                     rows.push(json!({ "name": node, "state": { "id": id, "label": label } }));
                 }
-                Ok(State { id, label }) if one => console.line(format!("{label} [{id}]"))?,
-                Ok(State { id, label }) => console.line(format!("{node}: {label} [{id}]"))?,
+                Ok(State { id, label }) if one => {
+                    console.line(escape_line(&format!("{label} [{id}]")))?
+                }
+                Ok(State { id, label }) => {
+                    console.line(escape_line(&format!("{node}: {label} [{id}]")))?
+                }
             }
         }
         if console.json {

@@ -7,6 +7,7 @@ use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::graph::{EndpointInfo, EndpointKind};
+use pteros::log::escape_line;
 use pteros::names::{DdsTopic, is_hidden};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +61,7 @@ impl Info {
             ("Action Servers", offered.action_servers),
             ("Action Clients", offered.action_clients),
         ];
-        let mut text = format!("{wanted}\n");
+        let mut text = format!("{}\n", escape_line(&wanted));
         let mut json = Map::new();
         json.insert("name".into(), json!(wanted));
         for (heading, mut rows) in parts {
@@ -159,7 +160,8 @@ fn part_text(heading: &str, rows: &NamesWithTypes) -> String {
     let mut text = format!("  {heading}:\n");
     for (name, types) in rows {
         let types: Vec<&str> = types.iter().map(String::as_str).collect();
-        text += &format!("    {name}: {}\n", types.join(", "));
+        let row = format!("{name}: {}", types.join(", "));
+        text += &format!("    {}\n", escape_line(&row));
     }
     if rows.is_empty() {
         text.push('\n');
@@ -204,6 +206,17 @@ mod tests {
         assert_eq!(
             part_text("Publishers", &offered.publishers),
             "  Publishers:\n    /chatter: std_msgs/msg/String\n"
+        );
+        let forged = "/b\n  Publishers:\n    /c";
+        offered.add(
+            DdsTopic::Topic(forged.into()),
+            publisher,
+            "a/msg/\x1b[2J".into(),
+        );
+        assert_eq!(
+            part_text("Publishers", &offered.publishers).lines().count(),
+            3,
+            "a name is no line of its own"
         );
         assert_eq!(
             part_text("Service Servers", &offered.service_servers),

@@ -6,6 +6,7 @@ use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::rcl_interfaces::msg::ParameterDescriptor;
+use pteros::log::escape_line;
 use pteros::parameter::{ParameterType, ParameterValue};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -41,7 +42,7 @@ impl Describe {
                 continue;
             }
             if nodes.several {
-                cli.console.line(format!("{node}:"))?;
+                cli.console.line(escape_line(&format!("{node}:")))?;
             }
             for descriptor in &descriptors {
                 cli.console.text(&text(descriptor))?;
@@ -78,11 +79,15 @@ fn row(descriptor: &ParameterDescriptor) -> Value {
 fn text(descriptor: &ParameterDescriptor) -> String {
     let mut out = format!(
         "Parameter name: {}\n  Type: {}\n",
-        descriptor.name,
+        escape_line(&descriptor.name),
         word(descriptor)
     );
     if !descriptor.description.is_empty() {
-        let _ = writeln!(out, "  Description: {}", descriptor.description);
+        let _ = writeln!(
+            out,
+            "  Description: {}",
+            escape_line(&descriptor.description)
+        );
     }
     out.push_str("  Constraints:\n");
     if descriptor.read_only {
@@ -112,7 +117,7 @@ fn text(descriptor: &ParameterDescriptor) -> String {
         }
     }
     if !descriptor.additional_constraints.is_empty() {
-        let words = &descriptor.additional_constraints;
+        let words = escape_line(&descriptor.additional_constraints);
         let _ = writeln!(out, "    Additional constraints: {words}");
     }
     out

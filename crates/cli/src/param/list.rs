@@ -5,6 +5,7 @@ use super::value_text::type_name;
 use crate::cli_context::CliContext;
 use anyhow::{Result, anyhow};
 use clap::Args;
+use pteros::log::escape_line;
 use pteros::parameter::ParameterType;
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::{Anchored, Input};
@@ -80,13 +81,14 @@ impl List {
             } in answers
             {
                 if nodes.several && !names.is_empty() {
-                    cli.console.line(format!("{node}:"))?;
+                    cli.console.line(escape_line(&format!("{node}:")))?;
                 }
                 for (at, name) in names.iter().enumerate() {
-                    cli.console.line(match types.get(at) {
+                    let text = match types.get(at) {
                         Some(number) => format!("  {name} (type: {})", word(number)),
                         None => format!("  {name}"),
-                    })?;
+                    };
+                    cli.console.line(escape_line(&text))?;
                 }
             }
         }

@@ -5,6 +5,7 @@ use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_line;
 use serde_json::json;
 
 /// Arguments of `service type`.
@@ -28,7 +29,7 @@ impl TypeOf {
             return Ok(cli.console.json(&output)?);
         }
         for name in service.types {
-            cli.console.line(name)?;
+            cli.console.line(escape_line(&name))?;
         }
         Ok(())
     }

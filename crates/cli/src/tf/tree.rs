@@ -7,6 +7,7 @@ use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::Node;
+use pteros::log::escape_line;
 use pteros::tf::{FrameInfo, TransformListener};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -55,14 +56,14 @@ impl Tree {
             return Ok(console.text(&buffer.frames_dot())?);
         }
         for root in frames.iter().filter(|frame| frame.edge.parent.is_none()) {
-            console.line(&root.edge.frame)?;
+            console.line(escape_line(&root.edge.frame))?;
             let mut lines = Vec::new();
             add_children(&frames, &root.edge.frame, "", &mut lines);
             let names = lines.iter().map(|(name, _)| name.chars().count());
             let width = names.max().unwrap_or(0);
             for (name, frame) in lines {
                 let text = frame_text(&session.node, frame);
-                console.line(format!("{name:width$}  {text}"))?;
+                console.line(escape_line(&format!("{name:width$}  {text}")))?;
             }
         }
         Ok(())

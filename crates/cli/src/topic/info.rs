@@ -6,6 +6,7 @@ use crate::network_paths;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_line;
 use pteros::qos::{
     DestinationOrder, DurabilityService, History, HistoryPolicy, Ownership, QosProfile,
     Representation,
@@ -64,6 +65,7 @@ impl Info {
             [only] => only.clone(),
             several => format!("{several:?}").replace('"', "'"),
         };
+        let types = escape_line(&types);
         let end = if self.verbose { "\n\n" } else { "\n" };
         let mut text = format!("Type: {types}{end}");
         let blocks = [
@@ -94,7 +96,7 @@ fn matches_text(pairs: &[MatchReport]) -> String {
     let mut text = String::new();
     for (pair, path) in matches(pairs) {
         let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
-        text += &format!("  {from} -> {to}: {path}\n");
+        text += &format!("  {} -> {}: {path}\n", escape_line(&from), escape_line(&to));
     }
     if text.is_empty() {
         text
@@ -107,7 +109,9 @@ fn matches_text(pairs: &[MatchReport]) -> String {
 fn paths_text<'e>(context: &Context, endpoints: impl Iterator<Item = &'e EndpointInfo>) -> String {
     let all = paths_by_process(context, endpoints);
     let lines = all.iter();
-    let lines = lines.map(|(nodes, paths)| format!("  {nodes}: {}\n", network_paths::line(paths)));
+    let lines = lines.map(|(nodes, paths)| {
+        format!("  {}: {}\n", escape_line(nodes), network_paths::line(paths))
+    });
     let lines: String = lines.collect();
     if lines.is_empty() {
         lines
@@ -140,6 +144,7 @@ fn connections_text<'e>(
             received,
             ..
         } = totals;
+        let nodes = escape_line(&nodes);
         text += &format!("  {nodes}: {connections} connected, {sent} sent, {received} received");
         let dropped = dropped_by_reason(&totals);
         let named = dropped.iter().filter(|(_, count)| *count > 0);
@@ -266,6 +271,7 @@ fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
     if let Some(filter) = &endpoint.content_filter {
         lines.push(format!("Content filter: {filter}"));
     }
+    let lines: Vec<_> = lines.iter().map(|line| escape_line(line)).collect();
     lines.join("\n")
 }
 

@@ -5,6 +5,7 @@ use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_line;
 use serde_json::{Value, json};
 
 /// Arguments of `topic list`.
@@ -70,11 +71,12 @@ impl List {
             return Ok(());
         }
         for row in &rows {
-            console.line(if self.show_types && !self.verbose {
+            let text = if self.show_types && !self.verbose {
                 format!("{} [{}]", row.name, row.types.join(", "))
             } else {
                 row.name.clone()
-            })?;
+            };
+            console.line(escape_line(&text))?;
         }
         Ok(())
     }
@@ -97,7 +99,9 @@ fn verbose(rows: &[Row], heading: &str, noun: &str, count: impl Fn(&Row) -> usiz
     for row in rows.iter().filter(|row| count(row) > 0) {
         let plural = if count(row) > 1 { "s" } else { "" };
         let types = row.types.join(", ");
-        text += &format!(" * {} [{types}] {} {noun}{plural}\n", row.name, count(row));
+        let line = format!(" * {} [{types}] {} {noun}{plural}", row.name, count(row));
+        text += &escape_line(&line);
+        text.push('\n');
     }
     text
 }
@@ -117,6 +121,16 @@ mod tests {
         assert_eq!(
             verbose(&rows, "Published", "publisher", |row| row.publisher_count),
             "Published topics:\n * /chatter [std_msgs/msg/String] 2 publishers\n"
+        );
+        let forged = [Row {
+            name: "/a\n * /b".into(),
+            types: vec!["c\nd".into()],
+            publisher_count: 1,
+            subscription_count: 0,
+        }];
+        assert_eq!(
+            verbose(&forged, "Published", "publisher", |row| row.publisher_count),
+            "Published topics:\n * /a\\n * /b [c\\nd] 1 publisher\n"
         );
         assert_eq!(
             verbose(&rows, "Subscribed", "subscriber", |row| row

@@ -5,6 +5,7 @@ use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_line;
 use serde_json::json;
 
 /// Arguments of `topic type`.
@@ -31,7 +32,7 @@ impl TypeOf {
             return Ok(cli.console.json(&output)?);
         }
         for name in topic.types {
-            cli.console.line(name)?;
+            cli.console.line(escape_line(&name))?;
         }
         Ok(())
     }
