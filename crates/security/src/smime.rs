@@ -74,7 +74,6 @@ impl SignedDocument {
 /// The parts of a multipart/signed message.
 struct SignedParts<'a> {
     /// The signed part, as in the file.
-    /// #096c
     signed: &'a [u8],
     /// Its first line in the file, from 1.
     first_line: u32,

@@ -22,7 +22,6 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// The folder or file cannot be created, read or written.
-    /// #bbd81
     #[error("store {path}: {action}: {reason}; {hint}", path = path.display())]
     Io {
         /// The file or folder.

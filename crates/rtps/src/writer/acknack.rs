@@ -11,7 +11,7 @@ use super::{TIMER_RETRANSMISSION, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::stats::Tally;
 use crate::time::Instant;
-use crate::wire::{AckNack, NackFrag};
+use crate::wire::{AckNack, NackFrag, SequenceSet};
 
 impl Writer {
     /// Handles an ACKNACK from a reader of participant `from`.
@@ -89,9 +89,12 @@ impl Writer {
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
         reader.begin_round_if_idle();
-        if progress && let Some(destination) = self.destinations.get_mut(destination) {
-            let fragment_bytes = usize::from(self.config.fragment_size.network);
-            destination.note_progress(reader, base, self.sample_bytes_mean, fragment_bytes);
+        let ahead = received_ahead(&acknack.state, end);
+        if (progress || ahead > 0)
+            && let Some(destination) = self.destinations.get_mut(destination)
+        {
+            let (mean, fragment) = (self.sample_bytes_mean, self.config.fragment_size.network);
+            destination.note_progress(reader, (base, ahead), mean, usize::from(fragment));
         }
         // Earlier requests stay pending until served (RTPS 2.5 §8.4.9.2.9): a
         // reader need not repeat them.
@@ -174,9 +177,9 @@ impl Writer {
             if let Some(destination) = self.destinations.get_mut(reader.destination) {
                 let bytes = usize::from(change.fragment_size)
                     .saturating_mul(usize::try_from(more).unwrap_or(0));
-                destination
-                    .credit
-                    .earn(bytes.min(change.payload.len()), self.sample_bytes_mean);
+                let bytes = bytes.min(change.payload.len());
+                reader.proof.note_fragments(bytes);
+                destination.credit.earn(bytes, self.sample_bytes_mean);
                 let crossing = destination.round_trip.crossing_time(suppression);
                 if crossing > suppression {
                     let recent = &reader.recently_served;
@@ -199,4 +202,18 @@ impl Writer {
             self.pending.any = true;
         }
     }
+}
+
+/// The numbers below `end` that an ACKNACK acknowledges beyond its base: those between
+/// the requested ones.
+fn received_ahead(state: &SequenceSet, end: i64) -> usize {
+    let Some(last) = state.iter().last() else {
+        return 0;
+    };
+    let through = last.0.min(end.saturating_sub(1));
+    let numbers = through.saturating_add(1).saturating_sub(state.base().0);
+    let missing = state.iter().filter(|number| number.0 <= through).count();
+    usize::try_from(numbers)
+        .unwrap_or(0)
+        .saturating_sub(missing)
 }

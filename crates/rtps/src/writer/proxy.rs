@@ -11,7 +11,9 @@ use super::ack_doubt::{AckDoubt, Claim};
 use super::config::{HeartbeatConfig, ReaderProxyConfig};
 use super::heartbeat_schedule::HeartbeatSchedule;
 use super::reader_reset::ReaderResetDetector;
-use super::retransmission_credit::{AckRoundTrip, RecentlyServed, RetransmissionCredit};
+use super::retransmission_credit::{
+    AckRoundTrip, RecentlyServed, RetransmissionCredit, RetransmissionProof,
+};
 use crate::change::WriterChange;
 use crate::content_filter::ContentFilter;
 use crate::heartbeat_counts::is_count_jump;
@@ -89,6 +91,8 @@ pub(super) struct ReaderProxy {
     pub history_end: i64,
     /// The fragments that each partial sample was proved to have.
     pub proved_fragments: Vec<(SequenceNumber, u32)>,
+    /// Retransmissions to this reader alone, as credit.
+    pub proof: RetransmissionProof,
     /// History that a best-effort late joiner still gets.
     pub replay: Option<NumberRun>,
     /// Irrelevant numbers to declare to this reader alone, since another reader of
@@ -132,6 +136,7 @@ impl ReaderProxy {
             served_whole_through: SequenceNumber::ZERO,
             history_end: start,
             proved_fragments: Vec::new(),
+            proof: RetransmissionProof::new(start),
             replay: None,
             pending_gap: None,
             heartbeat_due: false,
@@ -443,27 +448,34 @@ impl Destination {
         }
     }
 
-    /// Notes that one of its readers acknowledged all below `base`. That proves
-    /// bytes, as credit for retransmissions; those of fragments are proved already.
+    /// Notes that one of its readers acknowledged all below `base`, and `ahead` numbers
+    /// beyond. That proves bytes, as credit for retransmissions; those of fragments
+    /// are proved already.
     pub fn note_progress(
         &mut self,
         reader: &mut ReaderProxy,
-        base: i64,
+        (base, ahead): (i64, usize),
         sample_bytes_mean: usize,
         fragment_bytes: usize,
     ) {
-        let proved = NumberRun {
-            first: reader.acked,
-            last: base.saturating_sub(1),
-        };
-        reader.acked = base;
-        let samples = self.credit.newly_proved(proved, reader.history_end);
-        let known = reader
-            .take_proved_fragments()
-            .saturating_mul(fragment_bytes);
-        let bytes = samples.saturating_mul(sample_bytes_mean);
+        let again = reader.proof.note_acked(base, ahead, sample_bytes_mean);
+        let mut bytes = 0;
+        if base > reader.acked {
+            let proved = NumberRun {
+                first: reader.acked,
+                last: base.saturating_sub(1),
+            };
+            reader.acked = base;
+            let samples = self.credit.newly_proved(proved, reader.history_end);
+            let known = reader
+                .take_proved_fragments()
+                .saturating_mul(fragment_bytes);
+            bytes = samples.saturating_mul(sample_bytes_mean);
+            bytes = reader.proof.without_known(bytes.saturating_sub(known));
+        }
+        reader.proof.limit_known(ahead, sample_bytes_mean);
         self.credit
-            .earn(bytes.saturating_sub(known), sample_bytes_mean);
+            .earn(again.saturating_add(bytes), sample_bytes_mean);
     }
 
     /// Notes a number as irrelevant to this destination.

@@ -69,6 +69,9 @@ impl Writer {
                 left = left.saturating_sub(bytes);
                 destination.credit.spend(now, bytes);
             }
+            if let Some(reader) = self.readers.get_mut(at) {
+                reader.proof.note_sent(bytes);
+            }
             if !is_served && left > 0 {
                 return false;
             }

@@ -120,6 +120,64 @@ impl RetransmissionCredit {
     }
 }
 
+/// What one reader proved of the bytes that were sent to it alone. Such bytes earn
+/// credit when they are acknowledged, even where another reader of the destination
+/// acknowledged the same numbers before, and before those below them have arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RetransmissionProof {
+    /// Bytes sent to this reader alone that it has not proved.
+    unproved: usize,
+    /// The base of its acknowledgements and the numbers acknowledged beyond, added.
+    acked: i64,
+    /// Credit that was earned for numbers beyond the base.
+    known: usize,
+}
+
+impl RetransmissionProof {
+    /// For a reader that gets all numbers from `start` on.
+    pub const fn new(start: i64) -> Self {
+        Self {
+            unproved: 0,
+            acked: start,
+            known: 0,
+        }
+    }
+
+    /// Notes bytes that are sent to this reader alone.
+    pub fn note_sent(&mut self, bytes: usize) {
+        self.unproved = self.unproved.saturating_add(bytes);
+    }
+
+    /// Notes fragments that earned credit by themselves.
+    pub fn note_fragments(&mut self, bytes: usize) {
+        self.unproved = self.unproved.saturating_sub(bytes);
+    }
+
+    /// Notes an acknowledgement. Returns the bytes that it newly proves, of those sent
+    /// to this reader alone.
+    pub fn note_acked(&mut self, base: i64, ahead: usize, mean: usize) -> usize {
+        let acked = base.saturating_add(i64::try_from(ahead).unwrap_or(i64::MAX));
+        let more = usize::try_from(acked.saturating_sub(self.acked)).unwrap_or(0);
+        self.acked = self.acked.max(acked);
+        let bytes = more.saturating_mul(mean).min(self.unproved);
+        self.unproved = self.unproved.saturating_sub(bytes);
+        self.known = self.known.saturating_add(bytes);
+        bytes
+    }
+
+    /// The part of the bytes below a new base that earned no credit yet.
+    pub fn without_known(&mut self, bytes: usize) -> usize {
+        let known = bytes.min(self.known);
+        self.known = self.known.saturating_sub(known);
+        bytes.saturating_sub(known)
+    }
+
+    /// Forgets what was known of numbers below the base.
+    pub fn limit_known(&mut self, ahead: usize, mean: usize) {
+        self.known = self.known.min(ahead.saturating_mul(mean));
+    }
+}
+
 /// The round trip to a destination: from the first transmission of a change that
 /// requests an acknowledgement to that acknowledgement.
 #[derive(Clone, Copy, Debug)]

@@ -51,8 +51,6 @@ pub enum HandshakeRejection {
     #[error("it proposes '{0}', an algorithm that is not supported")]
     Algorithm(String),
     /// A challenge, key or hash differs from the one that was sent.
-    /// #aaae
-    /// #ebcc
     #[error("its {0} is not the one that was sent")]
     Mismatch(&'static str),
     /// The signature is not by the certificate's key.

@@ -155,12 +155,7 @@ pub struct TooManyHandshakes;
 
 impl fmt::Debug for Handshakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Handshakes({} peers)
-#7d1a",
-            self.peers.len()
-        )
+        write!(f, "Handshakes({} peers)", self.peers.len())
     }
 }
 

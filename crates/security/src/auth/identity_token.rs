@@ -14,7 +14,6 @@ impl Token {
     }
 
     /// The permissions token, also without names.
-    /// #af84
     pub fn permissions() -> Self {
         Self::announced("DDS:Access:Permissions:1.0")
     }

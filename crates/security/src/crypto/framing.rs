@@ -59,7 +59,6 @@ impl<'a> Frame<'a> {
     }
 
     /// A protected submessage, and the bytes after its postfix.
-    /// #1f7c
     pub fn of_submessage(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), FrameError> {
         let (prefix, rest) = SecSubmessage::take(bytes)?;
         prefix.expect(SEC_PREFIX)?;

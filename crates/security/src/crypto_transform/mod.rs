@@ -50,7 +50,6 @@ pub use self::seal::{SealedDatagrams, TransformError};
 /// Its peers are those added by [`CryptoTransform::add_authenticated`] and
 /// [`CryptoTransform::add_unauthenticated`]. Received data adds no state, except at
 /// most 1024 reported drops.
-/// #d6df
 #[derive(Debug)]
 pub struct CryptoTransform {
     own: GuidPrefix,
