@@ -7,6 +7,8 @@
 //! (`rtps/tests/forged_discovery.rs`, `rtps/tests/writer_reader/forged.rs`). Where
 //! namespaces do not work, each test is skipped with a sentence.
 
+#![allow(clippy::disallowed_methods, reason = "other processes take real time")]
+
 #[path = "support/namespaces.rs"]
 mod namespaces;
 
