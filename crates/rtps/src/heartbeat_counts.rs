@@ -8,6 +8,9 @@
 //! the reader probes the writer. If all its counts are lower for a while, it has
 //! restarted. OpenDDS does the same with the sequence numbers of announcements.
 //!
+//! A forged count that leaps ahead makes the true ones lower, too. They continue the
+//! count before the leap, which a restarted writer's do not, so the leap is forgotten.
+//!
 //! A restarted writer with an equally high count is detected by its readers
 //! (`writer/reader_reset`): they miss what the earlier one had acknowledged. If we
 //! sent it nothing, only the participant lease or a dispose ends the old match.
@@ -27,6 +30,14 @@ const PROBE_PERIOD: Duration = Duration::from_millis(200);
 /// true ones.
 const COUNT_STEP_MAX: i32 = 1 << 16;
 
+/// A step of a count that only lost or forged heartbeats explain.
+const LEAP_MIN: i32 = 16;
+/// After a forged leap the true counts continue at most so far above the count before.
+const CONTINUED_MAX: i32 = 1 << 12;
+/// So many counts that continue below a leap prove that it was forged, and so many above
+/// it that it was not.
+const PROOFS: u32 = 3;
+
 /// Whether `count` is so far above the last one that a second message must confirm
 /// it.
 pub(crate) fn is_count_jump(last: Option<u32>, count: u32) -> bool {
@@ -40,6 +51,16 @@ pub(crate) struct HeartbeatCounts {
     last: Option<u32>,
     at: Instant,
     suspected: Option<SuspectedReset>,
+    leap: Option<Leap>,
+}
+
+/// A step of more than [`LEAP_MIN`], until later counts tell whether it is true.
+#[derive(Clone, Copy, Debug)]
+struct Leap {
+    /// The last count that continues the one before the leap.
+    before: u32,
+    continued: u32,
+    above: u32,
 }
 
 /// The suspicion of a reset: a lower count or range.
@@ -58,6 +79,12 @@ impl HeartbeatCounts {
     /// Whether a heartbeat with this count is new. `has_less`: it names a lower
     /// last number than an earlier one.
     pub fn accept(&mut self, now: Instant, count: u32, has_less: bool) -> bool {
+        if self.ends_leap(count) {
+            self.last = Some(count);
+            self.at = now;
+            self.suspected = None;
+            return true;
+        }
         let is_above = |other: u32| count.wrapping_sub(other).cast_signed() > 0;
         let went_back = self.last.filter(|last| !is_above(*last));
         if went_back.is_some() && now.since(self.at) < COUNT_MEMORY {
@@ -80,9 +107,55 @@ impl HeartbeatCounts {
             }),
             None => None,
         };
+        self.note_leap(count);
         self.last = Some(count);
         self.at = now;
         true
+    }
+
+    /// Whether the writer has continued to count where it was before a leap. Then the
+    /// leap was forged. A writer that restarted counts from zero.
+    fn ends_leap(&mut self, count: u32) -> bool {
+        let Some(last) = self.last else {
+            return false;
+        };
+        let Some(leap) = &mut self.leap else {
+            return false;
+        };
+        let step = |from: u32| count.wrapping_sub(from).cast_signed();
+        if step(last) >= 0 || !(1..=CONTINUED_MAX).contains(&step(leap.before)) {
+            return false;
+        }
+        leap.before = count;
+        leap.continued = leap.continued.saturating_add(1);
+        let is_forged = leap.continued >= PROOFS && !fault!("forged-count-is-restart");
+        if is_forged {
+            self.leap = None;
+        }
+        is_forged
+    }
+
+    fn note_leap(&mut self, count: u32) {
+        let Some(last) = self.last else {
+            return;
+        };
+        let step = count.wrapping_sub(last).cast_signed();
+        match &mut self.leap {
+            None if step > LEAP_MIN => {
+                self.leap = Some(Leap {
+                    before: last,
+                    continued: 0,
+                    above: 0,
+                });
+            }
+            Some(leap) if step > 0 => {
+                leap.above = leap.above.saturating_add(1);
+                if leap.above >= PROOFS {
+                    self.leap = None;
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Whether this count is too far above the last one to be believed at once.
@@ -149,6 +222,31 @@ mod tests {
         assert_eq!(counts.probe_at(), at(900));
         assert!(counts.accept(at(910), 8, false));
         assert_eq!(counts.probe_at(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn counts_that_continue_below_a_leap_prove_it_forged() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 223, false);
+        assert!(counts.accept(at(10), 4_096, false));
+        assert!(!counts.accept(at(100), 226, false));
+        assert!(!counts.accept(at(200), 230, false));
+        assert!(counts.accept(at(300), 233, false));
+        assert!(counts.accept(at(310), 234, false));
+        assert!(!counts.accept(at(320), 234, false));
+        assert_eq!(counts.probe_at(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn a_leap_that_counts_continue_is_true() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 223, false);
+        for (ms, count) in [(10, 900), (20, 901), (30, 902), (40, 903)] {
+            assert!(counts.accept(at(ms), count, false));
+        }
+        for (ms, count) in [(50, 224), (51, 225), (52, 226)] {
+            assert!(!counts.accept(at(ms), count, false), "a late repeat");
+        }
     }
 
     #[test]
