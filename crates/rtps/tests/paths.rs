@@ -392,6 +392,20 @@ fn a_network_that_fails_in_one_direction_is_left_by_both_sides() {
 }
 
 #[test]
+fn what_a_peer_sends_does_not_prove_that_it_hears_us() {
+    let mut net = Internet::met();
+    net.mute.insert((1, 0));
+    for turn in 0..400 {
+        // Other participants of that host still send on the network.
+        let from = Locator::udp_v4(ip(1, 1), 7410);
+        let now = net.now;
+        net.hosts[0].machine.note_heard(now, from, prefix(1));
+        net.run_for(millis(50));
+        assert!(turn < 40 || net.both_use(2), "turn {turn}");
+    }
+}
+
+#[test]
 fn both_sides_choose_the_same_network_although_they_list_them_differently() {
     let mut net = Internet::of(&[&[1, 2], &[2, 1]]);
     net.run_for(millis(3000));

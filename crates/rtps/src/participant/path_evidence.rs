@@ -117,9 +117,11 @@ pub struct PathInfo {
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     pub(super) heard_at: Option<Instant>,
+    /// The last proof that it hears us, too.
+    answered_at: Option<Instant>,
     /// Since when it answers without a gap.
     pub(super) good_since: Option<Instant>,
-    /// Questions since it was heard.
+    /// Questions since it answered.
     pub(super) asked: u32,
     pub(super) first_asked_at: Instant,
     pub(super) last_asked_at: Instant,
@@ -132,6 +134,7 @@ pub(super) struct Address {
 impl Address {
     pub(super) const NEW: Self = Self {
         heard_at: None,
+        answered_at: None,
         good_since: None,
         asked: 0,
         first_asked_at: Instant::ZERO,
@@ -140,8 +143,18 @@ impl Address {
         doubted_until: Instant::ZERO,
     };
 
+    /// Notes a datagram that does not prove that it hears us: the first question is
+    /// asked later. Once it is asked, only answers count.
     pub(super) fn note_heard(&mut self, now: Instant) {
+        if self.asked == 0 {
+            self.heard_at = Some(now);
+        }
+    }
+
+    /// Notes a proof that it hears us.
+    pub(super) fn note_answer(&mut self, now: Instant) {
         self.heard_at = Some(now);
+        self.answered_at = Some(now);
         self.good_since.get_or_insert(now);
         self.asked = 0;
         self.next_ask_at = Instant::ZERO;
@@ -165,7 +178,11 @@ impl Address {
         } else {
             RETRY
         };
-        self.next_ask_at = now + pause;
+        self.next_ask_at = if fault!("silent-path-asked-once") {
+            Instant::FAR_FUTURE
+        } else {
+            now + pause
+        };
     }
 
     /// When it is to be asked, if it may be quiet for so long.
@@ -186,6 +203,11 @@ impl Address {
     pub(super) fn is_back_after(&self, other: &Self) -> bool {
         self.good_since
             .is_some_and(|since| since > other.last_asked_at)
+    }
+
+    /// Whether it answered after `since`.
+    pub(super) fn is_answered_after(&self, since: Instant) -> bool {
+        self.answered_at.is_some_and(|at| at > since)
     }
 
     /// Whether it was heard after `since`.

@@ -5,12 +5,14 @@
 //! A path is one announced address of a participant, thus one network between the two
 //! hosts. The decision needs evidence, as with BFD (RFC 5880) in demand mode:
 //!
-//! - Any datagram from an address is a sign of life. While an address in use is quiet,
-//!   it is asked: a HEARTBEAT of a built-in topic with the liveliness flag, which no
-//!   other one there has. The peer answers with a final one to where the question came
-//!   from, whatever path it uses itself. Other stacks answer with an ACKNACK.
-//! - Questions are no sign of life: a peer that repeats its question does not hear us,
-//!   so its path is asked, too, and only answers count.
+//! - While an address in use is quiet, it is asked: a HEARTBEAT of a built-in topic
+//!   with the liveliness flag, which no other one there has. The peer answers with a
+//!   final one to where the question came from, whatever path it uses itself. Other
+//!   stacks answer with an ACKNACK, so any of their datagrams counts as an answer.
+//! - Other datagrams of an address delay the first question. They do not prove that
+//!   it hears us, so only answers count once it is asked, and before traffic moves
+//!   there. Announcements by multicast and questions do not even delay it.
+//! - A peer that repeats its question does not hear us, so its path is asked at once.
 //! - Five questions (`RETRIES_MAX`) without an answer, while another address of the peer
 //!   answers: traffic moves there, within 0.7 s. A silent peer without another
 //!   address that answers is left alone: its lease decides.
@@ -28,7 +30,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
-use crate::id::GuidPrefix;
+use crate::id::{EntityId, GuidPrefix, VendorId};
 use crate::locator::{Locator, NetworkScope};
 use crate::outbox::Outbox;
 use crate::receiver::Source;
@@ -95,7 +97,7 @@ impl Participant {
             return;
         }
         self.config.network = network;
-        if is_renamed {
+        if is_renamed && !fault!("changed-address-not-announced") {
             self.config.metatraffic_unicast.clone_from(&links.unicast);
             self.config.default_unicast = links.unicast;
             let named = self.announce_to.iter().filter(|at| !at.is_multicast());
@@ -188,8 +190,25 @@ impl Participant {
         if address.is_doubted(now) {
             return;
         }
-        let was_silent = address.asked >= SUSPECT_AFTER || address.good_since.is_none();
+        // Other stacks do not answer where they were asked.
+        if peer.data.vendor != VendorId::PTEROS || fault!("any-datagram-proves-a-path") {
+            self.note_answer(now, ip);
+            return;
+        }
         address.note_heard(now);
+        if self.paths.next_turn.is_none() {
+            self.paths.look_at(now);
+        }
+    }
+
+    /// Notes a proof that an address hears us.
+    fn note_answer(&mut self, now: Instant, ip: Ip) {
+        let Some(address) = self.paths.addresses.get_mut(&ip) else {
+            return;
+        };
+        let was_silent = address.asked >= SUSPECT_AFTER || address.good_since.is_none();
+        address.doubted_until = Instant::ZERO;
+        address.note_answer(now);
         if was_silent || self.paths.next_turn.is_none() {
             self.paths.look_at(now);
         }
@@ -216,18 +235,20 @@ impl Participant {
             Submessage::Heartbeat(beat) if beat.liveliness => (!beat.is_final, beat.is_final),
             _ => (false, false),
         };
+        let is_announced = self
+            .peers
+            .find(source.prefix)
+            .is_some_and(|peer| is_on_network(peer) && announces(&peer.data, ip));
         match self.paths.addresses.get_mut(&ip) {
-            Some(address) if is_question && is_for_us => {
-                let peer = self.peers.find_mut(source.prefix);
+            Some(address) if is_question => {
+                let peer = self.peers.find_mut(source.prefix).filter(|_| is_for_us);
                 if peer.is_some_and(|peer| peer.path.note_questioned(now, ip)) {
                     address.doubted_until = now + DOUBT;
                     self.paths.look_at(now);
                 }
             }
-            Some(address) if is_answer && is_for_us => {
-                address.doubted_until = Instant::ZERO;
-                self.note_heard(now, from, source.prefix);
-            }
+            Some(_) if is_answer && is_for_us && is_announced => self.note_answer(now, ip),
+            Some(_) if !is_for_us && is_announcement(message) => {}
             _ => self.note_heard(now, from, source.prefix),
         }
         if !is_for_us {
@@ -249,7 +270,7 @@ impl Participant {
         };
         let at = peer.data.metatraffic_unicast.iter().copied();
         let at = at.filter(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip));
-        if is_question {
+        if is_question && !fault!("path-question-not-answered") {
             let answers = at.map(|at| (source.prefix, at)).take(1);
             let waiting = &mut self.paths.answers;
             answers.for_each(|answer| {
@@ -288,7 +309,7 @@ impl Participant {
             moves.extend(chosen.map(|(to, reason)| Move { prefix, to, reason }));
             let is_unproven = |c: &&Candidate| !c.is_validated;
             if candidates.iter().any(|c| !c.is_validated) {
-                if peer.path.next_validation_at <= now {
+                if peer.path.next_validation_at <= now && !fault!("new-address-not-asked") {
                     let unproven = candidates.iter().filter(is_unproven);
                     validations.push((prefix, unproven.map(|c| c.locator).collect::<Vec<_>>()));
                 } else {
@@ -354,10 +375,10 @@ impl Participant {
                 .map(|to| (to, PathReason::LinkDown));
         };
         let address = state(in_use);
-        if address.is_silent(now) {
+        if address.is_silent(now) && !fault!("silent-path-kept") {
             let answers = |c: &&Candidate| {
                 let other = state(c.ip);
-                other.is_heard_after(address.first_asked_at) && !other.is_back_after(&address)
+                other.is_answered_after(address.first_asked_at) && !other.is_back_after(&address)
             };
             return usable.find(answers).map(|to| (to.ip, PathReason::Silent));
         }
@@ -417,7 +438,7 @@ impl Participant {
                 }
             } else if present.is_some_and(|present| candidate.rank < present.rank) {
                 address.ask_at(now, BETTER_PERIOD)
-            } else if is_suspect && !address.is_heard_after(state(in_use).first_asked_at) {
+            } else if is_suspect && !address.is_answered_after(state(in_use).first_asked_at) {
                 address.next_ask_at
             } else {
                 continue;
@@ -498,7 +519,9 @@ impl Participant {
         }
         let is_change = peer.path.note_moved(now, to, reason);
         self.paths.look_at(now);
-        self.reroute(prefix);
+        if !fault!("moved-path-not-routed") {
+            self.reroute(prefix);
+        }
         if !is_change {
             return;
         }
@@ -565,6 +588,11 @@ impl Participant {
             }
         }
     }
+}
+
+/// Whether a submessage announces a participant, usually by multicast.
+fn is_announcement(message: &Submessage) -> bool {
+    matches!(message, Submessage::Data(data) if data.writer == EntityId::SPDP_WRITER)
 }
 
 /// Whether a peer is reached across a network, so that it may have several paths.

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
+use pteros_rtps::fault;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::participant::{PathInfo, PathReason};
 use pteros_rtps::time::{Duration, Instant};
@@ -42,6 +43,9 @@ impl Core {
         let Some(change) = self.transport.follow_interfaces() else {
             return;
         };
+        if fault!("interface-change-not-followed") {
+            return;
+        }
         for lost in &change.lost {
             tracing::warn!("{lost}");
         }
