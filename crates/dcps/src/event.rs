@@ -83,6 +83,16 @@ pub enum EndpointEvent {
         /// The cause, with the file and the remedy.
         reason: String,
     },
+    /// A matched reliable reader acknowledges nothing new for 2 s although samples are
+    /// outstanding, or does again (writers).
+    ReaderStalled {
+        /// Matched readers that acknowledge nothing now.
+        current: usize,
+        /// +1 or -1.
+        change: i32,
+        /// The reader.
+        reader: Guid,
+    },
     /// Samples are lost for good (readers).
     SampleLost {
         /// Total so far.

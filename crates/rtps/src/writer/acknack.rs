@@ -88,6 +88,7 @@ impl Writer {
         // No reader can have unsent changes.
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
+        reader.progress.end_stall(progress, guid, &mut self.events);
         reader.begin_round_if_idle();
         let ahead = received_ahead(&acknack.state, end);
         if (progress || ahead > 0)
@@ -174,6 +175,9 @@ impl Writer {
             } else {
                 reader.note_proved_fragments(nack.sequence, &set)
             };
+            if more > 0 {
+                reader.progress.note_received(now);
+            }
             if let Some(destination) = self.destinations.get_mut(reader.destination) {
                 let bytes = usize::from(change.fragment_size)
                     .saturating_mul(usize::try_from(more).unwrap_or(0));

@@ -23,6 +23,17 @@ pub enum WriterEvent {
     /// [`WriteError::WouldBlock`](super::WriteError::WouldBlock) may be tried
     /// again.
     SpaceFreed,
+    /// A reliable reader acknowledges nothing new for 2 s although samples are
+    /// outstanding.
+    ReaderStalled {
+        /// The reader.
+        reader: Guid,
+    },
+    /// It acknowledges again, or is not matched any more.
+    StallEnded {
+        /// The reader.
+        reader: Guid,
+    },
     /// A reader restarted with the same GUID: it requests acknowledged samples and
     /// its counts start again. Only with
     /// [`WriterConfig::detects_reader_reset`](super::WriterConfig::detects_reader_reset).

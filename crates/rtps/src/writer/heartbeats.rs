@@ -26,10 +26,17 @@ impl Writer {
             Instant::FAR_FUTURE
         };
         self.ack_requests.new_data_at = next;
-        for reader in &self.readers {
+        for reader in &mut self.readers {
             if !reader.has_unacked(shared) {
+                reader.progress.note_idle();
                 continue;
             }
+            if reader.progress.note_outstanding(now, reader.acked) {
+                let reader = reader.guid;
+                let event = super::WriterEvent::ReaderStalled { reader };
+                self.events.push_or_drop_oldest(event);
+            }
+            next = next.min(reader.progress.due_at());
             let Some(destination) = self.destinations.get_mut(reader.destination) else {
                 continue;
             };

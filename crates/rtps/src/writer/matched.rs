@@ -110,6 +110,10 @@ impl Writer {
 
     /// Unmatches a reader. Changes that only it still needed are dropped.
     pub fn unmatch_reader(&mut self, guid: Guid) {
+        let unmatched = self.readers.iter_mut().find(|reader| reader.guid == guid);
+        if let Some(reader) = unmatched {
+            reader.progress.end_stall(true, guid, &mut self.events);
+        }
         self.readers
             .retain(|reader| reader.guid != guid || fault!("removed-reader-still-awaited"));
         if self.counts.filtered > 0 {

@@ -1,13 +1,14 @@
 //! Reader proxy (RTPS 2.5 §8.4.7.5, ReaderProxy): the state of one matched reader,
 //! and the destination (reader locator, §8.4.7.4) that several readers may share.
 //!
-//! `ReaderProxy` has 30 fields, one per fact that the specification or retransmission
+//! `ReaderProxy` has 31 fields, one per fact that the specification or retransmission
 //! needs about a reader. Nothing but the writer reads them.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::ack_doubt::{AckDoubt, Claim};
+use super::ack_progress::AckProgress;
 use super::config::{HeartbeatConfig, ReaderProxyConfig};
 use super::heartbeat_schedule::HeartbeatSchedule;
 use super::reader_reset::ReaderResetDetector;
@@ -113,6 +114,8 @@ pub(super) struct ReaderProxy {
     nack_frag_count: Option<u32>,
     nack_frag_at: Instant,
     ack_doubt: AckDoubt,
+    /// Notices that it acknowledges nothing.
+    pub progress: AckProgress,
 }
 
 impl ReaderProxy {
@@ -150,6 +153,7 @@ impl ReaderProxy {
             nack_frag_count: None,
             nack_frag_at: Instant::ZERO,
             ack_doubt: AckDoubt::NONE,
+            progress: AckProgress::NEW,
         }
     }
 

@@ -190,3 +190,55 @@ fn an_automatic_writer_is_alive_by_the_assertions_of_its_participant() {
     pair.run_ms(150);
     assert_eq!(alive(&pair, r), (0, 1));
 }
+
+fn stalls(pair: &Pair, w: W) -> Vec<WriterEvent> {
+    let events = pair.writers[w.0].events.iter().copied();
+    let is_stall = |event: &WriterEvent| {
+        matches!(
+            event,
+            WriterEvent::ReaderStalled { .. } | WriterEvent::StallEnded { .. }
+        )
+    };
+    events.filter(is_stall).collect()
+}
+
+#[test]
+fn a_reader_that_acknowledges_nothing_for_two_seconds_is_told_once_and_when_it_goes_on() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    let reader = pair.guid(r);
+    pair.write_many(w, 3);
+    pair.run_ms(5_000);
+    assert_eq!(stalls(&pair, w), [], "nothing is outstanding");
+    pair.net.faults.loss_percent = 100;
+    pair.write_many(w, 1);
+    pair.run_ms(1_900);
+    assert_eq!(stalls(&pair, w), []);
+    pair.run_ms(200);
+    assert_eq!(stalls(&pair, w), [WriterEvent::ReaderStalled { reader }]);
+    pair.write_many(w, 1);
+    pair.run_ms(5_000);
+    assert_eq!(stalls(&pair, w).len(), 1, "once per state change");
+    pair.net.faults.loss_percent = 0;
+    pair.run_ms(2_500);
+    let told = [
+        WriterEvent::ReaderStalled { reader },
+        WriterEvent::StallEnded { reader },
+    ];
+    assert_eq!(stalls(&pair, w), told);
+    pair.write_many(w, 3);
+    pair.run_ms(5_000);
+    assert_eq!(stalls(&pair, w), told);
+}
+
+#[test]
+fn a_stalled_reader_that_is_unmatched_is_no_longer_stalled() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    let reader = pair.guid(r);
+    pair.net.faults.loss_percent = 100;
+    pair.write_many(w, 1);
+    pair.run_ms(2_500);
+    pair.writers[w.0].machine.unmatch_reader(reader);
+    pair.flush();
+    let ended = WriterEvent::StallEnded { reader };
+    assert_eq!(stalls(&pair, w).last(), Some(&ended));
+}

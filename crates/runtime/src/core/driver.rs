@@ -456,6 +456,7 @@ impl Core {
                 if let Some(writer) = self.endpoints.writer(id) {
                     writer.handle_timeout(now);
                     self.serve_writer(now, &writer);
+                    writer.stall_report.tell(&writer.data);
                 }
             }
             TimeoutOwner::LingeringWriter(id) => {

@@ -21,6 +21,7 @@ pub mod publisher_group;
 pub mod reader;
 mod reader_queue_stats;
 pub(crate) mod serialize_only;
+pub(crate) mod stall_report;
 pub mod subscription_group;
 pub mod writer;
 

@@ -26,6 +26,7 @@ use crate::endpoints::durable_store;
 use crate::endpoints::event::{EndpointEvent, EndpointEvents};
 use crate::endpoints::local_route::IntraProcessRoute;
 use crate::endpoints::publisher_group::PublisherGroup;
+use crate::endpoints::stall_report::StallReport;
 use crate::instance::{TopicKey, WriterInstances};
 use crate::lock::{Mutex, rank};
 use crate::qos::DataLifecycle;
@@ -61,6 +62,7 @@ pub struct WriterEndpoint {
     /// [`WriterEndpoint::announced`] for the changeable ones.
     pub data: Arc<EndpointData>,
     pub(crate) policies: ChangeableWriterQos,
+    pub(crate) stall_report: StallReport,
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
     /// Whether its topic has a key.
@@ -153,6 +155,7 @@ impl WriterEndpoint {
             !always_needs_clock && store.is_none() && deferred::may_defer(&data.qos);
         Self {
             policies: ChangeableWriterQos::new(&data, lifecycle, always_needs_clock),
+            stall_report: StallReport::default(),
             data,
             sample_bytes_max,
             is_keyed: key.is_some(),
@@ -406,6 +409,8 @@ impl WriterEndpoint {
                 WriterEvent::LivelinessLost { total } => {
                     self.events.push(EndpointEvent::LivelinessLost { total });
                 }
+                WriterEvent::ReaderStalled { reader } => self.note_stall(reader, 1),
+                WriterEvent::StallEnded { reader } => self.note_stall(reader, -1),
                 // The last one concerns discovery's writers only.
                 WriterEvent::AllAcknowledged
                 | WriterEvent::SpaceFreed
@@ -416,6 +421,15 @@ impl WriterEndpoint {
 }
 
 impl WriterEndpoint {
+    fn note_stall(&self, reader: Guid, change: i32) {
+        let current = self.stall_report.note(change);
+        self.events.push(EndpointEvent::ReaderStalled {
+            current,
+            change,
+            reader,
+        });
+    }
+
     /// The data that discovery announces now, with changed policies.
     pub fn announced(&self) -> Arc<EndpointData> {
         self.policies.announced.lock().clone()
