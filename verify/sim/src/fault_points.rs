@@ -92,6 +92,18 @@ durability-not-compared: volatile writers match transient-local readers
 source-not-judged: packets in the name of a participant are accepted from any address
 dispose-is-final: a participant that was disposed of is not probed
 contradicting-sedp-ignored: two announcements with one number cause nothing
+forged-count-is-restart: a forged heartbeat count makes a writer look restarted
+# Paths and silence.
+silent-path-kept: traffic stays on a path that does not answer
+silent-path-asked-once: a path that does not answer is asked only once
+path-question-not-answered: questions about a path get no answer
+any-datagram-proves-a-path: a path counts as working in both directions after any datagram
+new-address-not-asked: an address that has never answered is not asked
+moved-path-not-routed: traffic goes on to the former address of a peer
+changed-address-not-announced: another address of this host is not announced
+interface-change-not-followed: notices about interfaces are ignored
+stalled-reader-not-reported: a reader that acknowledges nothing is not reported
+end-of-stall-not-reported: no event when a stalled reader goes on
 # The runtime.
 local-reader-omitted: the first of several local readers gets nothing
 local-history-one-too-few: local late joiners get one sample too few

@@ -60,8 +60,8 @@ impl fmt::Display for MutantResult {
     }
 }
 
-/// The forged packets that a mutant needs to show.
-fn forgery_for(mutant: &str) -> Option<Fault> {
+/// The fault that a mutant needs to show.
+fn fault_for(mutant: &str) -> Option<Fault> {
     match mutant {
         "source-not-judged" | "jump-believed-at-once" | "unsent-acknowledged" => {
             Some(Fault::Forgery)
@@ -69,7 +69,18 @@ fn forgery_for(mutant: &str) -> Option<Fault> {
         "contradiction-ignored"
         | "best-effort-jump-is-final"
         | "dispose-is-final"
-        | "contradicting-sedp-ignored" => Some(Fault::SpoofedForgery),
+        | "contradicting-sedp-ignored"
+        | "forged-count-is-restart" => Some(Fault::SpoofedForgery),
+        "silent-path-kept"
+        | "silent-path-asked-once"
+        | "path-question-not-answered"
+        | "any-datagram-proves-a-path"
+        | "new-address-not-asked"
+        | "moved-path-not-routed"
+        | "changed-address-not-announced"
+        | "interface-change-not-followed"
+        | "stalled-reader-not-reported"
+        | "end-of-stall-not-reported" => Some(Fault::Networks),
         _ => None,
     }
 }
@@ -83,7 +94,7 @@ pub fn search(mutant: Mutant, start: u64, seeds: u64, base: &Options) -> MutantR
         None => &Graphs,
     };
     let mut base = base.clone();
-    base.forced.extend(forgery_for(mutant.name));
+    base.forced.extend(fault_for(mutant.name));
     let base = &base;
     let options = Options {
         mutant: Some(mutant.name),

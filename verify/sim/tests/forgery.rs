@@ -60,3 +60,10 @@ fn every_flow_is_whole_two_seconds_after_the_last_spoofed_packet() {
 fn flows_by_shared_memory_are_whole_after_spoofed_packets() {
     run_seeds(&[Fault::SpoofedForgery, Fault::SharedMemory], 301..307);
 }
+
+/// A forged heartbeat count of discovery made its writer look restarted, so the
+/// participant was lost for a moment, 2.1 s after the last forged packet.
+#[test]
+fn a_forged_count_does_not_make_a_writer_look_restarted_1001() {
+    run_seeds(&[Fault::SpoofedForgery], 1001..1002);
+}

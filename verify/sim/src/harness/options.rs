@@ -76,6 +76,8 @@ kinds! {
     /// An attacker sends in their name and from their addresses. Only the rule
     /// *recovery* is checked.
     SpoofedForgery = "spoofed-forgery",
+    /// Hosts have several addresses on several networks, which come, go and change.
+    Networks = "networks",
 }
 
 impl Fault {

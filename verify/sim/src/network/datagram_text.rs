@@ -29,13 +29,14 @@ pub fn datagram_summary(bytes: &[u8]) -> String {
             ),
             Submessage::Heartbeat(h) => write!(
                 text,
-                " HB({:?}>{:?} {}..{} #{}{})",
+                " HB({:?}>{:?} {}..{} #{}{}{})",
                 h.writer,
                 h.reader,
                 h.first.0,
                 h.last.0,
                 h.count,
-                if h.is_final { " final" } else { "" }
+                if h.is_final { " final" } else { "" },
+                if h.liveliness { " alive" } else { "" }
             ),
             Submessage::Gap(g) => write!(
                 text,

@@ -6,6 +6,7 @@
 
 mod connections;
 mod datagram_text;
+pub mod interfaces;
 pub mod link;
 pub mod shared_memory;
 pub mod trace;
@@ -19,6 +20,7 @@ use fastrand::Rng;
 use pteros_rtps::locator::Locator;
 
 use self::datagram_text::{datagram_summary, has_user_traffic};
+use self::interfaces::{Passage, SocketInterfaces, Topology};
 use self::link::Link;
 use self::shared_memory::{ConnectionTable, InFlightContent};
 use self::trace::Trace;
@@ -37,7 +39,8 @@ struct InFlight {
 pub struct Socket {
     /// Index of the process.
     pub process: usize,
-    /// Its unicast address.
+    /// Its unicast address. On a host whose interfaces change it only names the host
+    /// and the port.
     pub address: Locator,
     /// Datagrams that have arrived and were not read.
     inbox: VecDeque<(Bytes, Locator)>,
@@ -52,6 +55,10 @@ pub struct Socket {
     pub woken: bool,
     /// Shared-memory connections.
     pub shared: ConnectionTable,
+    /// Port of the multicast group.
+    pub group_port: u16,
+    /// What it knows of the interfaces of its host, where they change.
+    pub interfaces: SocketInterfaces,
 }
 
 /// Counters of a run.
@@ -81,6 +88,8 @@ pub struct Network {
     by_address: BTreeMap<Locator, usize>,
     processes: usize,
     links: Vec<Link>,
+    /// The interfaces of hosts with several addresses.
+    pub topology: Topology,
     /// Chance in 1/10000 that a send finds the socket full.
     pub send_full_rate: u32,
     /// Chance in 1/10000 of a fault at each use of a shared-memory connection.
@@ -123,6 +132,7 @@ impl Network {
             by_address: BTreeMap::new(),
             processes,
             links: vec![Link::perfect(100_000); processes * processes],
+            topology: Topology::default(),
             send_full_rate: 0,
             connection_fault_rate: 0,
             connections_made: 0,
@@ -206,18 +216,17 @@ impl Network {
         if to.is_multicast() {
             for target in 0..self.sockets.len() {
                 let receiver = &self.sockets[target];
-                if receiver.open && receiver.in_group && target != number {
-                    self.transmit(now, process, from, target, bytes.clone());
+                if !receiver.open || !receiver.in_group || target == number {
+                    continue;
+                }
+                for passage in self.group_passages(number, target) {
+                    self.pass(now, process, (from, passage), target, bytes.clone());
                 }
             }
             return true;
         }
-        let mut address = *to;
-        if address.is_loopback() {
-            address.address = from.address;
-        }
-        match self.by_address.get(&address) {
-            Some(target) => self.transmit(now, process, from, *target, bytes),
+        match self.find_target(number, to) {
+            Some((target, passage)) => self.pass(now, process, (from, passage), target, bytes),
             None => {
                 self.traffic.lost += 1;
                 if !to.is_loopback() {
@@ -235,6 +244,27 @@ impl Network {
         let process = self.sockets[to].process;
         *self.injected.entry(process).or_default() += bytes.len() as u64;
         self.push(at, to, from, bytes);
+    }
+
+    /// Transmits a datagram of a socket on its way, unless it is lost there.
+    fn pass(
+        &mut self,
+        now: u64,
+        process: usize,
+        (own, passage): (Locator, Passage),
+        to: usize,
+        bytes: Bytes,
+    ) {
+        match passage {
+            Passage::From(ip) => {
+                let port = u16::try_from(own.port).unwrap_or(0);
+                self.transmit(now, process, Locator::udp_v4(ip, port), to, bytes);
+            }
+            Passage::Lost => {
+                self.traffic.lost += 1;
+                self.trace_datagram(now, "no way", own, to, &bytes);
+            }
+        }
     }
 
     fn transmit(&mut self, now: u64, process: usize, from: Locator, to: usize, bytes: Bytes) {
@@ -332,11 +362,8 @@ impl Network {
         self.traffic.delivered += 1;
         self.trace.number(now ^ arrival.to as u64);
         socket.inbox_bytes += bytes.len();
-        if let Some(sender) = self.by_address.get(&arrival.from) {
-            let pair = (
-                self.sockets[*sender].process,
-                self.sockets[arrival.to].process,
-            );
+        if let Some(sender) = self.process_at(&arrival.from) {
+            let pair = (sender, self.sockets[arrival.to].process);
             self.last_received.insert(pair, now);
         }
         let entry = (bytes, arrival.from);
@@ -375,9 +402,13 @@ impl Network {
         let process = self.sockets[to].process;
         let content = datagram_summary(bytes);
         let (port, host) = (from.port, from.address[15]);
+        let network = match from.address[13] {
+            0 => String::new(),
+            network => format!("network {network} "),
+        };
         self.trace.line(
             now,
-            format_args!("  {what} host {host} port {port} -> p{process}: {content}"),
+            format_args!("  {what} {network}host {host} port {port} -> p{process}: {content}"),
         );
     }
 }
@@ -395,6 +426,8 @@ impl Socket {
             open: true,
             woken: false,
             shared: ConnectionTable::default(),
+            group_port: 0,
+            interfaces: SocketInterfaces::default(),
         }
     }
 }

@@ -9,8 +9,8 @@ use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
-    UndrivenContext, multicast_port, unicast_port,
+    DISCOVERY_GROUP, InterfaceChange, OpenedTransports, Platform, ReceivedDatagram, SocketPlan,
+    Transport, UndrivenContext, multicast_port, unicast_port,
 };
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::shm_transport::ShmTransport;
@@ -94,7 +94,14 @@ impl Platform for SimEnv {
         let mut socket = Socket::new(self.process, address, self.buffer_bytes, plan.multicast);
         socket.shared.name = plan.prefix.0;
         socket.shared.host = self.host;
+        socket.group_port = multicast_port(plan.domain_id);
         let number = network.open(socket);
+        let links = network.topology.is_multihomed(self.host).then(|| {
+            network.follow_interfaces(number);
+            // Changes since then, and links that are down.
+            network.sockets[number].interfaces.changed = true;
+            network.sockets[number].interfaces.told().clone()
+        });
         drop(network);
         let group = Locator::udp_v4(DISCOVERY_GROUP.octets(), multicast_port(plan.domain_id));
         world.record_socket(self.process, number);
@@ -106,12 +113,18 @@ impl Platform for SimEnv {
                 is_external: self.is_external,
             }),
             participant_index: index,
-            unicast: vec![address],
-            own_addresses: vec![OwnAddress {
-                ip,
-                prefix_length: 24,
-            }],
-            multicast: plan.multicast.then_some(group),
+            unicast: links.as_ref().map_or(vec![address], |l| l.unicast.clone()),
+            own_addresses: match &links {
+                Some(links) => links.addresses.clone(),
+                None => vec![OwnAddress {
+                    ip,
+                    prefix_length: 24,
+                }],
+            },
+            multicast: match &links {
+                Some(links) => links.multicast.first().copied(),
+                None => plan.multicast.then_some(group),
+            },
             advice: Vec::new(),
             shm: self.connections(plan, number),
         })
@@ -232,6 +245,19 @@ impl Transport for SimTransport {
 
     fn shutdown_requested(&self) -> bool {
         false
+    }
+
+    fn interfaces_changed(&self) -> bool {
+        let Some(world) = self.world.upgrade() else {
+            return false;
+        };
+        let mut network = world.network();
+        std::mem::take(&mut network.sockets[self.number].interfaces.changed)
+    }
+
+    fn follow_interfaces(&self) -> Option<InterfaceChange> {
+        let world = self.world.upgrade()?;
+        world.network().follow_interfaces(self.number)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -56,9 +56,10 @@ impl Agenda for GraphWorld {
 impl GraphWorld {
     /// Schedules the process starts and the first fault of each kind.
     pub fn open(&self) {
+        self.open_networks();
         let mut schedule = self.schedule.lock();
         let now = self.sim.now();
-        for process in 0..self.plan.hosts.len() {
+        for process in 0..self.plan.hosts.len() - self.plan.late_processes {
             let at = now + schedule.random.u64(0..2_000 * MILLI);
             schedule.add(at, SimEvent::Start(process));
         }
@@ -126,10 +127,13 @@ impl GraphWorld {
         for reader in &mut model.readers {
             reader.read_delay = 0;
         }
+        drop(model);
+        self.heal_networks();
     }
 
     /// Applies an event.
     fn apply(&self, event: SimEvent) {
+        self.check_silence_when_due();
         let healed = self.schedule.lock().healed;
         let goes_on = matches!(
             event,
@@ -149,7 +153,7 @@ impl GraphWorld {
             return;
         }
         match event {
-            SimEvent::Take(_) | SimEvent::Publish(_) => {}
+            SimEvent::Take(_) | SimEvent::Publish(_) | SimEvent::CheckFlows => {}
             of_service if self.process_of_service_event(of_service).is_some() => {}
             _ => self.sim.trace_line(format_args!("{event:?}")),
         }
@@ -166,6 +170,8 @@ impl GraphWorld {
             SimEvent::ChangeNetworkFault => self.change_network_fault(),
             SimEvent::Attack => self.attack(),
             SimEvent::Forge(spoofs_address) => self.forge(spoofs_address),
+            SimEvent::ChangeNetworks => self.change_networks(),
+            SimEvent::CheckFlows => self.check_flows(),
             SimEvent::StartOneWayOutage(process) => self.start_one_way_outage(process),
             SimEvent::EndOneWayOutage(from, to) => {
                 self.sim.network().link_mut(from, to).cut = false
@@ -238,7 +244,7 @@ impl GraphWorld {
         self.sim.start(process, how, options);
     }
 
-    fn apply_start(&self, process: usize) {
+    pub fn apply_start(&self, process: usize) {
         if self.sim.core(process).is_some() {
             return;
         }
@@ -495,7 +501,7 @@ impl GraphWorld {
             };
             let number = item.meta.sequence;
             self.sim.network().trace.number(number as u64);
-            self.model.lock().sample(reader, &item);
+            self.model.lock().sample(reader, &item, self.sim.now());
             let publisher = item.meta.publisher;
             self.sim
                 .trace_line(format_args!("r{reader} took {number} of {publisher}"));
@@ -546,7 +552,8 @@ impl GraphWorld {
                     self.sim
                         .trace_line(format_args!("w{index} reported {event:?}"));
                     self.check_event(endpoint.guid(), &event);
-                    self.model.lock().writer_event(index, &event);
+                    let now = self.sim.now();
+                    self.model.lock().writer_event(index, &event, now);
                 }
             }
             ReadySource::ReaderEvents(index) => {

@@ -104,6 +104,12 @@ impl GraphWorld {
             if !spoofed_prefix && !writer.endpoint.is_acknowledged() {
                 wrong.push(format!("I6 w{w} is not acknowledged after healing"));
             }
+            if !spoofed_prefix && !writer.stalled.is_empty() {
+                wrong.push(format!(
+                    "I22 w{w} still reports {:?} as stalled after healing",
+                    writer.stalled
+                ));
+            }
             if !paused[writer.location.process] {
                 wrong.extend(writer.check_watches(w, now));
             }

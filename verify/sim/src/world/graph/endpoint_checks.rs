@@ -277,6 +277,9 @@ impl GraphWorld {
             .network()
             .last_received
             .get(&(location.process, process))?;
+        if self.has_changed_lately(process, location.process) {
+            return None;
+        }
         // Ordinary traffic renews a lease only now and then.
         let slack = 250_000_000;
         let silence = self.sim.now().saturating_sub(last_received);

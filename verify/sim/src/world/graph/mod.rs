@@ -3,7 +3,7 @@
 //!
 //! A run has three phases: fault injection, healing, and convergence checks. An
 //! oracle (`model`) that is simpler than the engine checks the invariants I1 to
-//! I18 throughout.
+//! I18, I21 and I22 throughout.
 
 mod apply;
 mod coherent_sets;
@@ -15,9 +15,11 @@ mod forgery;
 mod generators;
 mod message;
 mod model;
+mod networks;
 mod plan;
 mod schedule;
 mod service;
+mod silence;
 mod world;
 
 use std::sync::Arc;

@@ -7,6 +7,7 @@ use fastrand::Rng;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
 use pteros_rtps::time::Duration;
 
+use super::networks::RECOVERY;
 use crate::fault_points::TOLERATED_FAULTS;
 use crate::harness::options::{Fault, Options};
 use crate::network::link::Link;
@@ -52,11 +53,16 @@ pub struct SeedPlan {
     pub ordered: bool,
     /// Processes have clients and servers, too.
     pub services: bool,
+    /// Processes that start only after the last fault.
+    pub late_processes: usize,
     /// One process is taken for Cyclone DDS, and has nothing but services.
     pub cyclone_process: bool,
 }
 
 const MILLI: u64 = 1_000_000;
+
+/// Loss in 1/10000 on networks that also change.
+const LOSS_ON_NETWORKS_MAX: u32 = 200;
 
 impl SeedPlan {
     /// The plan of a seed.
@@ -68,8 +74,12 @@ impl SeedPlan {
         // Each seed has some of the faults, so that each is also seen alone.
         let share = random.u32(1..=4);
         let mut faults: Vec<Fault> = Fault::ALL.to_vec();
-        let of_others = [Fault::SharedMemory, Fault::Forgery, Fault::SpoofedForgery];
-        // Forged packets need an explicit request.
+        let of_others = [
+            Fault::SharedMemory,
+            Fault::Forgery,
+            Fault::SpoofedForgery,
+            Fault::Networks,
+        ];
         faults.retain(|fault| !Fault::ADDED_LATER.contains(fault) && !of_others.contains(fault));
         faults.retain(|_| random.u32(0..4) < share);
         // Rarely, since little can be checked then.
@@ -88,7 +98,11 @@ impl SeedPlan {
             ..Self::default()
         };
         plan.draw_later_faults(&mut random.clone().fork());
+        let seed_of_networks = random.clone().u64(..) ^ 0x006e_6574_776f_726b;
         plan.draw_policies(random.clone().u64(..));
+        if options.forced.is_empty() && !options.standard {
+            plan.draw_worlds(&mut Rng::with_seed(seed_of_networks));
+        }
         if options.standard {
             plan.hosts = vec![1, 1, 2, 2, 3];
             plan.endpoints = 4;
@@ -105,6 +119,7 @@ impl SeedPlan {
         }
         plan.faults.retain(|f| !options.without.contains(f));
         plan.leave_only_forgery();
+        plan.leave_only_networks(seed_of_networks, options.fault_millis.is_some());
         plan.clear_absent_link_faults();
         plan
     }
@@ -141,6 +156,16 @@ impl SeedPlan {
         self.with_deadlines = random.u32(0..6) == 0;
         if random.u32(0..3) == 0 {
             self.faults.push(Fault::SharedMemory);
+        }
+    }
+
+    /// Draws the kinds of faults that exclude most others, and forged packets.
+    fn draw_worlds(&mut self, random: &mut Rng) {
+        match random.u32(0..16) {
+            0..=1 => self.faults.push(Fault::Networks),
+            2..=3 => self.faults.push(Fault::Forgery),
+            4 => self.faults.push(Fault::SpoofedForgery),
+            _ => {}
         }
     }
 
@@ -194,6 +219,44 @@ impl SeedPlan {
         self.manual_liveliness = false;
     }
 
+    /// With networks that change, the rule *path recovery* has a bound. What else
+    /// interrupts a flow for longer is left out.
+    fn leave_only_networks(&mut self, seed: u64, is_short: bool) {
+        if !self.has(Fault::Networks) || self.has(Fault::SpoofedForgery) {
+            self.faults.retain(|fault| *fault != Fault::Networks);
+            return;
+        }
+        let remaining = [
+            Fault::Networks,
+            Fault::Loss,
+            Fault::Duplicate,
+            Fault::Churn,
+            Fault::WallClock,
+            Fault::SharedMemory,
+        ];
+        self.faults.retain(|fault| remaining.contains(fault));
+        self.keyed = false;
+        self.filtered = false;
+        self.flow_controlled = false;
+        self.coherent = false;
+        self.ordered = false;
+        self.with_deadlines = false;
+        self.manual_liveliness = false;
+        let mut random = Rng::with_seed(seed ^ 1);
+        self.link.loss = self.link.loss.min(LOSS_ON_NETWORKS_MAX);
+        if !is_short {
+            // Time for several changes.
+            self.fault_span = self.fault_span.max(15_000 * MILLI);
+        }
+        self.period = self.period.min(150 * MILLI);
+        if self.hosts.iter().all(|host| *host == self.hosts[0]) {
+            self.hosts[0] = self.hosts[0] % 3 + 1;
+        }
+        if self.hosts.len() > 2 && random.bool() {
+            self.late_processes = 1;
+        }
+    }
+
     /// Whether no match ends while faults are injected.
     pub fn is_calm(&self) -> bool {
         let ends_matches = [
@@ -223,7 +286,11 @@ impl SeedPlan {
             0
         };
         let backlog = self.fault_span / self.period.max(1);
-        1_500 * MILLI + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
+        let changes = match self.has(Fault::Networks) {
+            true => RECOVERY + 3_000 * MILLI,
+            false => 0,
+        };
+        1_500 * MILLI + changes + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
     }
 
     /// Maximum nanoseconds in flight or waiting to be read.

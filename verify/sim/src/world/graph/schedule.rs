@@ -34,6 +34,10 @@ pub enum SimEvent {
     /// The attacker sends in the name of a living participant, and from its address
     /// if it spoofs that, too.
     Forge(bool),
+    /// The networks between hosts change.
+    ChangeNetworks,
+    /// All flows between hosts are checked.
+    CheckFlows,
     /// A process receives nothing from another one for longer than a lease.
     StartOneWayOutage(usize),
     /// The one-way outage ends.

@@ -4,11 +4,13 @@
 //! file per kind; what the checks know is in `model`.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 
 use super::model::Model;
 use super::model::records::ReadySource;
+use super::networks::NetworkState;
 use super::plan::SeedPlan;
 use super::schedule::Schedule;
 use super::service::cyclone_header::rewrite_vendor_id;
@@ -28,6 +30,10 @@ pub struct GraphWorld {
     pub model: Mutex<Model>,
     /// Service clients and servers.
     pub services: Mutex<Services>,
+    /// When the flows are checked for silence again, in nanoseconds.
+    pub silence_check_at: AtomicU64,
+    /// The networks between hosts with several addresses.
+    pub networks: Mutex<NetworkState>,
     /// Endpoints that became ready during the last call into the engine.
     pub ready_sources: Arc<Mutex<Vec<ReadySource>>>,
 }
@@ -50,6 +56,8 @@ impl GraphWorld {
                 ..Model::default()
             }),
             services: Mutex::default(),
+            networks: Mutex::default(),
+            silence_check_at: AtomicU64::new(0),
             ready_sources: Arc::default(),
             plan,
             sim,

@@ -180,6 +180,7 @@ pub fn event(event: &EndpointEvent) -> Expected {
         EndpointEvent::SampleLost { total, .. } => ("sample_lost", total.to_string()),
         EndpointEvent::SampleRejected { total } => ("sample_rejected", total.to_string()),
         EndpointEvent::NotStored { total, .. } => ("not_stored", total.to_string()),
+        EndpointEvent::ReaderStalled { current, .. } => ("stalled", current.to_string()),
     };
     Expected { name, value }
 }

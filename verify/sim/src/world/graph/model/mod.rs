@@ -156,7 +156,7 @@ impl Model {
     }
 
     /// Handles an event of a writer.
-    pub fn writer_event(&mut self, index: usize, event: &EndpointEvent) {
+    pub fn writer_event(&mut self, index: usize, event: &EndpointEvent, now: u64) {
         let own = self.writers[index].endpoint.guid();
         if let Some(wrong) = self.check_event_pair(own, event) {
             self.fail(wrong);
@@ -181,6 +181,21 @@ impl Model {
                 check_total(&mut record.liveliness.reported, *total, &name)
             }
             EndpointEvent::IncompatibleType { .. } => None,
+            EndpointEvent::ReaderStalled {
+                current,
+                change,
+                reader,
+            } => {
+                let changed = match change {
+                    1 => record.stalled.insert(*reader),
+                    _ => {
+                        record.resumed.insert(*reader, now);
+                        record.stalled.remove(reader)
+                    }
+                };
+                (!changed || *current != record.stalled.len())
+                    .then(|| format!("I5 {name}: {reader} stalls by {change}, reported {current}"))
+            }
             other => Some(format!("I5 {name}: an event of readers: {other:?}")),
         };
         self.fail_all(wrong);
@@ -270,7 +285,9 @@ impl Model {
     }
 
     /// Checks a sample that a reader took.
-    pub fn sample(&mut self, index: usize, item: &QueuedSample) {
+    pub fn sample(&mut self, index: usize, item: &QueuedSample, now: u64) {
+        let progress = &mut self.readers[index].progress;
+        progress.insert(item.meta.publisher, now);
         if item.is_end() {
             // The end of an instance is not counted as a sample.
             return;

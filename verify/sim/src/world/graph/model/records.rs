@@ -107,6 +107,12 @@ pub struct WriterRecord {
     pub _tasks: Vec<Arc<dyn Task>>,
     /// Removed, or its process has died.
     pub gone: bool,
+    /// When it was created.
+    pub created_at: u64,
+    /// Readers reported as stalled.
+    pub stalled: BTreeSet<Guid>,
+    /// When each was last reported to go on.
+    pub resumed: BTreeMap<Guid, u64>,
     /// Messages accepted by the engine.
     pub written: u64,
     /// Bytes of each message.
@@ -179,6 +185,8 @@ pub struct ReaderRecord {
     pub orders: BTreeMap<usize, u64>,
     /// Samples taken, by writer.
     pub samples: BTreeMap<Guid, TakenSamples>,
+    /// When it last took a sample, by writer.
+    pub progress: BTreeMap<Guid, u64>,
     /// Number of samples taken.
     pub taken: u64,
     /// Samples taken from the attacker.
