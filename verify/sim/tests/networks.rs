@@ -28,11 +28,6 @@ fn flows_go_on_while_networks_come_go_and_change() {
     run_seeds(&[Fault::Networks], 32..72);
 }
 
-#[test]
-fn flows_go_on_while_networks_change_and_lose_datagrams() {
-    run_seeds(&[Fault::Networks, Fault::Loss, Fault::Churn], 101..131);
-}
-
 /// The host used a network that carried nothing from it to the other one, because the
 /// questions that it heard there counted as a sign of life.
 #[test]
