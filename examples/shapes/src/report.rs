@@ -65,6 +65,9 @@ pub fn line(end: EndpointSide, topic: &str, event: &EndpointEvent) -> String {
             ("on_sample_rejected", format!("(total = {total})"))
         }
         (_, EndpointEvent::NotStored { reason, .. }) => ("on_sample_not_stored", reason.clone()),
+        (_, EndpointEvent::ReaderStalled { current, .. }) => {
+            ("on_reader_stalled", format!("(current = {current})"))
+        }
         (_, EndpointEvent::SampleLost { total, count }) => (
             "on_sample_lost",
             format!("(total = {total}, change = {count})"),
