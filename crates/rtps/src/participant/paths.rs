@@ -309,7 +309,7 @@ impl Participant {
             moves.extend(chosen.map(|(to, reason)| Move { prefix, to, reason }));
             let is_unproven = |c: &&Candidate| !c.is_validated;
             if candidates.iter().any(|c| !c.is_validated) {
-                if peer.path.next_validation_at <= now && !fault!("new-address-not-asked") {
+                if peer.path.next_validation_at <= now {
                     let unproven = candidates.iter().filter(is_unproven);
                     validations.push((prefix, unproven.map(|c| c.locator).collect::<Vec<_>>()));
                 } else {
@@ -339,7 +339,8 @@ impl Participant {
             if let Some(peer) = self.peers.find_mut(prefix) {
                 let path = &mut peer.path;
                 let mut affordable = unproven;
-                affordable.retain(|_| path.spend(QUESTION_BYTES));
+                affordable
+                    .retain(|_| path.spend(QUESTION_BYTES) && !fault!("new-address-not-asked"));
                 let questions = affordable.into_iter().map(|at| (prefix, at));
                 self.paths.questions.extend(questions);
                 let factor = 1_i64 << path.validations.min(9);

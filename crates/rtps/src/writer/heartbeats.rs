@@ -31,7 +31,8 @@ impl Writer {
                 reader.progress.note_idle();
                 continue;
             }
-            if reader.progress.note_outstanding(now, reader.acked) {
+            let is_stalled = reader.progress.note_outstanding(now, reader.acked);
+            if is_stalled && !fault!("stalled-reader-not-reported") {
                 let reader = reader.guid;
                 let event = super::WriterEvent::ReaderStalled { reader };
                 self.events.push_or_drop_oldest(event);
