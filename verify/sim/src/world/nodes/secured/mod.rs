@@ -2,7 +2,7 @@
 //! identity, one with an identity of another authority, and an attacker who replays,
 //! changes and forges datagrams and floods the handshake with claims.
 //!
-//! Links lose and reorder, are cut, and processes start again. I22, *secrecy*: what
+//! Links lose and reorder, are cut, and processes start again. I24, *secrecy*: what
 //! others than authenticated participants send is never delivered, nothing protected
 //! is readable on the network, and no intruder is admitted. A reliable flow loses
 //! nothing (I1), and a newcomer joins within a bound, during and after a flood (I6).
@@ -334,7 +334,7 @@ impl<'w> Story<'w> {
                 self.world
                     .report
                     .expect(self.members.contains(&prefix), || {
-                        format!("I22 p{process} has admitted {prefix}, who says to be {subject}")
+                        format!("I24 p{process} has admitted {prefix}, who says to be {subject}")
                     });
             }
         }
@@ -357,13 +357,13 @@ impl<'w> Story<'w> {
             if !MEMBERS.contains(&process) {
                 // The intruders are of no use to each other.
                 report.expect(text.starts_with("forged"), || {
-                    format!("I22 the intruder p{process} has got {text:.40?}")
+                    format!("I24 the intruder p{process} has got {text:.40?}")
                 });
                 continue;
             }
             match parse(&text) {
                 Some(of) => party.taken.push(of),
-                None => report.violation(format!("I22 p{process} has got {text:.40?}")),
+                None => report.violation(format!("I24 p{process} has got {text:.40?}")),
             }
         }
     }
@@ -403,7 +403,7 @@ impl<'w> Story<'w> {
         let network = self.world.sim.event_loop().network();
         if let Some(watched) = &network.watched_text {
             report.expect(watched.readable == 0, || {
-                format!("I22 {} datagrams have secrets in clear", watched.readable)
+                format!("I24 {} datagrams have secrets in clear", watched.readable)
             });
             report.expect(watched.looked_at > 100, || "nothing was sent".into());
         }
