@@ -91,9 +91,7 @@ impl Writer {
         reader.progress.end_stall(progress, guid, &mut self.events);
         reader.begin_round_if_idle();
         let ahead = received_ahead(&acknack.state, end);
-        if (progress || ahead > 0)
-            && let Some(destination) = self.destinations.get_mut(destination)
-        {
+        if let Some(destination) = self.destinations.get_mut(destination) {
             let (mean, fragment) = (self.sample_bytes_mean, self.config.fragment_size.network);
             destination.note_progress(reader, (base, ahead), mean, usize::from(fragment));
         }
