@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use bytes::Bytes;
+use pteros_dcps::limits::Limits;
 use pteros_runtime::error::OpenError;
 use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
 use pteros_runtime::platform::{
@@ -208,9 +209,13 @@ impl ContextPair {
                 network: network.clone(),
                 index,
             };
+            // Readers here hold many large samples that nobody takes.
+            let mut limits = Limits::default();
+            limits.participant_memory_bytes = 256 << 20;
             let options = CoreOptions {
                 local_only: true,
                 multicast: false,
+                limits,
                 flow_controllers: flow_controllers.clone(),
                 ..CoreOptions::default()
             };
