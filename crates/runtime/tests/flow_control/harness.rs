@@ -210,8 +210,10 @@ impl ContextPair {
                 index,
             };
             // Readers here hold many large samples that nobody takes.
-            let mut limits = Limits::default();
-            limits.participant_memory_bytes = 256 << 20;
+            let limits = Limits {
+                participant_memory_bytes: 256 << 20,
+                ..Limits::default()
+            };
             let options = CoreOptions {
                 local_only: true,
                 multicast: false,
