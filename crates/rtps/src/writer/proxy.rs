@@ -462,9 +462,6 @@ impl Destination {
         sample_bytes_mean: usize,
         fragment_bytes: usize,
     ) {
-        if base <= reader.acked && ahead == 0 {
-            return;
-        }
         let again = reader.proof.note_acked(base, ahead, sample_bytes_mean);
         let mut bytes = 0;
         if base > reader.acked {

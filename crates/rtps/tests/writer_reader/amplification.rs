@@ -160,24 +160,6 @@ fn heavy_loss_does_not_exhaust_the_credit() {
     assert_eq!(limited, 0, "requests delayed");
 }
 
-/// Its requests are for numbers between those that it has. These prove what arrived.
-#[test]
-fn a_late_joiner_over_a_lossy_link_earns_credit_for_what_arrives_out_of_order() {
-    let (mut pair, w, r) =
-        Pair::unmatched(pair::transient_local(1_000), pair::transient_local(1_000));
-    for _ in 0..200 {
-        pair.write(w, &[7; 100_000]);
-    }
-    pair.net.faults.loss_percent = 50;
-    pair.join(w, r);
-    pair.run_ms(2_500);
-    assert_eq!(
-        pair.numbers(r).len(),
-        200,
-        "20 MB in two and a half seconds"
-    );
-}
-
 #[test]
 fn a_request_that_crosses_its_answer_is_answered_once() {
     let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
