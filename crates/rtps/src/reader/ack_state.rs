@@ -3,6 +3,7 @@
 //! §8.4.12.2). [`super::acknack`] decides with it.
 
 use super::config::ReaderConfig;
+use super::request_window::RequestWindow;
 use super::round_trip::RoundTrip;
 use crate::retry_backoff::RetryBackoff;
 use crate::time::{Duration, Instant};
@@ -41,6 +42,7 @@ impl AckState {
                 backoff: RetryBackoff::new(reader.nack.retry_period.times(2), 0),
                 round_trip: RoundTrip::new(),
                 requested: 0,
+                window: RequestWindow::FULL,
                 sent_at: Instant::ZERO,
                 only_new: false,
                 unsuccessful_requests: 0,
@@ -79,6 +81,8 @@ pub(super) struct NackState {
     pub round_trip: RoundTrip,
     /// The highest number requested so far.
     pub requested: i64,
+    /// How many numbers the next request may name.
+    pub window: RequestWindow,
     /// When the last request was sent.
     pub sent_at: Instant,
     /// The next request omits numbers of the last one.

@@ -151,7 +151,11 @@ impl WriterProxy {
             && (timer_due || self.acks.nack.unsuccessful_requests <= UNSUCCESSFUL_MAX);
         let only_new = self.acks.nack.only_new && !timer_due;
         if is_request {
-            let last = self.announced.min(base.saturating_add(255));
+            let has_progress = self.acks.progress_count != self.acks.nack.progress_seen;
+            let window = self.acks.nack.window.next_request(has_progress);
+            let last = self
+                .announced
+                .min(base.saturating_add(window).saturating_sub(1));
             let last = last.saturating_sub(fault!("nack-omits-the-last").into());
             let from = if only_new {
                 requested.saturating_add(1)

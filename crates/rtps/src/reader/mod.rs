@@ -20,6 +20,7 @@ mod filter;
 mod memory;
 mod other_wires;
 mod proxy;
+mod request_window;
 mod resynchronise;
 mod round_trip;
 mod writer_habits;
@@ -422,9 +423,13 @@ impl Reader {
             }
             ReassemblyOutcome::Duplicate => self.stats.duplicate_fragments.tally(),
             ReassemblyOutcome::Invalid => self.stats.invalid_fragments.tally(),
-            ReassemblyOutcome::BufferFull => self.stats.buffer_full.tally(),
+            ReassemblyOutcome::BufferFull => {
+                self.stats.buffer_full.tally();
+                proxy.note_refused();
+            }
             ReassemblyOutcome::NoMemory(_) => {
                 self.stats.memory_refused.tally();
+                proxy.note_refused();
                 let bytes = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
                 self.note_memory_refused(guid, bytes);
             }
@@ -492,7 +497,10 @@ impl Reader {
                 ReceiveOutcome::Delivered => {}
                 ReceiveOutcome::Reordered => self.stats.reordered.tally(),
                 ReceiveOutcome::Duplicate => self.stats.duplicates.tally(),
-                ReceiveOutcome::BufferFull => self.stats.buffer_full.tally(),
+                ReceiveOutcome::BufferFull => {
+                    self.stats.buffer_full.tally();
+                    proxy.note_refused();
+                }
             }
             return;
         }

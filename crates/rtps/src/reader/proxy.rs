@@ -338,6 +338,12 @@ impl WriterProxy {
         self.known.first_missing(number.max(self.next))
     }
 
+    /// Notes that a sample or a fragment was refused for lack of space.
+    pub fn note_refused(&mut self) {
+        let held = self.reorder.len().saturating_add(self.defrag.len());
+        self.acks.nack.window.note_refused(held);
+    }
+
     /// Numbers from `first` to `last` without a received part.
     pub fn missing(&self, first: i64, last: i64) -> impl Iterator<Item = i64> + '_ {
         self.known

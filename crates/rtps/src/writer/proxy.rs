@@ -27,6 +27,9 @@ use crate::wire::{AckNack, FragmentSet, SequenceSet};
 
 /// Samples with requested fragments, per reader.
 pub(super) const FRAGMENT_REQUESTS_MAX: usize = 8;
+/// Samples whose proved fragments are known: all that one ACKNACK can name. They are
+/// kept until acknowledged, so fewer would leave later proofs without credit.
+const PROVED_SAMPLES_MAX: usize = 256;
 /// An ACKNACK whose count does not grow is a repeat, unless the reader was silent
 /// this long: then it lost its state and counts from zero.
 const COUNT_MEMORY: Duration = Duration::from_millis(500);
@@ -337,7 +340,7 @@ impl ReaderProxy {
             *before = proved.max(*before);
             return more;
         }
-        if self.proved_fragments.len() >= FRAGMENT_REQUESTS_MAX {
+        if self.proved_fragments.len() >= PROVED_SAMPLES_MAX {
             return 0;
         }
         self.proved_fragments.push((sequence, proved));
@@ -462,6 +465,10 @@ impl Destination {
         sample_bytes_mean: usize,
         fragment_bytes: usize,
     ) {
+        if base <= reader.acked && ahead == 0 {
+            // What was earned beyond the base is not forgotten.
+            return;
+        }
         let again = reader.proof.note_acked(base, ahead, sample_bytes_mean);
         let mut bytes = 0;
         if base > reader.acked {

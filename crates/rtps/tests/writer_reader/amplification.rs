@@ -182,3 +182,41 @@ fn a_request_that_crosses_its_answer_is_answered_once() {
     pair.run_ms(1_000);
     assert_eq!(pair.numbers(r).len(), 12);
 }
+
+/// Milliseconds until a late joiner has the whole history.
+fn join_ms(loss_percent: u64, count: usize, bytes: usize) -> (i64, Pair, R) {
+    let depth = || pair::transient_local(1_000);
+    let (mut pair, w, r) = Pair::unmatched(depth(), depth());
+    for _ in 0..count {
+        pair.write(w, &vec![7; bytes]);
+    }
+    pair.net.faults.loss_percent = loss_percent;
+    pair.join(w, r);
+    let mut took = 0;
+    while pair.numbers(r).len() < count && took < 6_000 {
+        pair.run_ms(10);
+        took += 10;
+    }
+    (took, pair, r)
+}
+
+/// The fragments of more than eight samples prove that they arrived: 90th percentile
+/// 2 900 ms while the writer knew those of eight only.
+#[test]
+fn a_late_joiner_gets_a_long_history_of_large_samples_over_a_link_that_loses_a_third() {
+    let mut times: Vec<i64> = (0..12)
+        .map(|size| join_ms(30, 200, 90_000 + 2_000 * size).0)
+        .collect();
+    times.sort();
+    assert!(times[10] < 1_500, "{times:?}");
+}
+
+/// A reader that cannot hold 256 samples of several fragments does not request them:
+/// it took 1 450 ms, and half of all fragments came in vain, while it did.
+#[test]
+fn a_late_joiner_requests_only_what_it_can_hold() {
+    let (took, pair, r) = join_ms(20, 1_000, 2_600);
+    let stats = pair.readers[r.0].machine.stats();
+    assert!(took < 1_000, "{took} ms");
+    assert!(stats.buffer_full * 2 < stats.fragments, "{stats:?}");
+}
