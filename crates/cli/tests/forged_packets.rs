@@ -3,8 +3,8 @@
 //! own address and from the publisher's. The flow goes on, or is whole again within two
 //! seconds after the last forged packet.
 //!
-//! What each forged submessage does is checked on fake time
-//! (`rtps/tests/forged_discovery.rs`, `rtps/tests/writer_reader/forged.rs`). Where
+//! `rtps/tests/forged_discovery.rs` and `rtps/tests/writer_reader/forged.rs` check the
+//! effect of each forged submessage on fake time. Where
 //! namespaces do not work, each test is skipped with a sentence.
 
 #![allow(clippy::disallowed_methods, reason = "other processes take real time")]
@@ -143,7 +143,7 @@ fn attack(attacker: &Namespace, victim: &str, of: &[u8; 16], topic: &str) {
     shell.wait().expect("bash");
 }
 
-/// What is heard until the flow is whole again, and how long its first message took.
+/// The messages heard until the flow is whole again, and the delay of the first one.
 struct Heard {
     lines: Vec<String>,
     silence: Duration,

@@ -112,8 +112,8 @@ pub mod shared_memory {
     pub use pteros_runtime::{PeerDelivery, SharedMemoryOptions};
 }
 
-/// Paths to other hosts: which address of a participant is in use, and why. What remote
-/// participants fill, and what was dropped.
+/// Paths to other hosts: which address of a participant is in use, and why. The
+/// receive memory of remote participants, and the counts of dropped packets.
 pub mod network {
     pub use pteros_runtime::rtps::locator::Locator;
     pub use pteros_runtime::rtps::participant::{PathInfo, PathReason, PathState};

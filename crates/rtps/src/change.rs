@@ -64,7 +64,7 @@ pub struct CacheChange {
     /// Its coherent set and group sequence number, for readers whose PRESENTATION
     /// requests them. A change that is no sample has no payload.
     pub coherent_mark: Option<Box<CoherentMark>>,
-    /// What it takes of its participant's receive memory.
+    /// The share of its participant's receive memory that this change occupies.
     pub charge: SampleCharge,
 }
 

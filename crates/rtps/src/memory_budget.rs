@@ -184,7 +184,7 @@ impl MemoryAccount {
     }
 }
 
-/// What one writer fills at one reader.
+/// The receive memory that one writer's samples occupy at one reader.
 #[derive(Debug)]
 struct WriterUse {
     account: Arc<MemoryAccount>,
@@ -329,19 +329,31 @@ impl MemoryCharger {
         used.map_or(0, |used| used.account.budget.refused())
     }
 
-    /// Bytes reserved by the participant, its limit, those reserved in the context,
-    /// and its limit.
-    pub fn fill(&self) -> [usize; 4] {
-        self.used.as_ref().map_or([0; 4], |used| {
+    /// The reserved bytes and their limits.
+    pub fn fill(&self) -> MemoryFill {
+        self.used.as_ref().map_or(MemoryFill::default(), |used| {
             let budget = &used.account.budget;
-            [
-                used.account.reserved(),
-                budget.participant_max,
-                budget.reserved(),
-                budget.context_max,
-            ]
+            MemoryFill {
+                participant: used.account.reserved(),
+                participant_max: budget.participant_max,
+                context: budget.reserved(),
+                context_max: budget.context_max,
+            }
         })
     }
+}
+
+/// The reserved receive memory and its limits, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryFill {
+    /// Reserved by the participant.
+    pub participant: usize,
+    /// The limit of one participant.
+    pub participant_max: usize,
+    /// Reserved by all participants of the context.
+    pub context: usize,
+    /// The limit of the context.
+    pub context_max: usize,
 }
 
 /// A part of an account; dropping it gives the bytes back.
@@ -359,7 +371,7 @@ impl Drop for MemoryCharge {
     }
 }
 
-/// What a complete sample takes of its participant's memory, until the application
+/// The charge of a complete sample to its participant's memory, until the application
 /// takes the sample. Dropping it gives the bytes back. A clone, and the charge of a
 /// sample in shared memory, is empty. It is no part of the sample's value.
 #[derive(Debug, Default)]
@@ -416,7 +428,7 @@ fn rounded_down(bytes: usize) -> usize {
     (bytes >> step) << step
 }
 
-/// What a record of discovery takes of its participant's memory. Dropping it gives the
+/// The charge of a discovery record to its participant's memory. Dropping it gives the
 /// bytes back. It is no part of the record's value.
 #[derive(Debug, Default)]
 pub struct RecordCharge {

@@ -129,6 +129,16 @@ impl Victim {
         assert_eq!(known, [self.writer]);
     }
 
+    /// The pair is matched again, and a new writer is found beside it.
+    fn check_recovery_with_new_writer(&mut self) {
+        let own = self.domain.add_writer(0, "rt/own", EndpointQos::default());
+        self.domain.run_for(RECOVERY);
+        assert!(self.is_matched());
+        let known = self.domain.nodes[1].machine.remote_endpoints();
+        let known: Vec<Guid> = known.map(|known| known.guid()).collect();
+        assert_eq!(known, [self.writer, own]);
+    }
+
     /// The rule *recovery*: the pair is matched again, nothing forged is left, and
     /// new endpoints are found.
     fn check_recovery(&mut self) {
@@ -378,14 +388,7 @@ fn a_forged_dispose_is_undone_although_the_writer_goes_on() {
     let mut victim = Victim::new();
     let next = victim.next();
     victim.dispose_endpoint(address(0), next);
-    let own = victim
-        .domain
-        .add_writer(0, "rt/own", EndpointQos::default());
-    victim.domain.run_for(RECOVERY);
-    assert!(victim.is_matched());
-    let known = victim.domain.nodes[1].machine.remote_endpoints();
-    let known: Vec<Guid> = known.map(|known| known.guid()).collect();
-    assert_eq!(known, [victim.writer, own]);
+    victim.check_recovery_with_new_writer();
 }
 
 #[test]
@@ -449,14 +452,7 @@ fn a_contradiction_soon_after_another_one_is_undone_too() {
     victim.domain.run_for(Duration::from_millis(100));
     let next = victim.next();
     victim.dispose_endpoint(address(0), next);
-    let own = victim
-        .domain
-        .add_writer(0, "rt/own", EndpointQos::default());
-    victim.domain.run_for(RECOVERY);
-    assert!(victim.is_matched());
-    let known = victim.domain.nodes[1].machine.remote_endpoints();
-    let known: Vec<Guid> = known.map(|known| known.guid()).collect();
-    assert_eq!(known, [victim.writer, own]);
+    victim.check_recovery_with_new_writer();
 }
 
 /// The participant answers where it is, and announces itself in between: however often

@@ -268,8 +268,8 @@ fn small_samples_are_not_charged() {
     assert_eq!(budget.reserved(), 1_024);
 }
 
-/// What discovery stores of endpoints is charged to their participant. It has an end,
-/// is told, and is given back.
+/// Discovery records of endpoints are charged to their participant. The charge has a
+/// limit, is reported, and is given back.
 #[test]
 fn records_of_endpoints_are_charged_and_bounded() {
     let mut domain = domain::Domain::new(1);

@@ -83,7 +83,7 @@ struct GraphState {
     /// Participants that have left, at most [`DEPARTED_MAX`]; the oldest goes.
     departed: VecDeque<(GuidPrefix, VendorId)>,
     nodes: HashMap<GuidPrefix, Vec<NodeRecord>>,
-    /// What the list of each participant takes of its receive memory.
+    /// The charge of each participant's node list to its receive memory.
     node_charges: HashMap<GuidPrefix, RecordCharge>,
     /// A list without memory was logged.
     told_no_memory: bool,

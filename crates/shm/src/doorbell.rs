@@ -37,7 +37,7 @@ pub(crate) fn disarm(sleeping: &AtomicU64) {
     sleeping.store(sleep.wrapping_add(sleep & 1), Ordering::Relaxed);
 }
 
-/// What a sender does about the peer's sleep.
+/// The action of a sender when its peer sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeUp {
     /// The peer is awake, or rung for and checked already.

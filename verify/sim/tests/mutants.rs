@@ -2,12 +2,16 @@
 //! `cargo xtask sim --mutants` tests all of them. Needs the feature `faults`.
 #![cfg(feature = "faults")]
 
+#[path = "support/sound.rs"]
+mod sound;
+
 use pteros_sim::fault_points::{Mutant, mutants};
 use pteros_sim::harness::options::{Fault, Options};
 use pteros_sim::harness::run;
 use pteros_sim::harness::shrink::shrink;
 use pteros_sim::mutants::{scenario_that_detects, search};
 use pteros_sim::world::graph::Graphs;
+use sound::assert_sound;
 
 /// Seeds per mutant.
 const SEEDS: u64 = 24;
@@ -128,12 +132,6 @@ fn seeds_with_tolerated_faults_keep_all_invariants() {
             forced: vec![Fault::FaultPoints],
             ..Options::default()
         };
-        let outcome = run(&Graphs, seed, &options);
-        assert!(
-            outcome.violations.is_empty(),
-            "{:#?}\nreplay: {}",
-            outcome.violations,
-            options.replay_command("", seed)
-        );
+        assert_sound(&Graphs, seed, &options);
     }
 }

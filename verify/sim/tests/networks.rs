@@ -1,27 +1,13 @@
 //! Hosts with several addresses on several networks: while one network connects two
 //! hosts, their flows go on (I21), and after the last change all is whole.
 
-use pteros_sim::harness::options::{Fault, Options};
-use pteros_sim::harness::run;
-use pteros_sim::world::graph::Graphs;
+#[path = "support/forced.rs"]
+mod forced;
+#[path = "support/sound.rs"]
+mod sound;
 
-fn run_seeds(forced: &[Fault], seeds: impl IntoIterator<Item = u64>) {
-    for seed in seeds {
-        let options = Options {
-            forced: forced.to_vec(),
-            ..Options::default()
-        };
-        let outcome = run(&Graphs, seed, &options);
-        assert!(
-            outcome.violations.is_empty(),
-            "{:#?}\nreplay: {}",
-            outcome.violations,
-            options.replay_command("", seed)
-        );
-        let again = run(&Graphs, seed, &options);
-        assert_eq!(again.hash, outcome.hash, "seed {seed} is not deterministic");
-    }
-}
+use forced::run_seeds;
+use pteros_sim::harness::options::Fault;
 
 #[test]
 fn flows_go_on_while_networks_come_go_and_change() {

@@ -1,64 +1,61 @@
 //! Workloads of whole nodes that every test run executes: actions, parameters,
 //! lifecycle nodes, components and executors under fault injection.
 
+#[path = "support/sound.rs"]
+mod sound;
+
 use pteros_sim::harness::options::Options;
-use pteros_sim::harness::{Workload, run};
+use pteros_sim::harness::run;
 use pteros_sim::world::nodes::NodeWorkload;
+use sound::assert_sound;
 
 /// Seeds of each workload. `cargo xtask sim --nodes all --seeds N` runs more.
 const SEEDS: std::ops::Range<u64> = 1..9;
 
-fn assert_sound(workload: NodeWorkload) {
-    let options = Options::default();
+fn run_seeds(workload: NodeWorkload) {
     for seed in SEEDS {
-        let outcome = run(&workload, seed, &options);
-        assert!(
-            outcome.violations.is_empty(),
-            "{:#?}\nreplay: {}",
-            outcome.violations,
-            options.replay_command(&workload.selection(), seed)
-        );
+        assert_sound(&workload, seed, &Options::default());
     }
 }
 
 #[test]
 fn goals_are_accepted_once_and_end_once() {
-    assert_sound(NodeWorkload::ACTIONS);
+    run_seeds(NodeWorkload::ACTIONS);
 }
 
 #[test]
 fn parameters_are_set_atomically_and_once() {
-    assert_sound(NodeWorkload::PARAMETERS);
+    run_seeds(NodeWorkload::PARAMETERS);
 }
 
 #[test]
 fn lifecycle_nodes_make_legal_transitions_and_wait_for_dependencies() {
-    assert_sound(NodeWorkload::LIFECYCLE);
+    run_seeds(NodeWorkload::LIFECYCLE);
 }
 
 #[test]
 fn components_are_loaded_once_and_freed() {
-    assert_sound(NodeWorkload::COMPONENTS);
+    run_seeds(NodeWorkload::COMPONENTS);
 }
 
 #[test]
 fn executors_lose_no_sample_and_keep_their_period() {
-    assert_sound(NodeWorkload::EXECUTORS);
+    run_seeds(NodeWorkload::EXECUTORS);
 }
 
 #[test]
 fn requests_to_a_dead_process_end() {
-    assert_sound(NodeWorkload::CRASHES);
+    run_seeds(NodeWorkload::CRASHES);
 }
 
 #[test]
 fn crowds_take_no_more_than_their_share() {
-    assert_sound(NodeWorkload::CROWDS);
+    run_seeds(NodeWorkload::CROWDS);
 }
 
 #[test]
 fn secured_participants_admit_nobody_else_and_lose_nothing() {
-    assert_sound(NodeWorkload::SECURED);
+    run_seeds(NodeWorkload::SECURED);
 }
 
 #[test]

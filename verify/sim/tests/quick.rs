@@ -1,24 +1,20 @@
 //! A few seeds of the workloads with attackers and disks, for the quick test command.
 //! `tests/nodes.rs` runs more.
 
-use pteros_sim::harness::options::Options;
-use pteros_sim::harness::{Workload, run};
-use pteros_sim::world::nodes::NodeWorkload;
+#[path = "support/sound.rs"]
+mod sound;
 
-fn assert_sound(workload: NodeWorkload, seeds: std::ops::Range<u64>) {
-    let options = Options::default();
+use pteros_sim::harness::options::Options;
+use pteros_sim::world::nodes::NodeWorkload;
+use sound::assert_sound;
+
+fn run_seeds(workload: NodeWorkload, seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        let outcome = run(&workload, seed, &options);
-        assert!(
-            outcome.violations.is_empty(),
-            "{:#?}\nreplay: {}",
-            outcome.violations,
-            options.replay_command(&workload.selection(), seed)
-        );
+        assert_sound(&workload, seed, &Options::default());
     }
 }
 
 #[test]
 fn a_newcomer_joins_secured_participants_among_intruders() {
-    assert_sound(NodeWorkload::SECURED, 101..104);
+    run_seeds(NodeWorkload::SECURED, 101..104);
 }

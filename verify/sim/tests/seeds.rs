@@ -1,26 +1,20 @@
 //! Seeds of every test run: whole graphs under random faults, which must keep all
 //! invariants and converge after healing.
 
+#[path = "support/sound.rs"]
+mod sound;
+
 use pteros_sim::harness::options::{Fault, Options};
 use pteros_sim::harness::{RunOutcome, run};
 use pteros_sim::world::graph::Graphs;
-
-fn assert_sound(outcome: &RunOutcome) {
-    let seed = outcome.seed;
-    assert!(
-        outcome.violations.is_empty(),
-        "{:#?}\nreplay: {}",
-        outcome.violations,
-        Options::default().replay_command("", seed)
-    );
-}
+use sound::assert_sound;
 
 /// Seeds with GUID reuse.
 const GUID_REUSE_SEEDS: std::ops::Range<u64> = 1..21;
 
 fn assert_all_sound(seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        assert_sound(&run(&Graphs, seed, &Options::default()));
+        assert_sound(&Graphs, seed, &Options::default());
     }
 }
 
@@ -30,7 +24,7 @@ fn assert_named_sound(seed: u64) {
         without: vec![Fault::Networks, Fault::Forgery, Fault::SpoofedForgery],
         ..Options::default()
     };
-    assert_sound(&run(&Graphs, seed, &options));
+    assert_sound(&Graphs, seed, &options);
 }
 
 // Four parts, so that the test runner can use several threads.

@@ -155,7 +155,7 @@ pub struct QueuedSample {
     pub mark: Option<Box<CoherentMark>>,
     /// Its original and related identities.
     pub related_identity: Option<Box<RelatedIdentity>>,
-    /// What it takes of its participant's receive memory, until it is taken.
+    /// The receive memory of its participant that this sample occupies until it is taken.
     pub charge: SampleCharge,
 }
 

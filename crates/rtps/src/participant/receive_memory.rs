@@ -36,7 +36,8 @@ struct PeerMemory {
     announcement: RecordCharge,
 }
 
-/// What a participant fills, and how often something of it was refused.
+/// A participant's use of the receive memory, and how often a sample or record of it was
+/// refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHolder {
     /// The participant.
@@ -45,7 +46,7 @@ pub struct MemoryHolder {
     pub address: Option<[u8; 4]>,
     /// The bytes that it has reserved.
     pub reserved: usize,
-    /// How often something of it was refused.
+    /// How often a sample or a record of it was refused.
     pub refused: u64,
 }
 
@@ -95,7 +96,7 @@ impl Participant {
         self.receive_memory.account(prefix)
     }
 
-    /// What is reserved now. O(participants).
+    /// The bytes reserved now. O(participants).
     pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
         let budget = &self.receive_memory.budget;
         let holders = || {

@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use crate::id::Guid;
+use crate::memory_budget::MemoryFill;
 
 /// An event for the application. Totals count from the reader's creation, so a
 /// dropped event loses no information but its time.
@@ -32,14 +33,8 @@ pub enum ReaderEvent {
         writer: Guid,
         /// The size of the refused sample, bytes.
         sample_bytes: usize,
-        /// Bytes that its participant has reserved.
-        held: usize,
-        /// The limit of one participant.
-        limit: usize,
-        /// Bytes that all participants have reserved.
-        context_held: usize,
-        /// The limit of the context.
-        context_limit: usize,
+        /// The reserved bytes and their limits.
+        fill: MemoryFill,
     },
     /// What a writer says contradicts what was received in its name, so its state was
     /// taken anew. Samples in between may be lost or delivered again.

@@ -42,14 +42,10 @@ impl Reader {
         };
         let charger = proxy.defrag.charger();
         if charger.note_refused() {
-            let [held, limit, context_held, context_limit] = charger.fill();
             let event = ReaderEvent::MemoryFull {
                 writer,
                 sample_bytes,
-                held,
-                limit,
-                context_held,
-                context_limit,
+                fill: charger.fill(),
             };
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);

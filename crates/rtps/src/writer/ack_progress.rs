@@ -14,7 +14,7 @@ use crate::time::{Duration, Instant};
 /// How long a reader may acknowledge nothing new.
 const STALLED_AFTER: Duration = Duration::from_secs(2);
 
-/// What a reader has acknowledged, and since when nothing more.
+/// The progress of a reader's acknowledgements, and when it ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckProgress {
     acked: i64,

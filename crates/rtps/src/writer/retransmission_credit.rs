@@ -120,7 +120,7 @@ impl RetransmissionCredit {
     }
 }
 
-/// What one reader proved of the bytes that were sent to it alone. Such bytes earn
+/// The bytes sent to one reader alone that it proved to have received. They earn
 /// credit when they are acknowledged, even where another reader of the destination
 /// acknowledged the same numbers before, and before those below them have arrived.
 #[derive(Clone, Copy, Debug)]

@@ -691,18 +691,19 @@ impl ReaderEndpoint {
             ReaderEvent::MemoryFull {
                 writer,
                 sample_bytes,
-                held,
-                limit,
-                context_held,
-                context_limit,
+                fill,
             } => tracing::warn!(
                 endpoint = %self.data.guid,
-                "topic \"{}\": a sample of {sample_bytes} bytes from {writer} was refused: what its \
-                 participant fills here takes {held} of {limit} bytes of receive memory, that of all \
-                 {context_held} of {context_limit}. A reliable publisher sends it again. Take \
-                 samples sooner, or raise limits.participant_memory_bytes or \
+                "topic \"{}\": a sample of {sample_bytes} bytes from {writer} was refused: \
+                 the receive memory is full. Its participant occupies {} of {} bytes, all \
+                 participants {} of {}. A reliable publisher sends it again. Take samples \
+                 sooner, or raise limits.participant_memory_bytes or \
                  limits.receive_memory_bytes of the context if such samples are expected",
-                ros_topic(&self.data.topic)
+                ros_topic(&self.data.topic),
+                fill.participant,
+                fill.participant_max,
+                fill.context,
+                fill.context_max
             ),
             // Discovery detects it as well and ends the match.
             ReaderEvent::WriterReset { .. } => {}

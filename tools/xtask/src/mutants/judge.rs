@@ -28,7 +28,7 @@ const CALL_TESTS: usize = 8;
 /// Tests of other crates and of the simulator that a mutant runs, in seconds without it.
 const OTHERS_SECONDS: f64 = 60.0;
 
-/// What became of a mutant.
+/// The verdict on a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A test of its crate failed or hung.

@@ -11,7 +11,7 @@ pub const MUTANT: &str = "PTEROS_MUTANT";
 /// A file to which a process adds the number of each place that it comes to.
 pub const REACHED: &str = "PTEROS_MUTANTS_REACHED";
 
-/// What a crate with mutants has in addition, at the end of its root.
+/// The code that a crate with mutants has in addition, at the end of its root.
 pub fn switch(count: usize) -> String {
     let places = count + 1;
     format!(

@@ -44,7 +44,7 @@ pub struct Topology {
     indices: u32,
 }
 
-/// What a socket knows of the interfaces of its host.
+/// A socket's knowledge of the interfaces of its host.
 #[derive(Clone, Debug, Default)]
 pub struct SocketInterfaces {
     /// As last listed.
@@ -53,7 +53,7 @@ pub struct SocketInterfaces {
     joined: Vec<u32>,
     /// Indices of those on which it sends to the group.
     multicast: Vec<u32>,
-    /// What the participant was told.
+    /// The links that the participant was told of.
     told: LocalLinks,
     /// The kernel has a notice for it.
     pub changed: bool,
@@ -264,7 +264,7 @@ impl Network {
     }
 }
 
-/// What a participant is told: the addresses on links with and without a carrier, and
+/// The links that a participant is told of: the addresses on links with and without a carrier, and
 /// the locators to announce.
 fn links_of(list: &[Interface], port: u32, group_port: u16, has_group: bool) -> LocalLinks {
     let own = |i: &Interface| OwnAddress {
@@ -295,7 +295,7 @@ fn links_of(list: &[Interface], port: u32, group_port: u16, has_group: bool) -> 
 }
 
 impl SocketInterfaces {
-    /// What the participant knows of its links.
+    /// The links that the participant knows.
     pub fn told(&self) -> &LocalLinks {
         &self.told
     }

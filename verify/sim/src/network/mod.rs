@@ -57,7 +57,7 @@ pub struct Socket {
     pub shared: ConnectionTable,
     /// Port of the multicast group.
     pub group_port: u16,
-    /// What it knows of the interfaces of its host, where they change.
+    /// Its knowledge of the interfaces of its host, where they change.
     pub interfaces: SocketInterfaces,
 }
 

@@ -45,7 +45,7 @@ const BEST_EFFORT_SPAN: u64 = SECOND;
 /// Addresses that a host may get on one network.
 const ADDRESSES_MAX: u8 = 200;
 
-/// What the rule knows of the networks.
+/// The rule's knowledge of the networks.
 #[derive(Debug, Default)]
 pub struct NetworkState {
     /// Number of networks.

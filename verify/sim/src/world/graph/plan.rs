@@ -195,8 +195,8 @@ impl SeedPlan {
         }
     }
 
-    /// With spoofed addresses only the rule *recovery* can be checked. What else
-    /// takes long to repair, or is not delivered, is left out.
+    /// With spoofed addresses only the rule *recovery* can be checked. Other faults that
+    /// take long to repair, or withhold samples, are left out.
     fn leave_only_forgery(&mut self) {
         if !self.has(Fault::SpoofedForgery) {
             return;
@@ -207,20 +207,25 @@ impl SeedPlan {
             Fault::Duplicate,
             Fault::SharedMemory,
         ];
-        self.faults.retain(|fault| remaining.contains(fault));
+        self.leave_only(&remaining);
+        self.services = false;
+        self.cyclone_process = false;
+    }
+
+    /// Leaves only these faults, and none of the features that delay or hold back samples.
+    fn leave_only(&mut self, faults: &[Fault]) {
+        self.faults.retain(|fault| faults.contains(fault));
         self.keyed = false;
         self.filtered = false;
         self.flow_controlled = false;
         self.coherent = false;
         self.ordered = false;
-        self.services = false;
-        self.cyclone_process = false;
         self.with_deadlines = false;
         self.manual_liveliness = false;
     }
 
-    /// With networks that change, the rule *path recovery* has a bound. What else
-    /// interrupts a flow for longer is left out.
+    /// With networks that change, the rule *path recovery* has a bound. Other faults that
+    /// interrupt a flow for longer are left out.
     fn leave_only_networks(&mut self, seed: u64, is_short: bool) {
         if !self.has(Fault::Networks) || self.has(Fault::SpoofedForgery) {
             self.faults.retain(|fault| *fault != Fault::Networks);
@@ -234,14 +239,7 @@ impl SeedPlan {
             Fault::WallClock,
             Fault::SharedMemory,
         ];
-        self.faults.retain(|fault| remaining.contains(fault));
-        self.keyed = false;
-        self.filtered = false;
-        self.flow_controlled = false;
-        self.coherent = false;
-        self.ordered = false;
-        self.with_deadlines = false;
-        self.manual_liveliness = false;
+        self.leave_only(&remaining);
         let mut random = Rng::with_seed(seed ^ 1);
         self.link.loss = self.link.loss.min(LOSS_ON_NETWORKS_MAX);
         if !is_short {

@@ -23,7 +23,7 @@ const OPEN_TOPIC: &str = "<topic_access_rules>
           <data_protection_kind>NONE</data_protection_kind>
         </topic_rule>";
 
-/// What the governance demands.
+/// The protection that the governance demands.
 #[derive(Clone, Copy, Debug)]
 pub struct GovernanceKind {
     /// Protection of whole messages.
