@@ -132,6 +132,25 @@ fn monitor_names_broadcasters_with_their_rates() {
 }
 
 #[test]
+fn a_frame_name_forges_no_line_of_the_monitor() {
+    let domain = Domain::new();
+    let context = Context::with_options(ContextOptions::local(domain.id()));
+    let node = context.unwrap().create_node("robot").unwrap();
+    let fixed = StaticTransformBroadcaster::new(&node).unwrap();
+    let child = "laser\nNode: /forged 1.000 Hz";
+    fixed
+        .send_transform(transform(&node, "base_link", child, 0.5))
+        .unwrap();
+    let _robot = SpinThread::of_node(&node, fixed);
+    let words = "tf monitor --period 1 --timeout 2.5";
+    let out = domain
+        .run_until(words, |answer| answer.out.contains("Frame: laser"))
+        .out;
+    assert_contains(&out, "Frame: laser\\n");
+    assert!(!out.contains("\nNode: /forged"), "{out}");
+}
+
+#[test]
 fn without_transforms_the_verbs_report_an_error() {
     let domain = Domain::new();
     let error = domain.run("tf tree --spin-time 0.2").failed(1);

@@ -6,6 +6,7 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::positive_seconds;
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_line;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -50,10 +51,10 @@ impl List {
         for row in found {
             console.line(format!(
                 "- {} [{}]\n\tStart: {}\n\tGoal: {}",
-                row.transition.label,
+                escape_line(&row.transition.label),
                 row.transition.id,
-                row.start_state.label,
-                row.goal_state.label
+                escape_line(&row.start_state.label),
+                escape_line(&row.goal_state.label)
             ))?;
         }
         Ok(())

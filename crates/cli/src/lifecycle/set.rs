@@ -11,6 +11,7 @@ use pteros::interfaces::lifecycle_msgs::msg::Transition;
 use pteros::interfaces::lifecycle_msgs::srv::{
     ChangeState, ChangeState_Request, GetState, GetState_Request,
 };
+use pteros::log::escape_line;
 use serde_json::json;
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ impl Set {
             all.find(|t| t.id.to_string() == self.transition)
         });
         let Some(transition) = found.cloned() else {
-            let row = |t: &Transition| format!("\n- {} [{}]", t.label, t.id);
+            let row = |t: &Transition| format!("\n- {} [{}]", escape_line(&t.label), t.id);
             let rows: String = possible.iter().map(row).collect();
             let rows = if rows.is_empty() {
                 " none".into()

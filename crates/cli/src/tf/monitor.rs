@@ -12,6 +12,7 @@ use clap::Args;
 use pteros::NamedQosExt;
 use pteros::clock::Time;
 use pteros::interfaces::tf2_msgs::msg::TFMessage;
+use pteros::log::escape_line;
 use pteros::qos::QosProfile;
 use pteros::tf::{LATEST, TransformListener};
 use pteros::{
@@ -191,7 +192,7 @@ impl Monitor {
         let mut text = match (&chain, pair) {
             (Some((chain, time)), Some((a, b))) => format!(
                 "RESULTS: for {a} to {b}\nChain is: {}\nNet delay: {:.6}\n\nFrames:\n",
-                chain.join(" -> "),
+                escape_line(&chain.join(" -> ")),
                 delay(session, *time)
             ),
             _ => "RESULTS: for all Frames\n\nFrames:\n".to_string(),
@@ -199,17 +200,19 @@ impl Monitor {
         for (frame, statistics) in frames {
             let (average, most, _) = statistics.summary();
             let publisher = names.name_of(statistics.publisher);
-            text += &format!(
-                "Frame: {frame}, published by {publisher}, Average Delay: {average:.6}, Max Delay: {most:.6}\n"
-            );
+            text += &escape_line(&format!(
+                "Frame: {frame}, published by {publisher}, Average Delay: {average:.6}, Max Delay: {most:.6}"
+            ));
+            text.push('\n');
         }
         text += "\nAll Broadcasters:\n";
         for statistics in state.publishers.values() {
             let (average, most, rate) = statistics.summary();
             let publisher = names.name_of(statistics.publisher);
-            text += &format!(
-                "Node: {publisher} {rate:.3} Hz, Average Delay: {average:.6} Max Delay: {most:.6}\n"
-            );
+            text += &escape_line(&format!(
+                "Node: {publisher} {rate:.3} Hz, Average Delay: {average:.6} Max Delay: {most:.6}"
+            ));
+            text.push('\n');
         }
         cli.console.line(text)?;
         Ok(true)

@@ -37,6 +37,8 @@ struct ReceivedRange {
     own_through: i64,
     /// Received from others that replay its samples.
     replayed_through: i64,
+    /// The writer was matched and is gone.
+    is_gone: bool,
     /// When it was last used, counted in samples.
     last_used: u64,
 }
@@ -45,25 +47,22 @@ impl DuplicateFilter {
     /// Adds a matched durable publisher.
     pub fn note_durable(&mut self, writer: Guid) {
         self.durable.insert(writer);
+        if let Some(range) = self.received.get_mut(&writer) {
+            range.is_gone = false;
+        }
     }
 
-    /// Removes a publisher; its received numbers stay.
-    pub fn forget_durable(&mut self, writer: Guid) {
-        self.durable.remove(&writer);
+    /// Notes that a publisher is gone; its received numbers stay. Call it before the
+    /// samples that waited for a missing one are delivered: a restarted publisher may
+    /// have replayed them meanwhile.
+    pub fn note_gone(&mut self, writer: Guid) {
+        if self.durable.remove(&writer) {
+            self.range_of(writer).is_gone = true;
+        }
     }
 
-    /// Whether the subscription has not received the sample yet.
-    pub fn admits(
-        &mut self,
-        writer: Guid,
-        sequence: i64,
-        original: Option<SampleIdentity>,
-    ) -> bool {
-        let (writer, number) = match original {
-            Some(original) => (original.writer, original.sequence.0),
-            None if self.durable.contains(&writer) => (writer, sequence),
-            None => return true,
-        };
+    /// The received numbers of a writer. The least recently used one makes room.
+    fn range_of(&mut self, writer: Guid) -> &mut ReceivedRange {
         self.clock += 1;
         if self.received.len() >= WRITERS_MAX
             && !self.received.contains_key(&writer)
@@ -77,10 +76,31 @@ impl DuplicateFilter {
         }
         let range = self.received.entry(writer).or_default();
         range.last_used = self.clock;
+        range
+    }
+
+    /// Whether the subscription has not received the sample yet.
+    pub fn admits(
+        &mut self,
+        writer: Guid,
+        sequence: i64,
+        original: Option<SampleIdentity>,
+    ) -> bool {
+        let (writer, number) = match original {
+            Some(original) => (original.writer, original.sequence.0),
+            None if self.durable.contains(&writer) => (writer, sequence),
+            None if self.received.get(&writer).is_some_and(|r| r.is_gone) => (writer, sequence),
+            None => return true,
+        };
+        let range = self.range_of(writer);
         let (known, noted) = match original {
             Some(_) => (
                 range.own_through.max(range.replayed_through),
                 &mut range.replayed_through,
+            ),
+            None if range.is_gone => (
+                range.own_through.max(range.replayed_through),
+                &mut range.own_through,
             ),
             None => (range.own_through, &mut range.own_through),
         };
@@ -137,12 +157,46 @@ mod tests {
         }
     }
 
+    /// Samples 2 and 3 wait for sample 1 when the publisher is killed. It starts again
+    /// and replays all of them; then the lease of its former process ends.
+    #[test]
+    fn samples_that_waited_in_a_reader_are_not_delivered_after_their_replay() {
+        let mut filter = DuplicateFilter::default();
+        let of = |item: QueuedSample| item.meta.publisher;
+        filter.note_durable(of(live(1, 1)));
+        filter.note_durable(of(live(2, 1)));
+        assert!((1..=3).all(|n| filter.admits_item(&brought(2, 1, n))));
+        filter.note_gone(of(live(1, 1)));
+        assert!(!filter.admits_item(&live(1, 2)));
+        assert!(!filter.admits_item(&live(1, 3)));
+        assert!(filter.admits_item(&live(1, 4)), "never replayed");
+    }
+
+    #[test]
+    fn samples_that_waited_in_a_reader_are_not_replayed_after_their_delivery() {
+        let mut filter = DuplicateFilter::default();
+        filter.note_durable(live(1, 1).meta.publisher);
+        filter.note_gone(live(1, 1).meta.publisher);
+        assert!(filter.admits_item(&live(1, 2)));
+        assert!(!filter.admits_item(&brought(2, 1, 2)));
+        assert!(filter.admits_item(&brought(2, 1, 3)));
+    }
+
+    #[test]
+    fn a_peer_suppresses_no_volatile_publisher_by_claiming_its_samples() {
+        let mut filter = DuplicateFilter::default();
+        filter.note_durable(live(2, 1).meta.publisher);
+        assert!(filter.admits_item(&brought(2, 1, 9)));
+        filter.note_gone(live(1, 1).meta.publisher);
+        assert!(filter.admits_item(&live(1, 1)), "it never was durable");
+    }
+
     #[test]
     fn samples_received_before_a_restart_are_not_delivered_again() {
         let mut originals = DuplicateFilter::default();
         originals.note_durable(live(1, 0).meta.publisher);
         assert!((1..=3).all(|n| originals.admits_item(&live(1, n))));
-        originals.forget_durable(live(1, 0).meta.publisher);
+        originals.note_gone(live(1, 0).meta.publisher);
         originals.note_durable(live(2, 0).meta.publisher);
         let come: Vec<_> = (1..=5)
             .filter(|n| originals.admits_item(&brought(2, 1, *n)))

@@ -578,6 +578,7 @@ impl Core {
                 }
             }
             drop(table);
+            reader.note_gone(remote);
             reader.machine.lock().unmatch_writer(remote);
             self.serve_reader(now, &reader);
             reader.remove_set_writer(

@@ -170,6 +170,7 @@ impl IntraProcess {
     /// The reader's side of the end of a match.
     fn forget_writer(&self, now: Instant, writer: &WriterEndpoint, reader: &ReaderEndpoint) {
         let guid = writer.guid();
+        reader.note_gone(guid);
         let mut machine = reader.machine.lock();
         machine.unmatch_writer(guid);
         reader.remove_set_writer(now, &mut machine, self.platform.wall_clock(), guid);

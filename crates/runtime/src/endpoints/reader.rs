@@ -433,14 +433,18 @@ impl ReaderEndpoint {
         }
     }
 
+    /// Notes that a publisher is gone, before its last samples are delivered.
+    pub(crate) fn note_gone(&self, writer: Guid) {
+        if let Some(originals) = &mut self.cache.lock().duplicate_filter {
+            originals.note_gone(writer);
+        }
+    }
+
     /// Removes a publisher. All its samples were delivered or are held back.
     pub(crate) fn forget_writer(&self, now: Instant, writer: Guid, wall: Timestamp) {
         let mut cache = self.cache.lock();
         if let Some(owners) = &mut cache.owners {
             owners.forget(writer);
-        }
-        if let Some(originals) = &mut cache.duplicate_filter {
-            originals.forget_durable(writer);
         }
         let lost = cache.remove_blocked_of(writer);
         let ends = self.end_writer_instances(&mut cache, now, writer, wall);
