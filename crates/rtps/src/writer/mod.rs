@@ -334,6 +334,13 @@ impl Writer {
         !self.readers.iter().any(owes)
     }
 
+    /// Whether this reader has acknowledged everything that was sent to it. True of a
+    /// reader that is not matched. O(readers).
+    pub fn is_acked_by(&self, reader: Guid) -> bool {
+        let mut found = self.readers.iter().filter(|known| known.guid == reader);
+        !found.any(|reader| reader.has_unacked(self.last_undirected))
+    }
+
     /// Whether this reader has acknowledged a change that was sent to it.
     pub(crate) fn has_acknowledged_a_change(&self, reader: Guid) -> bool {
         let mut readers = self.readers.iter();

@@ -274,6 +274,11 @@ impl WriterEndpoint {
         self.is_fully_acknowledged(&self.state.lock())
     }
 
+    /// Whether this reader has acknowledged everything that was sent to it.
+    pub fn is_acknowledged_by(&self, reader: Guid) -> bool {
+        self.state.lock().machine.is_acked_by(reader)
+    }
+
     pub(crate) fn is_fully_acknowledged(&self, state: &WriterState) -> bool {
         let machine = &state.machine;
         state.deferred.is_empty()

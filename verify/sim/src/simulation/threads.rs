@@ -189,6 +189,10 @@ impl EventLoop {
         loop {
             if self.has_failed() {
                 self.fail_external_contexts();
+                if until < u64::MAX {
+                    // Nothing happens any more; the time-out of the caller ends its loop.
+                    self.set_now(until);
+                }
                 return;
             }
             if self.wait_is_over(wake, until) {

@@ -1,8 +1,9 @@
 //! I22, silence: whenever a matched reliable flow makes no progress for 2 s although
 //! samples are outstanding, an event has said so.
 //!
-//! The oracle knows what was written and taken, not what was acknowledged, so it allows
-//! for the longest time that a datagram is in flight. The writer reports the reader
+//! The oracle knows what was written and taken, so it allows for the longest time that a
+//! datagram is in flight. A KEEP_LAST reader may drop what it acknowledged: there the
+//! writer's acknowledgements count. The writer reports the reader
 //! (`EndpointEvent::ReaderStalled`), and when it goes on.
 
 use std::sync::atomic::Ordering;
@@ -11,6 +12,7 @@ use super::model::matching::is_reliable;
 use super::model::records::{ReaderRecord, WriterRecord, is_matched};
 use super::world::GraphWorld;
 use crate::harness::options::Fault;
+use pteros_rtps::qos::History;
 
 const MILLI: u64 = 1_000_000;
 
@@ -88,6 +90,11 @@ fn no_progress_since(writer: &WriterRecord, reader: &ReaderRecord) -> Option<u64
         || !is_reliable(&own.qos, &other.qos)
         || !own.qos.lifespan.is_infinite()
     {
+        return None;
+    }
+    // Samples of another publisher may have replaced those that it acknowledged.
+    let drops = matches!(other.qos.history, History::KeepLast(_));
+    if drops && writer.endpoint.is_acknowledged_by(other.guid) {
         return None;
     }
     let taken = reader.numbers_taken_from(own.guid);
