@@ -3,8 +3,10 @@
 //! them in vain. So the window shrinks to what was held when a sample was refused,
 //! and grows with progress, as a congestion window does in TCP.
 
-/// The numbers that one ACKNACK can name (RTPS 2.5 §9.4.2.6).
-const SEQUENCE_SET_MAX: i64 = 256;
+use crate::wire::SequenceSet;
+
+/// The numbers that one ACKNACK can name.
+const NUMBERS_MAX: i64 = SequenceSet::SPAN_MAX as i64;
 
 /// The smallest window: the default number of partial samples. Within it requests need
 /// not wait for each other.
@@ -22,7 +24,7 @@ pub(super) struct RequestWindow {
 impl RequestWindow {
     /// All numbers that an ACKNACK can name.
     pub const FULL: Self = Self {
-        numbers: SEQUENCE_SET_MAX,
+        numbers: NUMBERS_MAX,
         was_refused: false,
     };
 
@@ -39,7 +41,7 @@ impl RequestWindow {
     pub fn next_request(&mut self, has_progress: bool) -> i64 {
         if !core::mem::take(&mut self.was_refused) && has_progress {
             let more = self.numbers.saturating_div(GROWTH_DIVISOR).max(1);
-            self.numbers = self.numbers.saturating_add(more).min(SEQUENCE_SET_MAX);
+            self.numbers = self.numbers.saturating_add(more).min(NUMBERS_MAX);
         }
         self.numbers
     }
@@ -52,7 +54,7 @@ mod tests {
     #[test]
     fn it_shrinks_to_what_was_held_and_grows_with_progress_only() {
         let mut window = RequestWindow::FULL;
-        assert_eq!(window.next_request(true), SEQUENCE_SET_MAX);
+        assert_eq!(window.next_request(true), NUMBERS_MAX);
         window.note_refused(40);
         window.note_refused(60);
         assert_eq!(
@@ -65,7 +67,7 @@ mod tests {
         for _ in 0..20 {
             window.next_request(true);
         }
-        assert_eq!(window.next_request(true), SEQUENCE_SET_MAX);
+        assert_eq!(window.next_request(true), NUMBERS_MAX);
     }
 
     #[test]

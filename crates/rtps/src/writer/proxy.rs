@@ -29,7 +29,7 @@ use crate::wire::{AckNack, FragmentSet, SequenceSet};
 pub(super) const FRAGMENT_REQUESTS_MAX: usize = 8;
 /// Samples whose proved fragments are known: all that one ACKNACK can name. They are
 /// kept until acknowledged, so fewer would leave later proofs without credit.
-const PROVED_SAMPLES_MAX: usize = 256;
+const PROVED_SAMPLES_MAX: usize = SequenceSet::SPAN_MAX as usize;
 /// An ACKNACK whose count does not grow is a repeat, unless the reader was silent
 /// this long: then it lost its state and counts from zero.
 const COUNT_MEMORY: Duration = Duration::from_millis(500);
@@ -466,7 +466,7 @@ impl Destination {
         fragment_bytes: usize,
     ) {
         if base <= reader.acked && ahead == 0 {
-            // What was earned beyond the base is not forgotten.
+            // Credit earned beyond the base is kept.
             return;
         }
         let again = reader.proof.note_acked(base, ahead, sample_bytes_mean);

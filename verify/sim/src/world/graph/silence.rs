@@ -100,7 +100,7 @@ fn no_progress_since(writer: &WriterRecord, reader: &ReaderRecord) -> Option<u64
     let taken = reader.numbers_taken_from(own.guid);
     let last = taken.iter().rev().take(32).max().copied().unwrap_or(0);
     let last = u64::try_from(last).ok()?.max(ours.since.checked_sub(1)?);
-    // What was written before the reader knew of the writer may be history.
+    // Samples written before the reader knew of the writer may be history.
     let mut missing = writer.times.get(usize::try_from(last).ok()?..)?.iter();
     let first_missing = missing.find(|at| **at >= theirs.at)?;
     let progress = reader.progress.get(&own.guid).copied().unwrap_or(0);
