@@ -4,7 +4,7 @@
 //! Fixed-size arrays of numbers are printed as lists; numpy's format with line
 //! breaks is not reproduced.
 
-use pteros::msg::dynamic::{DynamicField, DynamicMessage, Element, Shape, Value, is_bidi_control};
+use pteros::msg::dynamic::{DynamicMessage, Element, MessageField, Shape, Value, is_bidi_control};
 use std::fmt::Write;
 
 /// A whole message.
@@ -54,7 +54,7 @@ pub fn bytes(bytes: &[u8]) -> String {
     out
 }
 
-fn value_of(value: &Value, field: Option<&DynamicField>) -> String {
+fn value_of(value: &Value, field: Option<&MessageField>) -> String {
     let is_byte = field.is_some_and(|field| field.element == Element::Byte);
     match value {
         Value::Bool(value) => boolean(*value).into(),
@@ -68,7 +68,7 @@ fn value_of(value: &Value, field: Option<&DynamicField>) -> String {
             .as_integer()
             .map_or_else(String::new, |value| value.to_string()),
         many => {
-            let element = field.map(|field| DynamicField {
+            let element = field.map(|field| MessageField {
                 shape: Shape::Single,
                 ..field.clone()
             });

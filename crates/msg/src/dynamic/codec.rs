@@ -1,7 +1,7 @@
 //! Dynamic messages in CDR: the same bytes as typed messages.
 
 use super::message::DynamicMessage;
-use super::types::{DynamicField, DynamicType, Element, Shape};
+use super::types::{DynamicType, Element, MessageField, Shape};
 use super::value::{Value, with_numbers};
 use crate::cdr::{
     DecodeError, Decoder, Encapsulation, Encoder, Endian, HEADER_BYTES, Representation,
@@ -143,7 +143,7 @@ macro_rules! define_codec {
 with_numbers!(define_codec);
 
 pub(super) fn decode_field(
-    field: &DynamicField,
+    field: &MessageField,
     input: &mut Decoder<'_>,
 ) -> Result<Value, DecodeError> {
     let element = &field.element;

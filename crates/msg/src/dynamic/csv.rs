@@ -6,7 +6,7 @@
 
 use super::message::DynamicMessage;
 use super::number::python_float;
-use super::types::{DynamicField, Element};
+use super::types::{Element, MessageField};
 use super::value::Value;
 use super::yaml::{YamlOptions, limited_len, limited_string, list_summary};
 use alloc::string::{String, ToString};
@@ -30,7 +30,7 @@ fn write_message(out: &mut String, message: &DynamicMessage, options: &YamlOptio
     }
 }
 
-fn write_field(out: &mut String, field: &DynamicField, value: &Value, options: &YamlOptions) {
+fn write_field(out: &mut String, field: &MessageField, value: &Value, options: &YamlOptions) {
     let Some(len) = value.len() else {
         return write_one(out, &field.element, value, options);
     };

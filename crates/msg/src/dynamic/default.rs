@@ -5,14 +5,14 @@
 
 use super::length::check_length;
 use super::literal::{read_bool, read_f32, read_f64, read_integer};
-use super::types::{DynamicField, Element, Shape};
+use super::types::{Element, MessageField, Shape};
 use super::value::Value;
 use crate::message::WString;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The value of `text`; `None` when it does not fit the field.
-pub(super) fn read_default(field: &DynamicField, text: &str) -> Option<Value> {
+pub(super) fn read_default(field: &MessageField, text: &str) -> Option<Value> {
     let element = &field.element;
     let value = if field.shape == Shape::Single {
         read_one(element, text)?

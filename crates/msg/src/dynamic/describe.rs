@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::types::{DynamicField, DynamicType, Element, PLACEHOLDER, Shape};
+use super::types::{DynamicType, Element, MessageField, PLACEHOLDER, Shape};
 use crate::cdr::UNBOUNDED;
 use crate::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
 use crate::hash::{TypeHash, rihs01};
@@ -55,7 +55,7 @@ fn gather(element: &Element, found: &mut BTreeMap<String, IndividualTypeDescript
     }
 }
 
-fn described(field: &DynamicField) -> Field {
+fn described(field: &MessageField) -> Field {
     let (shape_id, capacity) = match field.shape {
         Shape::Single => (0, 0),
         Shape::Array(count) => (type_id::ARRAY, count as u64),

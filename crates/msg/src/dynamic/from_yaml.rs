@@ -10,7 +10,7 @@ use super::length::check_length;
 use super::literal::{read_bool, read_f32, read_f64, read_integer};
 use super::message::DynamicMessage;
 use super::path::{field_at, unknown_field};
-use super::types::{DynamicField, DynamicType, Element, Shape};
+use super::types::{DynamicType, Element, MessageField, Shape};
 use super::value::{Value, expected_text};
 use crate::message::WString;
 use crate::yaml::{YamlContent, YamlError, YamlNode};
@@ -124,7 +124,7 @@ impl Reader {
 
     fn value(
         &mut self,
-        field: &DynamicField,
+        field: &MessageField,
         node: &YamlNode,
         path: &str,
     ) -> Result<Value, ValueError> {

@@ -2,7 +2,7 @@
 
 use super::codec::{decode_field, encode_value};
 use super::message::DynamicMessage;
-use super::types::{DynamicField, DynamicType, Element, Shape};
+use super::types::{DynamicType, Element, MessageField, Shape};
 use super::value::Value;
 use crate::cdr::{DecodeError, Decoder, Encapsulation, Encoder, Representation};
 use crate::key::{KeyHash, KeyOf, KeyReader, hash_decoder, hash_of, read_key};
@@ -23,7 +23,7 @@ impl DynamicType {
 
     /// The fields that make up the key inside another key: those marked, or
     /// all where none is.
-    fn is_key_member(&self) -> impl Fn(&DynamicField) -> bool + use<> {
+    fn is_key_member(&self) -> impl Fn(&MessageField) -> bool + use<> {
         let all = !self.is_keyed();
         move |field| all || field.is_key
     }
@@ -108,7 +108,7 @@ fn encode_key_value(value: &Value, shape: Shape, out: &mut Encoder<'_>) {
     }
 }
 
-fn decode_key_field(field: &DynamicField, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
+fn decode_key_field(field: &MessageField, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
     let Element::Message(ty) = &field.element else {
         return decode_field(field, input);
     };

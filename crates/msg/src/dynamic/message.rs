@@ -2,7 +2,7 @@
 
 use super::error::{ValueError, join};
 use super::length::check_length;
-use super::types::{DynamicField, DynamicType};
+use super::types::{DynamicType, MessageField};
 use super::value::Value;
 use alloc::format;
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ impl DynamicMessage {
             values: ty
                 .fields()
                 .iter()
-                .map(DynamicField::default_value)
+                .map(MessageField::default_value)
                 .collect(),
         }
     }
@@ -45,7 +45,7 @@ impl DynamicMessage {
     }
 
     /// The fields that a user wrote, with their values.
-    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&DynamicField, &Value)> {
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&MessageField, &Value)> {
         self.ty.user_fields().iter().zip(&self.values)
     }
 

@@ -32,7 +32,7 @@ pub use action::DynamicAction;
 pub use error::{ValueError, ValueProblem};
 pub use message::DynamicMessage;
 pub use service::{DynamicService, InterfaceTypeError};
-pub use types::{DynamicField, DynamicType, ELEMENTS_MAX, Element, Shape, TypeError};
+pub use types::{DynamicType, ELEMENTS_MAX, Element, MessageField, Shape, TypeError};
 pub use value::Value;
 pub use yaml::YamlOptions;
 pub use yaml_scalar::is_bidi_control;

@@ -5,7 +5,7 @@
 
 use super::error::{ValueError, ValueProblem, join};
 use super::message::DynamicMessage;
-use super::types::{DynamicField, DynamicType, Element, Shape};
+use super::types::{DynamicType, Element, MessageField, Shape};
 use super::value::Value;
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -107,7 +107,7 @@ fn set(message: &mut DynamicMessage, path: &str, value: Value) -> Result<(), Val
 }
 
 /// The field at a path; an element of a list is a single field.
-pub(super) fn field_at(ty: &DynamicType, path: &str) -> Result<DynamicField, ValueError> {
+pub(super) fn field_at(ty: &DynamicType, path: &str) -> Result<MessageField, ValueError> {
     let (steps, last) = split(path)?;
     let mut ty = ty.clone();
     for segment in &steps {

@@ -1,7 +1,7 @@
 //! Resolver: a type from its description, with each nested type resolved once.
 
 use super::default::read_default;
-use super::types::{DynamicField, DynamicType, ELEMENTS_MAX, Element, Shape, Struct, TypeError};
+use super::types::{DynamicType, ELEMENTS_MAX, Element, MessageField, Shape, Struct, TypeError};
 use crate::cdr::{DEPTH_MAX, UNBOUNDED};
 use crate::describe::{Extensibility, Field, IndividualTypeDescription, TypeDescription, type_id};
 use crate::key::key_bytes_max_of;
@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
         type_name: &str,
         field: &'a Field,
         depth: u8,
-    ) -> Result<DynamicField, TypeError> {
+    ) -> Result<MessageField, TypeError> {
         let ty = &field.field_type;
         let capacity = usize::try_from(ty.capacity).unwrap_or(UNBOUNDED);
         let string_capacity = usize::try_from(ty.string_capacity).unwrap_or(UNBOUNDED);
@@ -107,7 +107,7 @@ impl<'a> Resolver<'a> {
                 type_id: ty.type_id,
             })?
         };
-        Ok(DynamicField {
+        Ok(MessageField {
             name: field.name.clone(),
             element,
             shape,
@@ -139,7 +139,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-impl DynamicField {
+impl MessageField {
     fn with_default(mut self, type_name: &str, text: &str) -> Result<Self, TypeError> {
         if !text.is_empty() {
             let Some(value) = read_default(&self, text) else {

@@ -80,7 +80,7 @@ fn random_text(random: &mut fastrand::Rng, max: usize) -> String {
     text
 }
 
-fn random_value(field: &DynamicField, random: &mut fastrand::Rng) -> Value {
+fn random_value(field: &MessageField, random: &mut fastrand::Rng) -> Value {
     let count = match field.shape {
         Shape::Single => return random_one(&field.element, random),
         Shape::Array(count) => count,

@@ -28,7 +28,7 @@ pub struct DynamicType(pub(super) Arc<Struct>);
 
 pub(super) struct Struct {
     pub(super) name: String,
-    pub(super) fields: Vec<DynamicField>,
+    pub(super) fields: Vec<MessageField>,
     pub(super) extensibility: Extensibility,
     pub(super) dds_name: Option<String>,
     pub(super) key_bytes_max: usize,
@@ -40,7 +40,7 @@ pub(super) struct Struct {
 
 /// One field of a [`DynamicType`].
 #[derive(Clone, Debug)]
-pub struct DynamicField {
+pub struct MessageField {
     /// Its name.
     pub name: String,
     /// The type of the field, or of each of its elements.
@@ -246,12 +246,12 @@ impl DynamicType {
     }
 
     /// All fields, in order, the placeholder of empty types included.
-    pub fn fields(&self) -> &[DynamicField] {
+    pub fn fields(&self) -> &[MessageField] {
         &self.0.fields
     }
 
     /// The fields that a user wrote: none for an empty type.
-    pub fn user_fields(&self) -> &[DynamicField] {
+    pub fn user_fields(&self) -> &[MessageField] {
         match self.fields() {
             [only] if only.name == PLACEHOLDER => &[],
             fields => fields,
@@ -259,7 +259,7 @@ impl DynamicType {
     }
 
     /// A field's place and description.
-    pub fn field(&self, name: &str) -> Option<(usize, &DynamicField)> {
+    pub fn field(&self, name: &str) -> Option<(usize, &MessageField)> {
         let fields = self.fields().iter().enumerate();
         fields.into_iter().find(|(_, field)| field.name == name)
     }
@@ -281,7 +281,7 @@ impl PartialEq for DynamicType {
 }
 
 /// Defaults do not count: they are no part of a type's identity.
-impl PartialEq for DynamicField {
+impl PartialEq for MessageField {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
             && self.element == other.element
@@ -296,7 +296,7 @@ impl fmt::Debug for DynamicType {
     }
 }
 
-impl DynamicField {
+impl MessageField {
     /// As an interface file writes it: `uint8[<=3]`, `string<=5[2]`.
     pub fn type_text(&self) -> String {
         let element = self.element.type_text();

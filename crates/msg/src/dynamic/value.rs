@@ -7,7 +7,7 @@
 use super::error::{ValueError, ValueProblem};
 use super::length::check_length;
 use super::message::DynamicMessage;
-use super::types::{DynamicField, Element, Shape};
+use super::types::{Element, MessageField, Shape};
 use crate::cdr::UNBOUNDED;
 use crate::message::WString;
 use alloc::format;
@@ -287,7 +287,7 @@ impl Value {
     }
 
     /// This value in `field`: numbers convert when in range, bounds hold.
-    pub(super) fn fit(self, field: &DynamicField, path: &str) -> Result<Self, ValueError> {
+    pub(super) fn fit(self, field: &MessageField, path: &str) -> Result<Self, ValueError> {
         let value = self.fit_type(&field.element, field.shape, path)?;
         if let Some(len) = value.len() {
             check_length(field.shape, len, path)?;
@@ -296,7 +296,7 @@ impl Value {
     }
 
     /// As [`Self::fit`] for one element of a collection.
-    pub(super) fn fit_element(self, field: &DynamicField, path: &str) -> Result<Self, ValueError> {
+    pub(super) fn fit_element(self, field: &MessageField, path: &str) -> Result<Self, ValueError> {
         self.fit_type(&field.element, Shape::Single, path)
     }
 

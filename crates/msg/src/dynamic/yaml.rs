@@ -9,7 +9,7 @@ use super::error::ValueError;
 use super::message::DynamicMessage;
 use super::number::{python_float, yaml_float};
 use super::path;
-use super::types::{DynamicField, Element, Shape};
+use super::types::{Element, MessageField, Shape};
 use super::value::Value;
 use super::yaml_scalar::write_string;
 use crate::cdr::UNBOUNDED;
@@ -72,7 +72,7 @@ impl DynamicMessage {
 }
 
 /// `<sequence type: uint8, length: 10>`: a list's summary without its content.
-pub(super) fn list_summary(field: &DynamicField, len: usize) -> String {
+pub(super) fn list_summary(field: &MessageField, len: usize) -> String {
     let name = match &field.element {
         Element::Bool => "boolean".to_string(),
         Element::Byte => "octet".to_string(),
@@ -177,7 +177,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A value that stays on the line of its field.
-    fn inline(&mut self, field: &DynamicField, value: &Value, indent: usize, in_flow: bool) {
+    fn inline(&mut self, field: &MessageField, value: &Value, indent: usize, in_flow: bool) {
         match value {
             Value::Message(message) => self.flow_message(message, indent.saturating_add(2)),
             list if list.len().is_some() => {

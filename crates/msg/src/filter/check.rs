@@ -8,7 +8,7 @@ use super::lex::{Literal, NamedStep, Relation, SyntaxError, in_expression};
 use super::parse::{Expression, Term, TermKind};
 use super::scalar::Scalar;
 use crate::cdr::UNBOUNDED;
-use crate::dynamic::{DynamicField, DynamicType, Element, Shape};
+use crate::dynamic::{DynamicType, Element, MessageField, Shape};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
@@ -239,7 +239,7 @@ impl Checker<'_> {
 }
 
 /// A field that a user wrote, and its place.
-fn find<'t>(ty: &'t DynamicType, name: &str) -> Option<(usize, &'t DynamicField)> {
+fn find<'t>(ty: &'t DynamicType, name: &str) -> Option<(usize, &'t MessageField)> {
     let mut fields = ty.user_fields().iter().enumerate();
     fields.find(|(_, field)| field.name == name)
 }
@@ -261,7 +261,7 @@ fn unknown(ty: &DynamicType, name: &str) -> String {
     }
 }
 
-fn check_index(field: &DynamicField, name: &str, step: &NamedStep) -> Result<(), SyntaxError> {
+fn check_index(field: &MessageField, name: &str, step: &NamedStep) -> Result<(), SyntaxError> {
     let (at, kind) = (step.at, field.type_text());
     let elements_max = match field.shape {
         Shape::Single => 0,

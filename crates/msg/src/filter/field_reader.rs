@@ -4,7 +4,7 @@
 use super::scalar::Scalar;
 use crate::cdr::{DecodeError, Decoder};
 use crate::describe::Extensibility;
-use crate::dynamic::{DynamicField, DynamicType, Element, Shape, Value};
+use crate::dynamic::{DynamicType, Element, MessageField, Shape, Value};
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -110,7 +110,7 @@ impl<'a> FieldWalk<'_, 'a> {
     }
 
     /// The sender's type has fewer members: this one has its default.
-    fn default(&mut self, field: &DynamicField, wanted: &[(PathStep, PlanNode)]) {
+    fn default(&mut self, field: &MessageField, wanted: &[(PathStep, PlanNode)]) {
         if !wanted.is_empty() {
             let value = field.default_value();
             for (step, take) in wanted {
@@ -153,7 +153,7 @@ impl<'a> FieldWalk<'_, 'a> {
     /// Reads some elements of a collection, in their order.
     fn elements(
         &mut self,
-        field: &DynamicField,
+        field: &MessageField,
         wanted: &[(PathStep, PlanNode)],
     ) -> Result<(), DecodeError> {
         let element = &field.element;
@@ -187,7 +187,7 @@ impl<'a> FieldWalk<'_, 'a> {
         Ok(())
     }
 
-    fn count(&mut self, field: &DynamicField) -> Result<usize, DecodeError> {
+    fn count(&mut self, field: &MessageField) -> Result<usize, DecodeError> {
         match field.shape {
             Shape::Single => Ok(1),
             Shape::Array(count) => Ok(count),
@@ -234,7 +234,7 @@ impl<'a> FieldWalk<'_, 'a> {
         })
     }
 
-    fn skip_field(&mut self, field: &DynamicField) -> Result<(), DecodeError> {
+    fn skip_field(&mut self, field: &MessageField) -> Result<(), DecodeError> {
         if field.shape == Shape::Single {
             return self.skip(&field.element, 1);
         }

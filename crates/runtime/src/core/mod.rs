@@ -598,6 +598,7 @@ fn open_added_wires(
             prefix,
             enclave: options.enclave.clone(),
             local_only: options.local_only,
+            limits: options.limits,
             scheduler,
         }
     })

@@ -14,30 +14,12 @@ use pteros_rtps::locator::Route;
 use pteros_rtps::matching::{MatchOutcome, evaluate_match};
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 
-/// Limits of a matcher's tables.
-#[derive(Clone, Copy, Debug)]
-pub struct MatcherLimits {
-    /// Remote participants.
-    pub participants: usize,
-    /// Remote endpoints.
-    pub endpoints: usize,
-}
-
-impl Default for MatcherLimits {
-    /// Those of discovery by RTPS.
-    fn default() -> Self {
-        let of_rtps = crate::limits::Limits::default().participant_limits();
-        Self {
-            participants: of_rtps.participants,
-            endpoints: of_rtps.endpoints,
-        }
-    }
-}
+use crate::limits::Limits;
 
 /// See the module documentation.
 #[derive(Default)]
 pub struct EndpointMatcher {
-    limits: MatcherLimits,
+    limits: Limits,
     locals: BTreeMap<Guid, Arc<EndpointData>>,
     participants: BTreeMap<GuidPrefix, Arc<ParticipantData>>,
     remotes: BTreeMap<Guid, Arc<EndpointData>>,
@@ -48,8 +30,9 @@ pub struct EndpointMatcher {
 }
 
 impl EndpointMatcher {
-    /// An empty matcher.
-    pub fn new(limits: MatcherLimits) -> Self {
+    /// An empty matcher. `limits.remote_participants` and `limits.endpoints` are the
+    /// sizes of its tables.
+    pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             ..Self::default()
@@ -76,7 +59,7 @@ impl EndpointMatcher {
     /// is full.
     pub fn add_participant(&mut self, data: ParticipantData) -> bool {
         let is_known = self.participants.contains_key(&data.prefix);
-        if !is_known && self.participants.len() >= self.limits.participants {
+        if !is_known && self.participants.len() >= self.limits.remote_participants {
             self.refused += 1;
             return false;
         }
@@ -172,12 +155,13 @@ impl EndpointMatcher {
 
     /// The table that has outgrown its limit: name, count and limit.
     pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
-        let MatcherLimits {
-            participants,
+        let Limits {
+            remote_participants,
             endpoints,
+            ..
         } = self.limits;
         [
-            ("participants", self.participants.len(), participants),
+            ("participants", self.participants.len(), remote_participants),
             ("endpoints", self.remotes.len(), endpoints),
         ]
         .into_iter()

@@ -29,6 +29,7 @@ use pteros_rtps::participant::{ParticipantEvent, RemoteEndpoint};
 use pteros_rtps::qos::Liveliness;
 use pteros_rtps::time::Instant;
 
+use crate::limits::Limits;
 use crate::scheduler::Scheduler;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 
@@ -243,6 +244,8 @@ pub struct WireSetup {
     pub enclave: String,
     /// Whether to stay on this host.
     pub local_only: bool,
+    /// Limits of the context: what remote peers may fill.
+    pub limits: Limits,
     /// Calls the wire again.
     pub scheduler: WireScheduler,
 }

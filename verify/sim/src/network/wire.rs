@@ -14,7 +14,7 @@ use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{Liveliness, Reliability};
 use pteros_rtps::time::{Duration, Instant};
-use pteros_runtime::wire::matcher::{EndpointMatcher, MatcherLimits};
+use pteros_runtime::wire::matcher::EndpointMatcher;
 use pteros_runtime::wire::{
     OpenWire, RemoteEndpointRecord, SampleWire, Wire, WireEvent, WireSample, WireScheduler,
     WireSetup,
@@ -113,7 +113,7 @@ impl WireBus {
             is_plugged: true,
             endpoints: BTreeMap::new(),
             nodes: None,
-            matcher: EndpointMatcher::new(MatcherLimits::default()),
+            matcher: EndpointMatcher::new(setup.limits),
             inbox: VecDeque::new(),
             held: BTreeMap::new(),
             outgoing: VecDeque::new(),
