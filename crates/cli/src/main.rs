@@ -36,6 +36,7 @@ mod qos_flags;
 mod remote_types;
 mod run;
 mod security;
+mod server_type;
 mod service;
 mod session;
 mod store;

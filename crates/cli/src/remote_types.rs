@@ -34,6 +34,7 @@ pub fn of_topic(session: &Session, graph: &Graph, topic: &str) -> Result<Dynamic
         Ok(ty) => return Ok(ty),
         Err(announced_error) => announced_error,
     };
+    let nodes = graph.nodes();
     let endpoints = graph.publishers(topic).into_iter();
     let mut queried = BTreeSet::new();
     let mut query_error = None;
@@ -47,9 +48,12 @@ pub fn of_topic(session: &Session, graph: &Graph, topic: &str) -> Result<Dynamic
             continue;
         }
         let own_node = &session.node;
-        match own_node.fetch_type_description(&node, &endpoint.topic_type, hash, NODE_TIMEOUT) {
+        let known = nodes.iter().find(|n| n.fully_qualified_name() == node);
+        let server = known.and_then(|known| description_server(graph, &nodes, known));
+        let server = server.unwrap_or(node);
+        match own_node.fetch_type_description(&server, &endpoint.topic_type, hash, NODE_TIMEOUT) {
             Ok(remote) => return Ok(DynamicType::new(&remote.description)?),
-            // Most nodes lack this service.
+            // ROS 2 has had this service since Iron.
             Err(CallError::NoServer { .. }) => {}
             Err(error) => query_error = Some(error),
         }
@@ -60,6 +64,20 @@ pub fn of_topic(session: &Session, graph: &Graph, topic: &str) -> Result<Dynamic
         }
         (announced_error, _) => Err(announced_error.into()),
     }
+}
+
+/// The full name of the node that describes the types of a node: itself, or another
+/// one of its process, which answers for all of them.
+fn description_server(graph: &Graph, nodes: &[NodeInfo], node: &NodeInfo) -> Option<String> {
+    let services = graph.services();
+    let of_process = nodes.iter().filter(|n| n.participant == node.participant);
+    std::iter::once(node)
+        .chain(of_process)
+        .map(NodeInfo::fully_qualified_name)
+        .find(|name| {
+            let service = format!("{name}/get_type_description");
+            services.iter().any(|offered| offered.name == service)
+        })
 }
 
 /// A type, requested from a node that uses it.
@@ -95,12 +113,13 @@ pub fn from_node(
             known.join(", ")
         );
     };
+    let server = description_server(graph, &nodes, known).unwrap_or(node);
     let remote = session
         .node
-        .fetch_type_description(&node, full, *hash, TYPE_TIMEOUT);
+        .fetch_type_description(&server, full, *hash, TYPE_TIMEOUT);
     remote.map_err(|error| match error {
         CallError::NoServer { .. } => anyhow!(
-            "node '{node}' has no type description service: start it with --ros-args -p start_type_description_service:=true"
+            "no node of the process of '{server}' has a type description service: start one with --ros-args -p start_type_description_service:=true"
         ),
         error => error.into(),
     })

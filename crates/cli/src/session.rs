@@ -70,6 +70,7 @@ impl Session {
         // Its parameters are of no use to other nodes, as with ros2's command.
         let node = NodeOptions::new(node_name.unwrap_or(&hidden))
             .start_parameter_services(false)
+            .start_type_description_service(false)
             .start_parameter_event_publisher(false);
         Self::create(cli, node, more)
     }

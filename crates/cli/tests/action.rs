@@ -70,6 +70,17 @@ fn actions_are_listed_found_and_described() {
 }
 
 #[test]
+fn a_goal_for_a_server_of_another_type_ends_with_that_type() {
+    let domain = Domain::new();
+    let _counter = counter(&domain);
+    let error = domain
+        .run("action send_goal /fibonacci test_msgs/action/Fibonacci {}")
+        .failed(1);
+    let wanted = "; use: pteros action send_goal /fibonacci example_interfaces/action/Fibonacci";
+    assert!(error.contains(wanted), "{error}");
+}
+
+#[test]
 fn a_goal_is_sent_and_its_result_printed_as_in_ros2() {
     let domain = Domain::new();
     let _counter = counter(&domain);

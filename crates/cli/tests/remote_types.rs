@@ -19,8 +19,8 @@ use pteros::prelude::*;
 use spin_thread::SpinThread;
 use support::{Domain, assert_contains};
 
-/// A node with custom types, until dropped.
-fn own_node(domain: &Domain) -> SpinThread {
+/// A node with custom types, and the first node of its context, until dropped.
+fn own_node(domain: &Domain) -> [SpinThread; 2] {
     let mut library = pteros::interfaces::library().clone();
     for (kind, name, text) in [
         // 8-bit integers are not announced in the XTypes format.
@@ -39,8 +39,9 @@ fn own_node(domain: &Domain) -> SpinThread {
         library.insert_text("own", kind, name, text, "own");
     }
     let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
-    let options = NodeOptions::new("own").start_type_description_service(true);
-    let node = context.create_node(options).unwrap();
+    // The first node of the context answers for all.
+    let first = context.create_node("first").unwrap();
+    let node = context.create_node("own").unwrap();
     let small = DynamicType::new(&library.describe("own/msg/Small").unwrap()).unwrap();
     let publisher = node
         .create_publisher::<DynamicMessage>(PublisherOptions::of_type(&small, "small"))
@@ -68,7 +69,10 @@ fn own_node(domain: &Domain) -> SpinThread {
     let server = node
         .create_action_server::<DynamicAction>(ActionServerOptions::of_type(&count, "count"), work)
         .unwrap();
-    SpinThread::of_node(&node, (timer, service, server))
+    [
+        SpinThread::of_node(&first, ()),
+        SpinThread::of_node(&node, (timer, service, server)),
+    ]
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn services_are_listed_found_and_described() {
     assert!(list.starts_with(own), "{list}");
     let parameters = "\n/adder/get_parameters [rcl_interfaces/srv/GetParameters]\n";
     assert!(list.contains(parameters), "{list}");
-    assert_eq!(domain.run("service list -c").ok(), "7\n");
+    assert_eq!(domain.run("service list -c").ok(), "8\n");
     let ty = domain.run("service type /add_two_ints").ok();
     assert_eq!(ty, "example_interfaces/srv/AddTwoInts\n");
     let found = domain
@@ -76,6 +76,15 @@ fn a_call_without_a_response_reports_the_reason() {
     assert_contains(
         &none.err,
         "no server of type std_srvs/srv/Trigger is available",
+    );
+    let _adder = adder(&domain);
+    let other = domain
+        .run("service call /add_two_ints std_srvs/srv/Trigger")
+        .failed(1);
+    assert_contains(
+        &other,
+        "service '/add_two_ints' has type 'example_interfaces/srv/AddTwoInts', not \
+         'std_srvs/srv/Trigger'; use: pteros service call /add_two_ints example_interfaces/srv/AddTwoInts",
     );
     let no_service = domain.run("service call /nobody std_msgs/msg/String");
     assert_contains(&no_service.err, "which is not a service");

@@ -4,6 +4,10 @@
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 
+/// USER_DATA of an endpoint without entries. Empty USER_DATA makes rmw_cyclonedds
+/// and rmw_fastrtps print a warning for every such endpoint that they discover.
+pub const NO_ENTRIES: &[u8] = b";";
+
 /// The value of `key` in a `key=value;` list; other keys are skipped.
 pub fn user_data_value(user_data: &[u8], key: &str) -> Option<String> {
     // Arbitrary bytes of the user may follow.
@@ -18,6 +22,9 @@ pub fn user_data_value(user_data: &[u8], key: &str) -> Option<String> {
 /// An endpoint's USER_DATA without the entries of ROS 2: the type hash and the id
 /// of a service client or server.
 pub fn free_user_data(user_data: &[u8]) -> &[u8] {
+    if user_data == NO_ENTRIES {
+        return &[];
+    }
     let mut free = user_data;
     while let Some(end) = free.iter().position(|byte| *byte == b';')
         && ROS_KEYS.iter().any(|key| free.starts_with(key.as_bytes()))
@@ -47,5 +54,7 @@ mod tests {
         assert_eq!(free_user_data(with_bytes), b"\xff;\x00;");
         assert_eq!(free_user_data(b"typehash=RIHS01_ab;"), b"");
         assert_eq!(free_user_data(b"mine;"), b"mine;");
+        assert_eq!(free_user_data(NO_ENTRIES), b"");
+        assert_eq!(user_data_value(NO_ENTRIES, "typehash"), None);
     }
 }

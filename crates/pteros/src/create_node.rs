@@ -90,9 +90,8 @@ impl Context {
         if options.logger_services {
             services._loggers = Some(LoggerServices::start(&node).map_err(part)?);
         }
-        if core.declare_type_descriptions(options.type_description_service)? {
-            services._type_descriptions = Some(TypeDescriptionService::start(&node).map_err(part)?);
-        }
+        services._type_descriptions =
+            TypeDescriptionService::start(&node, options.type_description_service).map_err(part)?;
         core.parameters.declare_overrides()?;
         Ok(node.with_services(Arc::new(services)))
     }

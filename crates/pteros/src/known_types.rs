@@ -4,6 +4,7 @@
 //! The type description service ([`crate::type_description`]) reads them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pteros_msg::describe::TypeDescription;
@@ -27,9 +28,13 @@ pub(crate) enum TypeDescriptionSource {
 /// one.
 pub(crate) type DefinitionsFn = fn() -> Option<&'static InterfaceLibrary>;
 
-/// The types that endpoints of a context have or had.
+/// The types that endpoints of a context have or had. Thread-safe.
 #[derive(Default)]
-pub(crate) struct KnownTypes(Mutex<BTreeMap<TypeHash, TypeDescriptionSource>>);
+pub(crate) struct KnownTypes {
+    types: Mutex<BTreeMap<TypeHash, TypeDescriptionSource>>,
+    /// Type description services of the context's nodes.
+    servers: AtomicUsize,
+}
 
 impl KnownTypes {
     pub(crate) fn register(
@@ -37,7 +42,7 @@ impl KnownTypes {
         hash: Option<TypeHash>,
         described: impl FnOnce() -> TypeDescriptionSource,
     ) {
-        let mut types = self.0.lock();
+        let mut types = self.types.lock();
         if let Some(hash) = hash
             && types.len() < TYPES_MAX
         {
@@ -45,8 +50,26 @@ impl KnownTypes {
         }
     }
 
+    /// Counts a type description service.
+    pub(crate) fn add_server(&self) {
+        self.servers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one, unless the context has one. Returns whether it had none.
+    pub(crate) fn add_first_server(&self) -> bool {
+        let add = self
+            .servers
+            .compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+        add.is_ok()
+    }
+
+    /// Counts one less.
+    pub(crate) fn remove_server(&self) {
+        self.servers.fetch_sub(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn describe(&self, hash: &TypeHash) -> Option<(TypeDescription, DefinitionsFn)> {
-        let described = self.0.lock().get(hash).cloned()?;
+        let described = self.types.lock().get(hash).cloned()?;
         match described {
             TypeDescriptionSource::Message(MessageType::Unknown, _) => None,
             TypeDescriptionSource::Message(MessageType::Described { describe, .. }, texts) => {

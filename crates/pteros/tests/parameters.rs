@@ -398,6 +398,7 @@ fn changes_are_published_on_parameter_events() {
 fn a_node_without_parameter_services_has_no_endpoints_for_them() {
     let context = context(&[]);
     let counts = |options: NodeOptions| {
+        let options = options.start_type_description_service(false);
         let node = context.create_node(options).unwrap();
         let graph = context.graph();
         let name = node.fully_qualified_name();

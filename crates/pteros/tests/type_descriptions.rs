@@ -105,6 +105,32 @@ fn services_are_described_by_their_own_hash_and_by_those_of_their_parts() {
     }
 }
 
+fn offers_descriptions(node: &Node) -> bool {
+    let name = format!("{}/get_type_description", node.fully_qualified_name());
+    let services = node.context().graph().services();
+    services.iter().any(|service| service.name == name)
+}
+
+#[test]
+fn the_first_node_of_a_context_offers_the_service_and_another_one_after_it() {
+    let context = Context::with_options(ContextOptions::local(74)).unwrap();
+    let first = context.create_node("first").unwrap();
+    let second = context.create_node("second").unwrap();
+    assert_eq!(
+        [&first, &second].map(offers_descriptions),
+        [true, false],
+        "one service describes the types of all nodes"
+    );
+    let _publisher = second
+        .create_publisher::<geometry_msgs::msg::TwistStamped>("cmd")
+        .unwrap();
+    let twist = geometry_msgs::msg::TwistStamped::TYPE_HASH.to_string();
+    assert!(request_description(&first, &second, &twist).successful);
+    drop(first);
+    let third = context.create_node("third").unwrap();
+    assert!(offers_descriptions(&third));
+}
+
 #[test]
 fn the_program_starts_the_service_and_a_parameter_goes_before_it() {
     let words = "--ros-args -p quiet:start_type_description_service:=false -p asked:start_type_description_service:=true";
@@ -118,13 +144,9 @@ fn the_program_starts_the_service_and_a_parameter_goes_before_it() {
     let loud = node_with_service(&context, "loud");
     let asked = context.create_node("asked").unwrap();
     let plain = context.create_node("plain").unwrap();
-    let services = context.graph().services();
     let serving: Vec<_> = [&quiet, &loud, &asked, &plain]
         .into_iter()
-        .filter(|node| {
-            let name = format!("{}/get_type_description", node.fully_qualified_name());
-            services.iter().any(|service| service.name == name)
-        })
+        .filter(|node| offers_descriptions(node))
         .map(Node::name)
         .collect();
     assert_eq!(serving, ["loud", "asked"]);

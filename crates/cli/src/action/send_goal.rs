@@ -5,6 +5,7 @@ use crate::cli_context::CliContext;
 use crate::exit_errors::{Failed, Interrupted};
 use crate::interface::type_names::find_action_type;
 use crate::remote_types;
+use crate::server_type::check_server_type;
 use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::positive_seconds;
 use anyhow::{Context as _, Result, bail};
@@ -237,6 +238,11 @@ impl GoalSession<'_> {
             console.line("Waiting for an action server to become available...")?;
         }
         while !client.wait_for_service(POLL_PERIOD) {
+            let graph = self.session.context.graph();
+            check_server_type(&graph, client.service_name(), ty.name(), |other| {
+                let action_type = other.strip_suffix("_SendGoal").unwrap_or(other);
+                format!("pteros action send_goal {} {action_type}", self.name)
+            })?;
             self.check_deadline(|| CallError::NoServer {
                 service: client.service_name().into(),
                 service_type: ty.name().into(),

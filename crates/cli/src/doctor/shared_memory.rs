@@ -41,6 +41,7 @@ fn exchange_message() -> anyhow::Result<Option<String>> {
     let bare = |name: &str| {
         NodeOptions::new(format!("_pteros_doctor_{name}_{}", std::process::id()))
             .start_parameter_services(false)
+            .start_type_description_service(false)
             .start_parameter_event_publisher(false)
     };
     let from = one.create_node(bare("from"))?;

@@ -6,6 +6,7 @@ use crate::interface::type_names::find_service_type;
 use crate::pace::Pace;
 use crate::python_repr;
 use crate::remote_types;
+use crate::server_type::check_server_type;
 use crate::session::{DiscoveryFlags, Session};
 use crate::topic::message_template::MessageTemplate;
 use crate::value_parsers::{positive_float, positive_seconds};
@@ -71,6 +72,10 @@ impl Call {
                 console.note("waiting for service to become available...");
                 while !client.wait_for_service(left().min(POLL_PERIOD)) {
                     interrupted(&session)?;
+                    let service = client.service_name();
+                    check_server_type(&session.context.graph(), service, &name, |other| {
+                        format!("pteros service call {service} {other}")
+                    })?;
                     if left().is_zero() {
                         return Err(CallError::NoServer {
                             service: client.service_name().into(),

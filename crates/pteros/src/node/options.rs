@@ -20,7 +20,8 @@ pub struct NodeOptions {
     pub(crate) unique_within: Option<Duration>,
     pub(crate) parameters: NodeParameterOptions,
     pub(crate) logger_services: bool,
-    pub(crate) type_description_service: bool,
+    /// `None`: if no other node of the context offers it.
+    pub(crate) type_description_service: Option<bool>,
 }
 
 /// Default limit of spawned futures per node. It is far more than a node waits for
@@ -40,7 +41,7 @@ impl NodeOptions {
             unique_within: None,
             parameters: NodeParameterOptions::default(),
             logger_services: false,
-            type_description_service: false,
+            type_description_service: None,
         }
     }
 

@@ -37,19 +37,25 @@ impl NodeCore {
         Ok(())
     }
 
-    /// Declares `start_type_description_service` and returns its value.
-    pub(crate) fn declare_type_descriptions(&self, default: bool) -> Result<bool, ParameterError> {
+    /// Declares `start_type_description_service`. Returns its value if an override or
+    /// the node's option sets it.
+    pub(crate) fn declare_type_descriptions(
+        &self,
+        option: Option<bool>,
+    ) -> Result<Option<bool>, ParameterError> {
+        let name = "start_type_description_service";
+        let is_set = option.is_some() || self.parameters.overrides().contains_key(name);
         let description = "Start the ~/get_type_description service for this node.";
         let declaration = ParameterDeclaration {
-            name: "start_type_description_service".into(),
+            name: name.into(),
             type_of: ParameterType::Bool,
-            default: ParameterValue::Bool(default),
+            default: ParameterValue::Bool(option.unwrap_or(true)),
             descriptor: ParameterDescriptor::new()
                 .description(description)
                 .read_only(),
             ignore_override: false,
         };
         let value = self.parameters.declare(declaration, |_| None)?;
-        Ok(value == ParameterValue::Bool(true))
+        Ok(is_set.then(|| value == ParameterValue::Bool(true)))
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! A context records each endpoint's type once, by RIHS01 type hash, as the
 //! function that describes it. Descriptions and sources are generated on request.
-//! rcl keeps a list per node, Pteros one per process.
+//! rcl keeps a list and a service per node, Pteros a list per context, and by default
+//! one service, on its first node.
 
 mod client;
 mod source;
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 pub use client::RemoteTypeDescription;
 
@@ -81,27 +83,59 @@ fn individual_to_message(ty: IndividualTypeDescription) -> msg::IndividualTypeDe
 /// Kept alive by the node's handles.
 pub(crate) struct TypeDescriptionService {
     _service: Service<srv::GetTypeDescription>,
+    types: Arc<KnownTypes>,
 }
 
 impl TypeDescriptionService {
-    pub(crate) fn start(node: &Node) -> Result<Self, CreateError> {
+    /// Starts the service of a node if the parameter, the option or the default says
+    /// so, and declares the parameter.
+    pub(crate) fn start(node: &Node, option: Option<bool>) -> Result<Option<Self>, CreateError> {
         let types = node.context().inner.known_types.clone();
-        let answer = move |asked: crate::Sample<_>| handle_request(&types, &asked);
-        let service = node.create_service("~/get_type_description", answer)?;
-        Ok(Self { _service: service })
+        let declared = node.core().declare_type_descriptions(option)?;
+        let is_server = match declared {
+            Some(true) => {
+                types.add_server();
+                true
+            }
+            Some(false) => false,
+            None => types.add_first_server(),
+        };
+        if !is_server {
+            return Ok(None);
+        }
+        let described = types.clone();
+        let answer = move |asked: crate::Sample<_>| handle_request(&described, &asked);
+        let service = node.create_service("~/get_type_description", answer);
+        match service {
+            Ok(service) => Ok(Some(Self {
+                _service: service,
+                types,
+            })),
+            Err(error) => {
+                types.remove_server();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for TypeDescriptionService {
+    fn drop(&mut self) {
+        self.types.remove_server();
     }
 }
 
 impl NodeOptions {
-    /// Whether the node offers `~/get_type_description`.
+    /// Whether the node offers `~/get_type_description`, which describes the types of
+    /// all endpoints of the context.
     ///
-    /// The parameter `start_type_description_service` overrides it.
-    ///
-    /// Off by default, unlike in ROS 2: it takes 8 to 13 KB per node. DDS
-    /// TypeLookup requests (XTypes 1.3) are answered without it.
+    /// By default the first node of a context offers it, and a later one once that
+    /// node is dropped. ROS 2 has it on every node; here each takes 8 to 13 KB. The
+    /// parameter `start_type_description_service` overrides the option. DDS TypeLookup
+    /// requests (XTypes 1.3) are answered without it.
     #[must_use]
     pub fn start_type_description_service(mut self, yes: bool) -> Self {
-        self.type_description_service = yes;
+        self.type_description_service = Some(yes);
         self
     }
 }

@@ -24,10 +24,12 @@ use crate::scheduler::timeout_queue::TimeoutOwner;
 impl Core {
     /// Creates the endpoints of `ros_discovery_info`.
     pub(crate) fn create_graph_endpoints(&self) {
+        let hash = ParticipantEntitiesInfo::TYPE_HASH;
         let qos = EndpointQos {
             reliability: Reliability::Reliable,
             durability: Durability::TransientLocal,
             history: History::KeepLast(1),
+            user_data: format!("typehash={hash};").into_bytes(),
             ..EndpointQos::default()
         };
         let spec = |qos: EndpointQos| EndpointSpec {
@@ -154,5 +156,46 @@ impl OutboundMessage for NodeListMessage {
 
     fn serialized_len(&mut self) -> usize {
         payload_len(&self.0, Representation::Xcdr1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CoreOptions;
+    use crate::platform::SystemPlatform;
+    use crate::user_data::user_data_value;
+
+    /// rmw_cyclonedds and rmw_fastrtps print a warning for an endpoint without it.
+    #[test]
+    fn every_endpoint_is_announced_with_user_data() {
+        let options = CoreOptions {
+            domain_id: 188,
+            local_only: true,
+            multicast: false,
+            ..CoreOptions::default()
+        };
+        let core = Core::open(Arc::new(SystemPlatform::new()), options).expect("open");
+        let spec = EndpointSpec {
+            topic: "rt/unknown_type".into(),
+            type_name: "Unknown".into(),
+            ..EndpointSpec::default()
+        };
+        let reader = core.create_reader(spec.clone(), DeliveryForm::Bytes, true);
+        let writer = core.create_writer(spec);
+        assert!(reader.is_ok() && writer.is_ok());
+        let table = core.endpoints.read();
+        let writers = table.writers.values().map(|writer| &writer.data);
+        let readers = table.readers.values().map(|reader| &reader.data);
+        let announced: Vec<&Arc<EndpointData>> = writers.chain(readers).collect();
+        assert_eq!(announced.len(), 4);
+        let hash = ParticipantEntitiesInfo::TYPE_HASH.to_string();
+        for data in announced {
+            assert!(!data.qos.user_data.is_empty(), "{}", data.topic);
+            if data.topic == DISCOVERY_TOPIC {
+                let announced = user_data_value(&data.qos.user_data, "typehash");
+                assert_eq!(announced.as_deref(), Some(hash.as_str()));
+            }
+        }
     }
 }

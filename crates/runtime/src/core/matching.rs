@@ -38,6 +38,7 @@ use crate::qos::DataLifecycle;
 use crate::sample::samples_max;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::send::flow_controller::{FlowController, FlowMembership};
+use crate::user_data::NO_ENTRIES;
 use crate::wire::{Wire, WireEvent};
 
 /// Maximum number of endpoints of a context. A robot process has tens; the bound
@@ -330,9 +331,13 @@ impl Core {
     }
 
     fn endpoint_data(&self, guid: Guid, spec: EndpointSpec) -> EndpointData {
+        let mut qos = spec.qos;
+        if qos.user_data.is_empty() {
+            qos.user_data = NO_ENTRIES.to_vec();
+        }
         EndpointData {
             type_information: self.type_information(&spec.message_type, &spec.type_name),
-            ..EndpointData::new(guid, &spec.topic, &spec.type_name, spec.qos)
+            ..EndpointData::new(guid, &spec.topic, &spec.type_name, qos)
         }
     }
 

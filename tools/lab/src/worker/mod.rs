@@ -150,6 +150,7 @@ fn bare_node(context: &Context, name: &str, serialize: bool) -> Result<Node, Str
     let options = NodeOptions::new(name)
         .use_intra_process_comms(!serialize)
         .start_parameter_services(false)
+        .start_type_description_service(false)
         .start_parameter_event_publisher(false);
     context.create_node(options).map_err(error_text)
 }
