@@ -9,7 +9,7 @@ mod spin_thread;
 
 use pteros::action::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciResult,
 };
 use pteros::prelude::*;
 use spin_thread::SpinThread;
@@ -37,11 +37,11 @@ fn count(goal: &ServerGoalHandle<Fibonacci>) {
     let mut sequence = vec![0, 1];
     for at in 1..usize::try_from(goal.goal().order).unwrap() {
         sequence.push(sequence[at] + sequence[at - 1]);
-        goal.publish_feedback(Fibonacci_Feedback {
+        goal.publish_feedback(FibonacciFeedback {
             sequence: sequence.clone(),
         });
     }
-    goal.succeed(Fibonacci_Result { sequence }).unwrap();
+    goal.succeed(FibonacciResult { sequence }).unwrap();
 }
 
 const GOAL: &str = "action send_goal /fibonacci example_interfaces/action/Fibonacci";

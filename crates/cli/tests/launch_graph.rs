@@ -13,7 +13,7 @@ mod folder;
 
 use folder::Folder;
 use pteros::interfaces::composition_interfaces::srv::{
-    LoadNode, LoadNode_Request, LoadNode_Response,
+    LoadNode, LoadNodeRequest, LoadNodeResponse,
 };
 use pteros::lifecycle::{LifecycleNode, LifecycleState};
 use pteros::parameter::ParameterValue;
@@ -82,14 +82,14 @@ fn components_are_loaded_one_by_one_and_a_refused_load_makes_the_launch_fail() {
             <composable_node pkg="box" plugin="box::Lame" name="never" if="false"/>
           </load_composable_node></launch>"#,
     );
-    let asked: Arc<Mutex<Vec<LoadNode_Request>>> = Arc::default();
+    let asked: Arc<Mutex<Vec<LoadNodeRequest>>> = Arc::default();
     let received = asked.clone();
     let context = context(&domain);
     let node = context.create_node("container").unwrap();
     let service = node.create_service::<LoadNode>("~/_container/load_node", move |request| {
         received.lock().unwrap().push((*request).clone());
         let success = request.plugin_name == "box::Talker";
-        LoadNode_Response {
+        LoadNodeResponse {
             success,
             error_message: if success {
                 String::new()

@@ -7,7 +7,7 @@ mod support;
 #[path = "../../pteros/tests/support/spin_thread.rs"]
 mod spin_thread;
 
-use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
+use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsResponse};
 use pteros::prelude::*;
 use pteros::service::ServiceIntrospectionState;
 use spin_thread::SpinThread;
@@ -18,7 +18,7 @@ fn adder(domain: &Domain) -> SpinThread {
     let context = Context::with_options(ContextOptions::local(domain.id()));
     let node = context.unwrap().create_node("adder").unwrap();
     let service = node
-        .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoInts_Response {
+        .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoIntsResponse {
             sum: request.a + request.b,
         })
         .unwrap();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use pteros::args::Arguments;
-use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::log::{Severity, escape_line};
 use pteros::parameter::ParameterValue;
@@ -77,7 +77,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 struct ContainerArguments {
     options: ContainerOptions,
     threads: Option<usize>,
-    load: Vec<LoadNode_Request>,
+    load: Vec<LoadNodeRequest>,
 }
 
 impl ContainerArguments {
@@ -94,10 +94,10 @@ impl ContainerArguments {
                 "--executor" => arguments.options.executor = value()?.parse()?,
                 "--threads" => arguments.threads = Some(count(flag, value()?)?),
                 "--load-timeout" => arguments.options.load_timeout = seconds(flag, value()?)?,
-                "--load" => arguments.load.push(LoadNode_Request {
+                "--load" => arguments.load.push(LoadNodeRequest {
                     package_name: value()?.clone(),
                     plugin_name: value()?.clone(),
-                    ..LoadNode_Request::default()
+                    ..LoadNodeRequest::default()
                 }),
                 "--help" | "-h" => return Ok(None),
                 _ => arguments.component_flag(flag, value)?,

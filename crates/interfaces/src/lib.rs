@@ -1,7 +1,7 @@
 //! The standard ROS 2 interface packages as Rust types: `std_msgs::msg::String`,
 //! `example_interfaces::srv::AddTwoInts`, `test_msgs::action::Fibonacci` …
 //!
-//! Types keep their ROS names, also derived ones (`AddTwoInts_Request`). Modules
+//! Types keep their ROS names, also derived ones (`AddTwoIntsRequest`). Modules
 //! are `package::msg`, `package::srv` and `package::action`. The definitions are
 //! included: [`library`] describes every type at run time, without any file.
 //!

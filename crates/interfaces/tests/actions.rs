@@ -2,9 +2,9 @@
 //! definitions, and composed as action servers and clients do.
 
 use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatus, GoalStatusArray};
-use pteros_interfaces::action_msgs::srv::{CancelGoal_Request, CancelGoal_Response};
+use pteros_interfaces::action_msgs::srv::{CancelGoalRequest, CancelGoalResponse};
 use pteros_interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
 use pteros_msg::{Action, Message, Representation, from_payload, to_payload};
 
@@ -25,11 +25,11 @@ fn info() -> GoalInfo {
 
 #[test]
 fn a_goal_request_is_an_id_and_a_goal() {
-    let request = Fibonacci::goal_request(ID, Fibonacci_Goal { order: 5 });
+    let request = Fibonacci::goal_request(ID, FibonacciGoal { order: 5 });
     reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop\x05\0\0\0");
     assert_eq!(
         Fibonacci::goal_of(&request),
-        (ID, &Fibonacci_Goal { order: 5 })
+        (ID, &FibonacciGoal { order: 5 })
     );
     let response = Fibonacci::goal_response(true, 1, 2);
     reads_and_writes(&response, b"\0\x01\0\0\x01\0\0\0\x01\0\0\0\x02\0\0\0");
@@ -41,7 +41,7 @@ fn a_result_response_is_a_status_and_a_result() {
     let request = Fibonacci::result_request(ID);
     reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop");
     assert_eq!(Fibonacci::result_goal(&request), ID);
-    let result = Fibonacci_Result {
+    let result = FibonacciResult {
         sequence: vec![0, 1],
     };
     let response = Fibonacci::result_response(4, result.clone());
@@ -54,7 +54,7 @@ fn a_result_response_is_a_status_and_a_result() {
 
 #[test]
 fn feedback_names_its_goal() {
-    let feedback = Fibonacci_Feedback { sequence: vec![7] };
+    let feedback = FibonacciFeedback { sequence: vec![7] };
     let message = Fibonacci::feedback_message(ID, feedback.clone());
     reads_and_writes(&message, b"\0\x01\0\0abcdefghijklmnop\x01\0\0\0\x07\0\0\0");
     assert_eq!(Fibonacci::feedback_of(&message), (ID, &feedback));
@@ -62,9 +62,9 @@ fn feedback_names_its_goal() {
 
 #[test]
 fn cancelling_and_statuses_name_goals_and_times() {
-    let request = CancelGoal_Request { goal_info: info() };
+    let request = CancelGoalRequest { goal_info: info() };
     reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop\x01\0\0\0\x02\0\0\0");
-    let response = CancelGoal_Response {
+    let response = CancelGoalResponse {
         return_code: 3,
         goals_canceling: vec![info()],
     };

@@ -5,9 +5,9 @@ use pteros_interfaces::lifecycle_msgs::msg::{
     State, Transition, TransitionDescription, TransitionEvent,
 };
 use pteros_interfaces::lifecycle_msgs::srv::{
-    ChangeState_Request, ChangeState_Response, GetAvailableStates_Request,
-    GetAvailableStates_Response, GetAvailableTransitions_Request, GetAvailableTransitions_Response,
-    GetState_Request, GetState_Response,
+    ChangeStateRequest, ChangeStateResponse, GetAvailableStatesRequest, GetAvailableStatesResponse,
+    GetAvailableTransitionsRequest, GetAvailableTransitionsResponse, GetStateRequest,
+    GetStateResponse,
 };
 use pteros_msg::{Message, Representation, from_payload, to_payload};
 
@@ -34,22 +34,22 @@ fn transition(id: u8, label: &str) -> Transition {
 #[test]
 fn change_state_is_an_id_a_label_and_a_flag() {
     reads_and_writes(
-        &ChangeState_Request {
+        &ChangeStateRequest {
             transition: transition(1, "configure"),
         },
         b"\0\x01\0\x02\x01\0\0\0\x0a\0\0\0configure\0\0\0",
     );
     reads_and_writes(
-        &ChangeState_Response { success: true },
+        &ChangeStateResponse { success: true },
         b"\0\x01\0\x03\x01\0\0\0",
     );
 }
 
 #[test]
 fn get_state_is_an_id_and_a_label() {
-    reads_and_writes(&GetState_Request {}, b"\0\x01\0\x03\0\0\0\0");
+    reads_and_writes(&GetStateRequest {}, b"\0\x01\0\x03\0\0\0\0");
     reads_and_writes(
-        &GetState_Response {
+        &GetStateResponse {
             current_state: state(3, "active"),
         },
         b"\0\x01\0\x01\x03\0\0\0\x07\0\0\0active\0\0",
@@ -58,9 +58,9 @@ fn get_state_is_an_id_and_a_label() {
 
 #[test]
 fn available_states_are_aligned_one_after_the_other() {
-    reads_and_writes(&GetAvailableStates_Request {}, b"\0\x01\0\x03\0\0\0\0");
+    reads_and_writes(&GetAvailableStatesRequest {}, b"\0\x01\0\x03\0\0\0\0");
     reads_and_writes(
-        &GetAvailableStates_Response {
+        &GetAvailableStatesResponse {
             available_states: vec![state(2, "inactive"), state(3, "active")],
         },
         b"\0\x01\0\x01\x02\0\0\0\x02\0\0\0\x09\0\0\0inactive\0\x03\0\0\x07\0\0\0active\0\0",
@@ -69,9 +69,9 @@ fn available_states_are_aligned_one_after_the_other() {
 
 #[test]
 fn available_transitions_name_start_and_goal() {
-    reads_and_writes(&GetAvailableTransitions_Request {}, b"\0\x01\0\x03\0\0\0\0");
+    reads_and_writes(&GetAvailableTransitionsRequest {}, b"\0\x01\0\x03\0\0\0\0");
     reads_and_writes(
-        &GetAvailableTransitions_Response {
+        &GetAvailableTransitionsResponse {
             available_transitions: vec![TransitionDescription {
                 transition: transition(3, "activate"),
                 start_state: state(2, "inactive"),

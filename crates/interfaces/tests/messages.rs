@@ -155,7 +155,7 @@ fn services_and_actions_name_their_parts() {
     );
     survives(&<SendGoal as Service>::Request::default());
     survives(&<Fibonacci as Action>::FeedbackMessage::default());
-    let event = example_interfaces::srv::AddTwoInts_Event {
+    let event = example_interfaces::srv::AddTwoIntsEvent {
         request: vec![Default::default(); 2],
         ..Default::default()
     };

@@ -8,9 +8,9 @@ use pteros_interfaces::rcl_interfaces::msg::{
     ParameterValue, SetParametersResult,
 };
 use pteros_interfaces::rcl_interfaces::srv::{
-    DescribeParameters_Response, GetParameterTypes_Response, GetParameters_Request,
-    GetParameters_Response, ListParameters_Request, ListParameters_Response, SetParameters_Request,
-    SetParameters_Response, SetParametersAtomically_Response,
+    DescribeParametersResponse, GetParameterTypesResponse, GetParametersRequest,
+    GetParametersResponse, ListParametersRequest, ListParametersResponse,
+    SetParametersAtomicallyResponse, SetParametersRequest, SetParametersResponse,
 };
 use pteros_msg::{Message, Representation, from_payload, to_payload};
 
@@ -60,14 +60,14 @@ fn a_set_of_ros2_is_read_and_written() {
         r#type: 1,
         ..Default::default()
     };
-    let request = SetParameters_Request {
+    let request = SetParametersRequest {
         parameters: vec![parameter("use_sim_time", no)],
     };
     reads_and_writes(&request, &format!("00010000{NO_SIM_TIME}"));
     // After Cyclone DDS's 16 bytes of client and number, which the protocol takes off.
     let cyclone = bytes(&format!("eb8a9b4389c9b0690100000000000000{NO_SIM_TIME}"));
     assert_eq!(cyclone[16..], bytes(NO_SIM_TIME)[..]);
-    let reply = SetParameters_Response {
+    let reply = SetParametersResponse {
         results: vec![SetParametersResult {
             successful: true,
             reason: String::new(),
@@ -78,7 +78,7 @@ fn a_set_of_ros2_is_read_and_written() {
 
 #[test]
 fn parameter_values_are_requested_and_returned() {
-    let request = GetParameters_Request {
+    let request = GetParametersRequest {
         names: vec!["speed".into(), "names".into()],
     };
     reads_and_writes(
@@ -90,7 +90,7 @@ fn parameter_values_are_requested_and_returned() {
         string_array_value: vec!["a".into(), "bc".into()],
         ..Default::default()
     };
-    let response = GetParameters_Response {
+    let response = GetParametersResponse {
         values: vec![speed(), names],
     };
     reads_and_writes(
@@ -99,7 +99,7 @@ fn parameter_values_are_requested_and_returned() {
          0000000000000000000000000000090000000000000000000000000000000000000001000000000000000000\
          000000000000000000000000000002000000020000006100000003000000626300",
     );
-    let types = GetParameterTypes_Response { types: vec![3, 9] };
+    let types = GetParameterTypesResponse { types: vec![3, 9] };
     reads_and_writes(&types, "00010000020000000309");
 }
 
@@ -116,7 +116,7 @@ fn descriptions_have_ranges_as_lists_of_at_most_one() {
         }],
         ..Default::default()
     };
-    let response = DescribeParameters_Response {
+    let response = DescribeParametersResponse {
         descriptors: vec![descriptor],
     };
     reads_and_writes(
@@ -128,7 +128,7 @@ fn descriptions_have_ranges_as_lists_of_at_most_one() {
 
 #[test]
 fn lists_have_prefixes_and_a_depth() {
-    let request = ListParameters_Request {
+    let request = ListParametersRequest {
         prefixes: vec!["arm".into()],
         depth: 2,
     };
@@ -136,7 +136,7 @@ fn lists_have_prefixes_and_a_depth() {
         &request,
         "00010000010000000400000061726d00000000000200000000000000",
     );
-    let response = ListParameters_Response {
+    let response = ListParametersResponse {
         result: ListParametersResult {
             names: vec!["arm.speed".into()],
             prefixes: vec!["arm".into()],
@@ -150,7 +150,7 @@ fn lists_have_prefixes_and_a_depth() {
 
 #[test]
 fn an_atomic_set_has_one_result() {
-    let response = SetParametersAtomically_Response {
+    let response = SetParametersAtomicallyResponse {
         result: SetParametersResult {
             successful: false,
             reason: "no".into(),

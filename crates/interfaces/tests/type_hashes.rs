@@ -105,7 +105,7 @@ fn type_information_is_a_build_time_constant() {
     }
     check::<std_msgs::msg::String>(true);
     check::<nav_msgs::msg::Odometry>(true);
-    check::<test_msgs::srv::Arrays_Response>(false);
+    check::<test_msgs::srv::ArraysResponse>(false);
     check::<std_msgs::msg::UInt8MultiArray>(false);
 }
 

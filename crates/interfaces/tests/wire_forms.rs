@@ -9,11 +9,11 @@
 
 use pteros_interfaces::builtin_interfaces::msg::Time;
 use pteros_interfaces::composition_interfaces::srv::{
-    ListNodes_Request, ListNodes_Response, LoadNode_Request, LoadNode_Response, UnloadNode_Request,
-    UnloadNode_Response,
+    ListNodesRequest, ListNodesResponse, LoadNodeRequest, LoadNodeResponse, UnloadNodeRequest,
+    UnloadNodeResponse,
 };
 use pteros_interfaces::example_interfaces::srv::{
-    AddTwoInts_Event, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoIntsEvent, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros_interfaces::geometry_msgs::msg::TransformStamped;
 use pteros_interfaces::lifecycle_msgs::msg::{State, Transition, TransitionEvent};
@@ -21,7 +21,7 @@ use pteros_interfaces::rcl_interfaces::msg::{
     Log, LoggerLevel, Parameter, ParameterEvent, ParameterValue, SetLoggerLevelsResult,
 };
 use pteros_interfaces::rcl_interfaces::srv::{
-    GetLoggerLevels_Response, SetLoggerLevels_Request, SetLoggerLevels_Response,
+    GetLoggerLevelsResponse, SetLoggerLevelsRequest, SetLoggerLevelsResponse,
 };
 use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 use pteros_interfaces::rosgraph_msgs::msg::Clock;
@@ -31,7 +31,7 @@ use pteros_interfaces::type_description_interfaces::msg::{
     Field, FieldType, IndividualTypeDescription, KeyValue, TypeDescription, TypeSource,
 };
 use pteros_interfaces::type_description_interfaces::srv::{
-    GetTypeDescription_Request, GetTypeDescription_Response,
+    GetTypeDescriptionRequest, GetTypeDescriptionResponse,
 };
 use pteros_msg::{Message, Representation, from_payload, to_payload};
 
@@ -105,7 +105,7 @@ fn events_of_parameters_have_three_lists() {
 
 #[test]
 fn a_component_is_loaded_listed_and_unloaded() {
-    let load = LoadNode_Request {
+    let load = LoadNodeRequest {
         package_name: "composition".into(),
         plugin_name: "composition::Talker".into(),
         node_name: "talker".into(),
@@ -124,7 +124,7 @@ fn a_component_is_loaded_listed_and_unloaded() {
          6f636573735f636f6d6d73000101000000000000000000000000000000000000010000000000000000000000\
          00000000000000000000000000000000",
     );
-    let loaded = LoadNode_Response {
+    let loaded = LoadNodeResponse {
         success: true,
         error_message: String::new(),
         full_node_name: "/robot/talker".into(),
@@ -134,8 +134,8 @@ fn a_component_is_loaded_listed_and_unloaded() {
         &loaded,
         "0100000001000000000000000e0000002f726f626f742f74616c6b65720000000100000000000000",
     );
-    is(&UnloadNode_Request { unique_id: 1 }, "0100000000000000");
-    let unloaded = UnloadNode_Response {
+    is(&UnloadNodeRequest { unique_id: 1 }, "0100000000000000");
+    let unloaded = UnloadNodeResponse {
         success: false,
         error_message: "No node found with id: 7".into(),
     };
@@ -143,8 +143,8 @@ fn a_component_is_loaded_listed_and_unloaded() {
         &unloaded,
         "00000000190000004e6f206e6f646520666f756e6420776974682069643a203700",
     );
-    is(&ListNodes_Request {}, "00");
-    let listed = ListNodes_Response {
+    is(&ListNodesRequest {}, "00");
+    let listed = ListNodesResponse {
         full_node_names: vec!["/talker".into(), "/listener".into()],
         unique_ids: vec![1, 2],
     };
@@ -169,7 +169,7 @@ fn field(name: &str, type_id: u8, nested: &str, default: &str) -> Field {
 
 #[test]
 fn a_type_is_described_by_its_fields_and_its_text() {
-    let request = GetTypeDescription_Request {
+    let request = GetTypeDescriptionRequest {
         type_name: "std_msgs/msg/String".into(),
         type_hash: "RIHS01_df66".into(),
         include_type_sources: true,
@@ -179,7 +179,7 @@ fn a_type_is_described_by_its_fields_and_its_text() {
         "140000007374645f6d7367732f6d73672f537472696e67000c0000005249485330315f646636360001",
     );
     let time = "builtin_interfaces/msg/Time";
-    let described = GetTypeDescription_Response {
+    let described = GetTypeDescriptionResponse {
         successful: true,
         failure_reason: String::new(),
         type_description: TypeDescription {
@@ -216,7 +216,7 @@ fn a_type_is_described_by_its_fields_and_its_text() {
 
 #[test]
 fn an_event_of_a_service_has_a_request_or_a_response_or_neither() {
-    let event = |event_type, request, response| AddTwoInts_Event {
+    let event = |event_type, request, response| AddTwoIntsEvent {
         info: ServiceEventInfo {
             event_type,
             stamp: STAMP,
@@ -226,8 +226,8 @@ fn an_event_of_a_service_has_a_request_or_a_response_or_neither() {
         request,
         response,
     };
-    let request = AddTwoInts_Request { a: 2, b: 3 };
-    let response = AddTwoInts_Response { sum: 5 };
+    let request = AddTwoIntsRequest { a: 2, b: 3 };
+    let response = AddTwoIntsResponse { sum: 5 };
     is(
         &event(1, vec![request], vec![]),
         "0100000001000000020000000102030405060708090a0b0c0d0e0f1000000000050000000000000001000000\
@@ -300,19 +300,19 @@ fn logger_levels_are_requested_and_set() {
     let levels = vec![level("talker", 10), level("", 30)];
     let hex = "020000000700000074616c6b657200000a00000001000000000000001e000000";
     is(
-        &GetLoggerLevels_Response {
+        &GetLoggerLevelsResponse {
             levels: levels.clone(),
         },
         hex,
     );
-    is(&SetLoggerLevels_Request { levels }, hex);
+    is(&SetLoggerLevelsRequest { levels }, hex);
     let result = |successful, reason: &str| SetLoggerLevelsResult {
         successful,
         reason: reason.into(),
     };
     let results = vec![result(true, ""), result(false, "no")];
     is(
-        &SetLoggerLevels_Response { results },
+        &SetLoggerLevelsResponse { results },
         "02000000010000000100000000000000030000006e6f00",
     );
 }

@@ -398,6 +398,13 @@ pub enum LibraryError {
     Recursive(Vec<String>),
     /// Messages are nested deeper than decoders go; the name of the innermost.
     TooDeep(String),
+    /// Two types of a package would have the same name in Rust.
+    SameRustName {
+        /// The two types.
+        types: [String; 2],
+        /// The name.
+        rust: String,
+    },
 }
 
 /// A missing definition, with suggestions.
@@ -432,6 +439,13 @@ impl fmt::Display for LibraryError {
                 f,
                 "{name} lies more than {} messages deep; flatten the type",
                 derived::DEPTH_MAX
+            ),
+            Self::SameRustName {
+                types: [one, other],
+                rust,
+            } => write!(
+                f,
+                "{one} and {other} are both named {rust} in Rust; rename one of them"
             ),
             Self::Recursive(names) => write!(
                 f,

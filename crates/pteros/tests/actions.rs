@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
 use pteros::prelude::*;
 use pteros::{
@@ -84,12 +84,12 @@ fn for_each_transport(
     }
 }
 
-fn order(order: i32) -> Fibonacci_Goal {
-    Fibonacci_Goal { order }
+fn order(order: i32) -> FibonacciGoal {
+    FibonacciGoal { order }
 }
 
-fn sequence(numbers: &[i32]) -> Fibonacci_Result {
-    Fibonacci_Result {
+fn sequence(numbers: &[i32]) -> FibonacciResult {
+    FibonacciResult {
         sequence: numbers.into(),
     }
 }
@@ -99,7 +99,7 @@ fn a_goal_is_accepted_gives_feedback_and_ends_with_a_result() {
     for_each_transport(70, options, |fixture| {
         let received = Arc::new(Mutex::new(Vec::new()));
         let sink = received.clone();
-        let on_feedback = move |feedback: &Fibonacci_Feedback| {
+        let on_feedback = move |feedback: &FibonacciFeedback| {
             sink.lock().unwrap().push(feedback.sequence.clone());
         };
         let sent = fixture
@@ -111,7 +111,7 @@ fn a_goal_is_accepted_gives_feedback_and_ends_with_a_result() {
         assert_eq!(goal.status(), GoalStatus::Executing);
         fixture.until(|| sent.status() == GoalStatus::Executing);
         for n in 1..=3 {
-            goal.publish_feedback(Fibonacci_Feedback {
+            goal.publish_feedback(FibonacciFeedback {
                 sequence: vec![n; 2],
             });
         }

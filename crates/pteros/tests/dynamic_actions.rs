@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pteros::action::ActionClientOptions;
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
 use pteros::msg::dynamic::DynamicAction;
 use pteros::msg::dynamic::{DynamicMessage, Value};
@@ -78,10 +78,10 @@ fn typed_and_dynamic_clients_get_feedback_and_results_of_a_dynamic_server() {
         .create_action_client::<Fibonacci>("fibonacci")
         .unwrap();
     let sink = received.clone();
-    let on_feedback = move |feedback: &Fibonacci_Feedback| {
+    let on_feedback = move |feedback: &FibonacciFeedback| {
         sink.lock().unwrap().push(feedback.sequence.clone());
     };
-    let goal = Fibonacci_Goal { order: 3 };
+    let goal = FibonacciGoal { order: 3 };
     let goal = client
         .send_goal_with_feedback(goal, on_feedback, TIMEOUT)
         .unwrap();
@@ -175,7 +175,7 @@ fn a_dynamic_client_sends_goals_to_a_typed_server() {
     let _server = serving
         .create_action_server::<Fibonacci>("fibonacci", |goal| {
             let sequence = vec![goal.goal().order];
-            goal.succeed(Fibonacci_Result { sequence }).unwrap();
+            goal.succeed(FibonacciResult { sequence }).unwrap();
         })
         .unwrap();
     let client = asking

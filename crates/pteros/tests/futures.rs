@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
@@ -204,7 +204,7 @@ fn an_async_callback_awaits_a_service_of_its_own_executor() {
             Box::pin(async move {
                 clock.sleep(SOON).await;
                 let sum = call.request().a + call.request().b;
-                call.respond(AddTwoInts_Response { sum }).unwrap();
+                call.respond(AddTwoIntsResponse { sum }).unwrap();
             })
         })
         .unwrap();
@@ -216,7 +216,7 @@ fn an_async_callback_awaits_a_service_of_its_own_executor() {
                 let (client, sender) = (client.clone(), sender.clone());
                 Box::pin(async move {
                     let half = number.data as i64;
-                    let request = AddTwoInts_Request { a: half, b: half };
+                    let request = AddTwoIntsRequest { a: half, b: half };
                     let answer = client.call_async(&request).unwrap().await.unwrap();
                     sender.send(answer.sum).unwrap();
                 })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pteros::ClientOptions;
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Event, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsEvent, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::msg::dynamic::DynamicMessage;
 use pteros::msg::dynamic::DynamicService;
@@ -20,7 +20,7 @@ struct Adder {
     context: Context,
     node: Node,
     service: Service<AddTwoInts>,
-    events: Subscription<AddTwoInts_Event>,
+    events: Subscription<AddTwoIntsEvent>,
 }
 
 /// `/robot/add` and a subscription to its events.
@@ -29,7 +29,7 @@ fn adder(domain: u32) -> Adder {
     let options = NodeOptions::new("adder").namespace("/robot");
     let node = context.create_node(options).unwrap();
     let service = node
-        .create_service::<AddTwoInts>("add", |asked| AddTwoInts_Response {
+        .create_service::<AddTwoInts>("add", |asked| AddTwoIntsResponse {
             sum: asked.a + asked.b,
         })
         .unwrap();
@@ -47,7 +47,7 @@ fn adder(domain: u32) -> Adder {
 
 impl Adder {
     fn call(&self, client: &Client<AddTwoInts>, a: i64) {
-        let mut call = client.call_async(&AddTwoInts_Request { a, b: 1 }).unwrap();
+        let mut call = client.call_async(&AddTwoIntsRequest { a, b: 1 }).unwrap();
         let mut answer = None;
         let answered = self.node.spin_until(
             || {
@@ -60,7 +60,7 @@ impl Adder {
         assert_eq!(answer.unwrap().unwrap().sum, a + 1);
     }
 
-    fn received_events(&self) -> Vec<AddTwoInts_Event> {
+    fn received_events(&self) -> Vec<AddTwoIntsEvent> {
         let taken = std::iter::from_fn(|| self.events.take());
         taken.map(Sample::into_inner).collect()
     }
@@ -99,12 +99,9 @@ fn each_end_publishes_its_configured_introspection_events() {
     assert!(infos.clone().all(|info| info.stamp.sec > 1_500_000_000));
     assert_eq!(
         received_events[0].request,
-        [AddTwoInts_Request { a: 2, b: 1 }]
+        [AddTwoIntsRequest { a: 2, b: 1 }]
     );
-    assert_eq!(
-        received_events[3].response,
-        [AddTwoInts_Response { sum: 3 }]
-    );
+    assert_eq!(received_events[3].response, [AddTwoIntsResponse { sum: 3 }]);
     assert!(received_events[0].response.is_empty() && received_events[3].request.is_empty());
     assert!(received_events[1].request.is_empty() && received_events[2].response.is_empty());
     client.configure_introspection(qos.clone(), Off).unwrap();
@@ -121,12 +118,9 @@ fn each_end_publishes_its_configured_introspection_events() {
     assert_eq!(kinds, [1, 2]);
     assert_eq!(
         received_events[0].request,
-        [AddTwoInts_Request { a: 3, b: 1 }]
+        [AddTwoIntsRequest { a: 3, b: 1 }]
     );
-    assert_eq!(
-        received_events[1].response,
-        [AddTwoInts_Response { sum: 4 }]
-    );
+    assert_eq!(received_events[1].response, [AddTwoIntsResponse { sum: 4 }]);
     let publishers = adder
         .context
         .graph()
@@ -154,7 +148,7 @@ fn dynamic_clients_and_services_publish_the_same_events() {
         .create_client::<DynamicService>(ClientOptions::of_type(&ty, "add"))
         .unwrap();
     let events = node
-        .create_polled_subscription::<AddTwoInts_Event>("/add/_service_event")
+        .create_polled_subscription::<AddTwoIntsEvent>("/add/_service_event")
         .unwrap();
     service
         .configure_introspection(QosProfile::default(), Contents)

@@ -8,9 +8,9 @@ use std::time::Duration;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::lifecycle_msgs::msg::{State, Transition, TransitionEvent};
 use pteros::interfaces::lifecycle_msgs::srv::{
-    ChangeState, ChangeState_Request, GetAvailableStates, GetAvailableStates_Request,
-    GetAvailableTransitions, GetAvailableTransitions_Request, GetAvailableTransitions_Response,
-    GetState, GetState_Request,
+    ChangeState, ChangeStateRequest, GetAvailableStates, GetAvailableStatesRequest,
+    GetAvailableTransitions, GetAvailableTransitionsRequest, GetAvailableTransitionsResponse,
+    GetState, GetStateRequest,
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::msg::message::Service as ServiceType;
@@ -151,15 +151,15 @@ impl LifecycleFixture {
             id,
             label: label.into(),
         };
-        let request = ChangeState_Request { transition };
+        let request = ChangeStateRequest { transition };
         self.call_service::<ChangeState>("change_state", &request)
             .success
     }
 
     fn transitions(&self, service: &str) -> Vec<(u8, String, u8, u8)> {
-        let request = GetAvailableTransitions_Request {};
+        let request = GetAvailableTransitionsRequest {};
         let answer = self.call_service::<GetAvailableTransitions>(service, &request);
-        let GetAvailableTransitions_Response {
+        let GetAvailableTransitionsResponse {
             available_transitions,
         } = &*answer;
         let row = available_transitions.iter().map(|row| {
@@ -210,7 +210,7 @@ fn services_change_and_report_the_state_as_in_ros2() {
     assert!(fixture.change(1, ""));
     // The label takes precedence over the id, which many clients leave at zero.
     assert!(fixture.change(0, "activate"));
-    let state = fixture.call_service::<GetState>("get_state", &GetState_Request {});
+    let state = fixture.call_service::<GetState>("get_state", &GetStateRequest {});
     let active = State {
         id: 3,
         label: "active".into(),
@@ -232,7 +232,7 @@ fn services_change_and_report_the_state_as_in_ros2() {
     assert!(fixture.transitions("get_available_transitions").is_empty());
 
     let states = fixture
-        .call_service::<GetAvailableStates>("get_available_states", &GetAvailableStates_Request {});
+        .call_service::<GetAvailableStates>("get_available_states", &GetAvailableStatesRequest {});
     let states: Vec<_> = states.available_states.iter().map(|s| s.id).collect();
     assert_eq!(states, [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 15]);
     let graph = fixture.transitions("get_transition_graph");
@@ -481,7 +481,7 @@ fn a_callback_may_defer_its_result_and_transitions_do_not_overlap() {
         .watcher
         .create_client::<ChangeState>("/arm/change_state")
         .unwrap();
-    let request = ChangeState_Request {
+    let request = ChangeStateRequest {
         transition: Transition {
             id: 1,
             label: String::new(),
@@ -495,7 +495,7 @@ fn a_callback_may_defer_its_result_and_transitions_do_not_overlap() {
     );
     let answer = answers.recv_timeout(TIMEOUT).unwrap();
     // Meanwhile its state can be queried, and it rejects further requests.
-    let state = fixture.call_service::<GetState>("get_state", &GetState_Request {});
+    let state = fixture.call_service::<GetState>("get_state", &GetStateRequest {});
     assert_eq!(state.current_state.label, "configuring");
     assert!(!fixture.change(0, "shutdown"));
     let busy = fixture.node.configure().unwrap_err();
@@ -544,14 +544,14 @@ fn the_state_can_be_queried_while_a_callback_runs() {
     std::thread::scope(|scope| {
         scope.spawn(|| executor.spin());
         let _cancel = CancelOnDrop(executor.handle());
-        let request = ChangeState_Request {
+        let request = ChangeStateRequest {
             transition: Transition {
                 id: 1,
                 label: String::new(),
             },
         };
         let call = change.call_async(&request).unwrap();
-        let queried_state = || state.call(&GetState_Request {}, TIMEOUT).unwrap();
+        let queried_state = || state.call(&GetStateRequest {}, TIMEOUT).unwrap();
         while queried_state().current_state.label != "configuring" {}
         release.send(()).unwrap();
         assert!(call.wait(TIMEOUT).unwrap().success);

@@ -120,7 +120,7 @@ fn logger_level_services_exist_where_enabled() {
     };
     let levels = vec![level("arm", 10), level("arm.gripper", 40), level("arm", 7)];
     let mut call = set
-        .call_async(&srv::SetLoggerLevels_Request { levels })
+        .call_async(&srv::SetLoggerLevelsRequest { levels })
         .unwrap();
     let mut answer = None;
     assert!(node.spin_until(
@@ -143,7 +143,7 @@ fn logger_level_services_exist_where_enabled() {
         .unwrap();
     let names = vec!["arm".to_owned(), "other".to_owned()];
     let mut call = get
-        .call_async(&srv::GetLoggerLevels_Request { names })
+        .call_async(&srv::GetLoggerLevelsRequest { names })
         .unwrap();
     let mut answer = None;
     assert!(node.spin_until(

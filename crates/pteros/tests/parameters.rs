@@ -62,7 +62,7 @@ where
 }
 
 fn set(node: &Node, name: &str, value: impl Into<ParameterValue>) -> (bool, String) {
-    let request = srv::SetParameters_Request {
+    let request = srv::SetParametersRequest {
         parameters: vec![Parameter::new(name, value).into_message()],
     };
     let answer = call_service::<srv::SetParameters>(node, "set_parameters", request);
@@ -84,7 +84,7 @@ fn a_handle_follows_values_set_by_others() {
     node.set_parameter("speed", 0.5).unwrap();
     assert_eq!(speed.value(), 0.5);
     let names = vec!["speed".to_owned(), "name".to_owned()];
-    let request = srv::GetParameters_Request { names };
+    let request = srv::GetParametersRequest { names };
     let answer = call_service::<srv::GetParameters>(&node, "get_parameters", request);
     let values: Vec<_> = answer
         .values
@@ -182,7 +182,7 @@ fn rejections_have_the_texts_of_rclcpp() {
     // An integer in range is accepted for a double.
     assert_eq!(set(&node, "speed", 2), (true, String::new()));
     assert_eq!(speed.value(), 2.0);
-    let request = srv::SetParametersAtomically_Request {
+    let request = srv::SetParametersAtomicallyRequest {
         parameters: vec![
             Parameter::new("speed", 0.5).into_message(),
             Parameter::new("none", 1).into_message(),
@@ -305,7 +305,7 @@ fn lists_types_and_descriptions_are_served() {
     node.declare_parameter("jointed", true).unwrap();
     let list = |prefixes: &[&str], depth| {
         let prefixes = prefixes.iter().map(|&p| p.to_owned()).collect();
-        let request = srv::ListParameters_Request { prefixes, depth };
+        let request = srv::ListParametersRequest { prefixes, depth };
         let result = call_service::<srv::ListParameters>(&node, "list_parameters", request).result;
         let own = |name: &String| name.starts_with("joint");
         (
@@ -321,13 +321,13 @@ fn lists_types_and_descriptions_are_served() {
     assert_eq!(list(&["joint"], 1).0, all[1..2]);
     assert_eq!(list(&[], 1).0, all[2..]);
     assert_eq!(list(&["jointed"], 1).0, all[2..]);
-    let request = srv::GetParameterTypes_Request {
+    let request = srv::GetParameterTypesRequest {
         names: vec!["joint.limit.low".into(), "jointed".into()],
     };
     let types = call_service::<srv::GetParameterTypes>(&node, "get_parameter_types", request).types;
     let numbers = [ParameterType::IntegerArray, ParameterType::Bool].map(ParameterType::number);
     assert_eq!(types, numbers);
-    let request = srv::DescribeParameters_Request {
+    let request = srv::DescribeParametersRequest {
         names: vec!["joint.speed".into()],
     };
     let answer = call_service::<srv::DescribeParameters>(&node, "describe_parameters", request);
@@ -340,7 +340,7 @@ fn lists_types_and_descriptions_are_served() {
     );
     assert_eq!(described.floating_point_range.len(), 1);
     // One unknown name leaves the response empty, as in rclcpp.
-    let request = srv::GetParameters_Request {
+    let request = srv::GetParametersRequest {
         names: vec!["jointed".into(), "none".into()],
     };
     assert!(
@@ -533,7 +533,7 @@ fn a_request_for_too_many_parameters_is_refused_undecoded() {
     let asking = client.create_node("asking").unwrap();
     let names = |count: usize| vec!["speed".to_string(); count];
     let describe = |count| {
-        let request = srv::DescribeParameters_Request {
+        let request = srv::DescribeParametersRequest {
             names: names(count),
         };
         call_from::<srv::DescribeParameters>(&asking, &node, "describe_parameters", request)
@@ -542,7 +542,7 @@ fn a_request_for_too_many_parameters_is_refused_undecoded() {
     };
     assert_eq!(describe(16_384), 16_384);
     assert_eq!(describe(16_385), 0);
-    let request = srv::SetParameters_Request {
+    let request = srv::SetParametersRequest {
         parameters: vec![msg::Parameter::default(); 20_000],
     };
     let results =

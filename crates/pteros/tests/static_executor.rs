@@ -9,7 +9,7 @@ use pteros::TimerOptions;
 use pteros::config::DiscoveryRange;
 use pteros::executors::{DataSemantics, ExecutorError, StaticExecutor, Trigger};
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
@@ -245,7 +245,7 @@ fn timers_guard_conditions_services_and_clients_are_steps() {
     let service = node
         .create_service::<AddTwoInts>("add", move |request| {
             served();
-            AddTwoInts_Response {
+            AddTwoIntsResponse {
                 sum: request.a + request.b,
             }
         })
@@ -257,10 +257,10 @@ fn timers_guard_conditions_services_and_clients_are_steps() {
     executor.add_timer(&timer).unwrap();
     assert!(client.wait_for_service(TIMEOUT));
     let answered = log.clone();
-    let then = move |answer: Result<Sample<AddTwoInts_Response>, _>| {
+    let then = move |answer: Result<Sample<AddTwoIntsResponse>, _>| {
         answered.note('a', u64::try_from(answer.unwrap().sum).ok());
     };
-    let request = AddTwoInts_Request { a: 20, b: 1 };
+    let request = AddTwoIntsRequest { a: 20, b: 1 };
     client.call_then(&request, then).unwrap();
     guard.trigger();
     while timer.ticks() == 0 || log.0.lock().unwrap().len() < 4 {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::log::LogFileOptions;
@@ -270,13 +270,13 @@ fn a_response_is_caused_by_its_request() {
     let context = traced(74, false, TraceOptions::default());
     let node = context.create_node("adder").unwrap();
     let _service = node
-        .create_service::<AddTwoInts>("add", |r| AddTwoInts_Response { sum: r.a + r.b })
+        .create_service::<AddTwoInts>("add", |r| AddTwoIntsResponse { sum: r.a + r.b })
         .unwrap();
     let client = node.create_client::<AddTwoInts>("add").unwrap();
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node).unwrap();
     let call = client
-        .call_async(&AddTwoInts_Request { a: 2, b: 3 })
+        .call_async(&AddTwoIntsRequest { a: 2, b: 3 })
         .unwrap();
     let answer = executor
         .spin_until_future_complete(call, TIMEOUT)
@@ -317,7 +317,7 @@ fn causes_of_responses_groups_and_polled_messages_cross_threads() {
 
     // A callback calls a service, whose response another thread publishes.
     let _service = node
-        .create_service::<AddTwoInts>("add", |r| AddTwoInts_Response { sum: r.a + r.b })
+        .create_service::<AddTwoInts>("add", |r| AddTwoIntsResponse { sum: r.a + r.b })
         .unwrap();
     let client = node.create_client::<AddTwoInts>("add").unwrap();
     let answered = tell("answered");
@@ -328,7 +328,7 @@ fn causes_of_responses_groups_and_polled_messages_cross_threads() {
             let work = move || cause.run(|| answered.publish(&text("5")).unwrap());
             std::thread::spawn(work).join().unwrap();
         };
-        let request = AddTwoInts_Request { a: 2, b: 3 };
+        let request = AddTwoIntsRequest { a: 2, b: 3 };
         client.call_then(&request, pass_on).unwrap();
     };
     let _asks = node

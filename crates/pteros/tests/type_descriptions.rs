@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pteros::args::Arguments;
 use pteros::interfaces::type_description_interfaces::srv::{
-    GetTypeDescription, GetTypeDescription_Request, GetTypeDescription_Response,
+    GetTypeDescription, GetTypeDescriptionRequest, GetTypeDescriptionResponse,
 };
 use pteros::interfaces::{example_interfaces, geometry_msgs, sensor_msgs};
 use pteros::msg::hash::TypeHash;
@@ -18,12 +18,12 @@ fn node_with_service(context: &Context, name: &str) -> Node {
     context.create_node(options).unwrap()
 }
 
-fn request_description(node: &Node, client_node: &Node, hash: &str) -> GetTypeDescription_Response {
+fn request_description(node: &Node, client_node: &Node, hash: &str) -> GetTypeDescriptionResponse {
     let service = format!("{}/get_type_description", node.fully_qualified_name());
     let client = client_node
         .create_client::<GetTypeDescription>(&service)
         .unwrap();
-    let request = GetTypeDescription_Request {
+    let request = GetTypeDescriptionRequest {
         type_name: "any".into(),
         type_hash: hash.into(),
         include_type_sources: true,
@@ -90,7 +90,7 @@ fn services_are_described_by_their_own_hash_and_by_those_of_their_parts() {
     let client_node = context.create_node("asker").unwrap();
     let _service = node
         .create_service::<Add>("add", |_| {
-            example_interfaces::srv::AddTwoInts_Response::default()
+            example_interfaces::srv::AddTwoIntsResponse::default()
         })
         .unwrap();
     let request = <Add as pteros::msg::message::Service>::Request::TYPE_HASH;

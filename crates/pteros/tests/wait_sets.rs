@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
@@ -128,12 +128,12 @@ fn a_service_and_its_client_share_one_wait_set() {
     let mut set = WaitSet::new(&context);
     let (asked, answered) = (set.add(&service).unwrap(), set.add(&client).unwrap());
     let mut call = client
-        .call_async(&AddTwoInts_Request { a: 2, b: 3 })
+        .call_async(&AddTwoIntsRequest { a: 2, b: 3 })
         .unwrap();
     assert_eq!(set.wait(TIMEOUT), [asked]);
     let request = service.take_request().unwrap();
     let sum = request.request().a + request.request().b;
-    request.respond(AddTwoInts_Response { sum }).unwrap();
+    request.respond(AddTwoIntsResponse { sum }).unwrap();
     assert_eq!(set.wait(TIMEOUT), [answered]);
     assert_eq!(call.take().unwrap().unwrap().sum, 5);
     assert_eq!(set.wait(NOW), []);

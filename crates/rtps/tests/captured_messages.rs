@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pteros_interfaces::action_msgs::msg::GoalStatusArray;
 use pteros_interfaces::example_interfaces::action::{
-    Fibonacci_FeedbackMessage, Fibonacci_GetResult_Request, Fibonacci_GetResult_Response,
-    Fibonacci_Result, Fibonacci_SendGoal_Request, Fibonacci_SendGoal_Response,
+    FibonacciFeedbackMessage, FibonacciGetResultRequest, FibonacciGetResultResponse,
+    FibonacciResult, FibonacciSendGoalRequest, FibonacciSendGoalResponse,
 };
-use pteros_interfaces::example_interfaces::srv::{AddTwoInts_Request, AddTwoInts_Response};
+use pteros_interfaces::example_interfaces::srv::{AddTwoIntsRequest, AddTwoIntsResponse};
 use pteros_interfaces::nav_msgs::msg::OccupancyGrid;
 use pteros_interfaces::rcl_interfaces::msg::ParameterEvent;
-use pteros_interfaces::rcl_interfaces::srv::{SetParameters_Request, SetParameters_Response};
+use pteros_interfaces::rcl_interfaces::srv::{SetParametersRequest, SetParametersResponse};
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_interfaces::std_msgs::msg::String as Text;
 use pteros_msg::{Decode, Message, Representation, from_payload, to_payload};
@@ -186,8 +186,8 @@ fn a_reply_is_related_to_its_request_by_inline_qos_in_fast_dds() {
     let [reply] = scenario.of("rr/add_two_intsReply")[..] else {
         panic!("one reply");
     };
-    let asked: AddTwoInts_Request = request.decode();
-    let answered: AddTwoInts_Response = reply.decode();
+    let asked: AddTwoIntsRequest = request.decode();
+    let answered: AddTwoIntsResponse = reply.decode();
     assert_eq!((asked.a, asked.b, answered.sum), (2, 3, 5));
     let answered = reply.related.unwrap();
     assert_eq!(
@@ -207,8 +207,8 @@ fn a_reply_is_related_to_its_request_by_payload_in_cyclone() {
     let [reply] = scenario.of("rr/add_two_intsReply")[..] else {
         panic!("one reply");
     };
-    let (client, sequence, asked) = request.decode_cyclone::<AddTwoInts_Request>();
-    let (to, answers, answered) = reply.decode_cyclone::<AddTwoInts_Response>();
+    let (client, sequence, asked) = request.decode_cyclone::<AddTwoIntsRequest>();
+    let (to, answers, answered) = reply.decode_cyclone::<AddTwoIntsResponse>();
     assert_eq!((asked.a, asked.b, answered.sum), (2, 3, 5));
     assert_eq!((client, sequence), (to, answers));
     assert!(request.related.is_none() && reply.related.is_none());
@@ -219,7 +219,7 @@ fn an_action_gives_feedback_and_a_result() {
     let wanted = [0, 1, 1, 2, 3, 5];
     for scenario in ["cyclone-action", "fastdds-action"] {
         let found = Scenario::load(scenario);
-        let feedback = found.decode::<Fibonacci_FeedbackMessage>("rt/fibonacci/_action/feedback");
+        let feedback = found.decode::<FibonacciFeedbackMessage>("rt/fibonacci/_action/feedback");
         assert_eq!(feedback.len(), 4, "{scenario}");
         for (count, message) in (3..).zip(feedback) {
             assert_eq!(message.feedback.sequence, wanted[..count], "{scenario}");
@@ -230,7 +230,7 @@ fn an_action_gives_feedback_and_a_result() {
         // Status, padding, and the result, which ends the reply.
         let result = reply.payload.len() - 4 - 4 * wanted.len();
         let result = [&reply.payload[..4], &reply.payload[result..]].concat();
-        let result: Fibonacci_Result = from_payload(&result).unwrap();
+        let result: FibonacciResult = from_payload(&result).unwrap();
         assert_eq!(result.sequence, wanted, "{scenario}");
     }
 }
@@ -276,16 +276,16 @@ fn write_again(topic: &str, payload: &[u8]) {
         "rt/chatter" => is_written_alike::<Text>,
         "rt/map" => is_written_alike::<OccupancyGrid>,
         "rt/parameter_events" => is_written_alike::<ParameterEvent>,
-        "rq/add_two_intsRequest" => is_written_alike::<AddTwoInts_Request>,
-        "rr/add_two_intsReply" => is_written_alike::<AddTwoInts_Response>,
-        "rq/talker/set_parametersRequest" => is_written_alike::<SetParameters_Request>,
-        "rr/talker/set_parametersReply" => is_written_alike::<SetParameters_Response>,
-        "rt/fibonacci/_action/feedback" => is_written_alike::<Fibonacci_FeedbackMessage>,
+        "rq/add_two_intsRequest" => is_written_alike::<AddTwoIntsRequest>,
+        "rr/add_two_intsReply" => is_written_alike::<AddTwoIntsResponse>,
+        "rq/talker/set_parametersRequest" => is_written_alike::<SetParametersRequest>,
+        "rr/talker/set_parametersReply" => is_written_alike::<SetParametersResponse>,
+        "rt/fibonacci/_action/feedback" => is_written_alike::<FibonacciFeedbackMessage>,
         "rt/fibonacci/_action/status" => is_written_alike::<GoalStatusArray>,
-        "rq/fibonacci/_action/send_goalRequest" => is_written_alike::<Fibonacci_SendGoal_Request>,
-        "rr/fibonacci/_action/send_goalReply" => is_written_alike::<Fibonacci_SendGoal_Response>,
-        "rq/fibonacci/_action/get_resultRequest" => is_written_alike::<Fibonacci_GetResult_Request>,
-        "rr/fibonacci/_action/get_resultReply" => is_written_alike::<Fibonacci_GetResult_Response>,
+        "rq/fibonacci/_action/send_goalRequest" => is_written_alike::<FibonacciSendGoalRequest>,
+        "rr/fibonacci/_action/send_goalReply" => is_written_alike::<FibonacciSendGoalResponse>,
+        "rq/fibonacci/_action/get_resultRequest" => is_written_alike::<FibonacciGetResultRequest>,
+        "rr/fibonacci/_action/get_resultReply" => is_written_alike::<FibonacciGetResultResponse>,
         _ => panic!("{topic}: of which type?"),
     };
     check(payload);

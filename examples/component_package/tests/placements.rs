@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use pteros::interfaces::composition_interfaces::srv::{
-    LoadNode, LoadNode_Request, UnloadNode, UnloadNode_Request,
+    LoadNode, LoadNodeRequest, UnloadNode, UnloadNodeRequest,
 };
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::interfaces::std_msgs::msg::Int64;
@@ -118,7 +118,7 @@ fn both_are_loaded_from_the_library_and_unloaded_again() {
         .unwrap();
     let mut ids = Vec::new();
     for class in ["Counter", "Doubler"] {
-        let request = LoadNode_Request {
+        let request = LoadNodeRequest {
             package_name: "component_package".into(),
             plugin_name: format!("component_package::{class}"),
             remap_rules: vec!["doubled:=twice".into()],
@@ -126,7 +126,7 @@ fn both_are_loaded_from_the_library_and_unloaded_again() {
                 name: "step".into(),
                 value: ParameterValue::Integer(7).into_message(),
             }],
-            ..LoadNode_Request::default()
+            ..LoadNodeRequest::default()
         };
         let answer = load.call(&request, TIMEOUT).unwrap();
         assert!(answer.success, "{}", answer.error_message);
@@ -136,7 +136,7 @@ fn both_are_loaded_from_the_library_and_unloaded_again() {
     let numbers = ear.next(2);
     assert!(numbers.iter().all(|number| number % 14 == 0), "{numbers:?}");
     for unique_id in ids {
-        let request = UnloadNode_Request { unique_id };
+        let request = UnloadNodeRequest { unique_id };
         assert!(unload.call(&request, TIMEOUT).unwrap().success);
     }
 }

@@ -1,8 +1,8 @@
 //! Types from user definitions behave as the standard ones do.
 
-use custom_interfaces::custom_interfaces::action::{Reach, Reach_Goal};
+use custom_interfaces::custom_interfaces::action::{Reach, ReachGoal};
 use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2, Torques};
-use custom_interfaces::custom_interfaces::srv::{Park, Park_Request};
+use custom_interfaces::custom_interfaces::srv::{Park, ParkRequest};
 use custom_interfaces::{TYPES, library};
 use pteros::interfaces::builtin_interfaces::msg::Duration;
 use pteros::msg::{Action, Message, Representation, Service, WString, from_payload, to_payload};
@@ -64,14 +64,14 @@ fn keywords_of_rust_can_be_field_names() {
 
 #[test]
 fn services_and_actions_use_custom_and_standard_types() {
-    let request = Park_Request {
+    let request = ParkRequest {
         timeout: Duration { sec: 3, nanosec: 0 },
     };
     let received: <Park as Service>::Request =
         from_payload(&to_payload(&request, Representation::Xcdr1)).unwrap();
     assert_eq!(request, received);
     let goal = <Reach as Action>::Goal::default();
-    assert_eq!(goal, Reach_Goal::default());
+    assert_eq!(goal, ReachGoal::default());
     assert_eq!(Reach::TYPE_NAME, "custom_interfaces/action/Reach");
 }
 
@@ -152,7 +152,7 @@ fn nodes_send_the_definition_files_of_custom_types() {
         .create_client::<srv::GetTypeDescription>("/arm/get_type_description")
         .unwrap();
     let ask = |hash: String| {
-        let request = srv::GetTypeDescription_Request {
+        let request = srv::GetTypeDescriptionRequest {
             type_hash: hash,
             include_type_sources: true,
             ..Default::default()

@@ -13,7 +13,7 @@ use pteros::interfaces::geometry_msgs::msg::{PoseStamped, TransformStamped, Twis
 use pteros::interfaces::nav_msgs::msg::Odometry;
 use pteros::interfaces::sensor_msgs::msg::{BatteryState, Imu, JointState, Range};
 use pteros::interfaces::std_msgs::msg::{Bool, Header, Int32MultiArray};
-use pteros::interfaces::std_srvs::srv::{SetBool, SetBool_Response};
+use pteros::interfaces::std_srvs::srv::{SetBool, SetBoolResponse};
 use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster, TransformBroadcaster, TransformListener};
 
@@ -248,9 +248,9 @@ fn parts(node: &Node, row: &Row, kept: &mut Vec<KeptEntity>) -> Result<(), Compo
         kept.push(publish(node, topic, *kind, *rate)?);
     }
     for service in row.services {
-        let service = node.create_service::<SetBool>(*service, |_| SetBool_Response {
+        let service = node.create_service::<SetBool>(*service, |_| SetBoolResponse {
             success: true,
-            ..SetBool_Response::default()
+            ..SetBoolResponse::default()
         })?;
         kept.push(Box::new(service));
     }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::parameter::ParameterValue;
 use pteros::tf::{LATEST, TransformListener};
@@ -15,8 +15,8 @@ fn parameter(name: &str, value: impl Into<ParameterValue>) -> Parameter {
     }
 }
 
-fn with(parameters: Vec<Parameter>) -> LoadNode_Request {
-    LoadNode_Request {
+fn with(parameters: Vec<Parameter>) -> LoadNodeRequest {
+    LoadNodeRequest {
         parameters,
         ..request(DEMO_PACKAGE, "StaticTransformPublisher")
     }

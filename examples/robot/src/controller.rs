@@ -19,7 +19,7 @@ use pteros::{
     },
 };
 
-use crate::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};
+use crate::nav2_msgs::action::{NavigateToPose, NavigateToPoseGoal, NavigateToPoseResult};
 use crate::navigation_task::{NavigationCommand, NavigationTask, plan_request};
 use crate::pure_pursuit::DriveLimits;
 
@@ -135,7 +135,7 @@ impl LifecycleCallbacks for ControllerCallbacks {
         now.active = false;
         if let Some(task) = now.task.take() {
             task.abort(
-                NavigateToPose_Result::UNKNOWN,
+                NavigateToPoseResult::UNKNOWN,
                 "the controller was deactivated",
             );
         }
@@ -252,18 +252,18 @@ fn create_server(
                 let older = shared.lock().task.replace(task.towards(target));
                 if let Some(older) = older {
                     older.abort(
-                        NavigateToPose_Result::UNKNOWN,
+                        NavigateToPoseResult::UNKNOWN,
                         "a newer goal has replaced it",
                     );
                 }
             }
-            Err(error) => task.abort(NavigateToPose_Result::TF_ERROR, &error.to_string()),
+            Err(error) => task.abort(NavigateToPoseResult::TF_ERROR, &error.to_string()),
         }
     };
     Ok(node.create_action_server(options, accepted)?)
 }
 
-fn rejection_reason(shared: &SharedState, goal: &NavigateToPose_Goal) -> Option<&'static str> {
+fn rejection_reason(shared: &SharedState, goal: &NavigateToPoseGoal) -> Option<&'static str> {
     let (position, turned) = (&goal.pose.pose.position, &goal.pose.pose.orientation);
     let numbers = [
         position.x, position.y, turned.x, turned.y, turned.z, turned.w,

@@ -7,11 +7,11 @@ use std::time::Duration;
 use pteros::action::ServerGoalHandle;
 use pteros::clock::Time;
 use pteros::interfaces::geometry_msgs::msg::{PoseStamped, TransformStamped};
-use pteros::interfaces::nav_msgs::srv::{GetPlan_Request, GetPlan_Response};
+use pteros::interfaces::nav_msgs::srv::{GetPlanRequest, GetPlanResponse};
 use pteros::prelude::*;
 use pteros::tf::Isometry;
 
-use crate::nav2_msgs::action::{NavigateToPose, NavigateToPose_Feedback, NavigateToPose_Result};
+use crate::nav2_msgs::action::{NavigateToPose, NavigateToPoseFeedback, NavigateToPoseResult};
 use crate::pure_pursuit::{DriveLimits, normalize_angle, steer};
 
 /// Goal tolerances in metres and radians.
@@ -100,7 +100,7 @@ impl NavigationTask {
     }
 
     /// Handles the response of the planner.
-    pub fn handle_plan(&mut self, answer: Result<Sample<GetPlan_Response>, String>) {
+    pub fn handle_plan(&mut self, answer: Result<Sample<GetPlanResponse>, String>) {
         if !matches!(self.plan, PlanState::Requested) {
             return;
         }
@@ -129,14 +129,14 @@ impl NavigationTask {
         }
         if now.since(self.start_time) > limit {
             let why = format!("goal not reached within {} s", limit.as_secs_f64());
-            return failed(NavigateToPose_Result::TIMEOUT, why);
+            return failed(NavigateToPoseResult::TIMEOUT, why);
         }
         let fresh =
             place.filter(|place| now.since(Time::from(&place.header.stamp)) < TRANSFORM_AGE_MAX);
         let Some(place) = fresh else {
             if now.since(self.last_pose.0) > LOCALIZATION_TIMEOUT {
                 let why = "no transform from base_link to map".into();
-                return failed(NavigateToPose_Result::TF_ERROR, why);
+                return failed(NavigateToPoseResult::TF_ERROR, why);
             }
             return NavigationCommand::Wait;
         };
@@ -206,7 +206,7 @@ impl NavigationTask {
     fn recover(&mut self, now: Time, why: &str, backs_off: bool) -> NavigationCommand {
         if self.recoveries >= RECOVERIES_MAX {
             let why = format!("{why}, after {} recoveries", self.recoveries);
-            return failed(NavigateToPose_Result::UNKNOWN, why);
+            return failed(NavigateToPoseResult::UNKNOWN, why);
         }
         self.recoveries += 1;
         self.blocked_since = None;
@@ -229,7 +229,7 @@ impl NavigationTask {
             header: place.header.clone(),
             pose: Isometry::from(&place.transform).into(),
         };
-        self.goal.publish_feedback(NavigateToPose_Feedback {
+        self.goal.publish_feedback(NavigateToPoseFeedback {
             current_pose,
             navigation_time: now.since(self.start_time).into(),
             estimated_time_remaining: Duration::try_from_secs_f64(seconds)
@@ -244,11 +244,9 @@ impl NavigationTask {
     pub fn finish(self, outcome: NavigationOutcome) {
         // The server may be gone. Then the goal has ended already.
         let _ = match outcome {
-            NavigationOutcome::Reached => {
-                self.goal.succeed(result(NavigateToPose_Result::NONE, ""))
-            }
+            NavigationOutcome::Reached => self.goal.succeed(result(NavigateToPoseResult::NONE, "")),
             NavigationOutcome::Canceled => {
-                self.goal.canceled(result(NavigateToPose_Result::NONE, ""))
+                self.goal.canceled(result(NavigateToPoseResult::NONE, ""))
             }
             NavigationOutcome::Failed(code, why) => self.goal.abort(result(code, &why)),
         };
@@ -261,7 +259,7 @@ impl NavigationTask {
 }
 
 /// The plan request.
-pub fn plan_request(from: [f64; 2], to: [f64; 2], now: Time) -> GetPlan_Request {
+pub fn plan_request(from: [f64; 2], to: [f64; 2], now: Time) -> GetPlanRequest {
     let pose = |[x, y]: [f64; 2]| {
         let mut pose = PoseStamped {
             pose: Isometry::planar(x, y, 0.0).into(),
@@ -271,7 +269,7 @@ pub fn plan_request(from: [f64; 2], to: [f64; 2], now: Time) -> GetPlan_Request 
         pose.header.stamp = now.into();
         pose
     };
-    GetPlan_Request {
+    GetPlanRequest {
         start: pose(from),
         goal: pose(to),
         tolerance: 0.0,
@@ -282,8 +280,8 @@ fn failed(code: u16, why: String) -> NavigationCommand {
     NavigationCommand::End(NavigationOutcome::Failed(code, why))
 }
 
-fn result(error_code: u16, error_msg: &str) -> NavigateToPose_Result {
-    NavigateToPose_Result {
+fn result(error_code: u16, error_msg: &str) -> NavigateToPoseResult {
+    NavigateToPoseResult {
         error_code,
         error_msg: error_msg.into(),
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use pteros::component::{Component, ComponentError};
 use pteros::interfaces::geometry_msgs::msg::PoseStamped;
 use pteros::interfaces::nav_msgs::msg::{OccupancyGrid, Path};
-use pteros::interfaces::nav_msgs::srv::{GetPlan, GetPlan_Request, GetPlan_Response};
+use pteros::interfaces::nav_msgs::srv::{GetPlan, GetPlanRequest, GetPlanResponse};
 use pteros::parameter::{ParameterDescriptor, ParameterHandle};
 use pteros::prelude::*;
 use pteros::tf::Isometry;
@@ -153,7 +153,7 @@ struct PlanService {
 }
 
 impl PlanService {
-    fn handle_request(&self, request: &GetPlan_Request) -> GetPlan_Response {
+    fn handle_request(&self, request: &GetPlanRequest) -> GetPlanResponse {
         let mut plan = Path::default();
         plan.header.frame_id = "map".into();
         plan.header.stamp = self.node.now().into();
@@ -170,10 +170,10 @@ impl PlanService {
             }
             Err(why) => pteros::warn!(self.log, "no path: {why}"),
         }
-        GetPlan_Response { plan }
+        GetPlanResponse { plan }
     }
 
-    fn plan_points(&self, request: &GetPlan_Request) -> Result<Vec<[f64; 2]>, String> {
+    fn plan_points(&self, request: &GetPlanRequest) -> Result<Vec<[f64; 2]>, String> {
         if self.node.state() != LifecycleState::Active {
             return Err("the planner is not active".into());
         }

@@ -16,7 +16,7 @@ use pteros::component::Component;
 use pteros::interfaces::geometry_msgs::msg::PoseStamped;
 use pteros::prelude::*;
 use pteros::tf::Isometry;
-use robot::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};
+use robot::nav2_msgs::action::{NavigateToPose, NavigateToPoseGoal, NavigateToPoseResult};
 use robot::{Base, Controller, Laser, MapServer, Planner};
 
 /// Real time, on a busy machine.
@@ -24,8 +24,8 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const DOOR: [f64; 3] = [3.5, 2.0, -1.6];
 const HALL: [f64; 3] = [6.5, 1.0, 3.0];
 
-fn goal([x, y, yaw]: [f64; 3]) -> NavigateToPose_Goal {
-    let mut goal = NavigateToPose_Goal::default();
+fn goal([x, y, yaw]: [f64; 3]) -> NavigateToPoseGoal {
+    let mut goal = NavigateToPoseGoal::default();
     goal.pose.header.frame_id = "map".into();
     goal.pose.pose = Isometry::planar(x, y, yaw).into();
     goal
@@ -59,7 +59,7 @@ impl Operator {
     }
 
     /// Sends the goal as soon as the controller accepts goals.
-    fn drive(&self, target: [f64; 3]) -> (GoalStatus, NavigateToPose_Result) {
+    fn drive(&self, target: [f64; 3]) -> (GoalStatus, NavigateToPoseResult) {
         let mut sent = self.client.send_goal(goal(target), TIMEOUT);
         let ended = self.node.context().clone();
         while matches!(sent, Err(ActionError::Rejected { .. })) && !ended.is_shut_down() {
@@ -160,7 +160,7 @@ fn composed_it_drives_through_the_door_turns_back_and_reports_an_unreachable_goa
             elsewhere.pose.header.frame_id = "moon".into();
             let elsewhere = operator.client.send_goal(elsewhere, TIMEOUT).unwrap();
             let message = elsewhere.result(TIMEOUT).unwrap();
-            assert_eq!(message.result.error_code, NavigateToPose_Result::TF_ERROR);
+            assert_eq!(message.result.error_code, NavigateToPoseResult::TF_ERROR);
             assert!(
                 message.result.error_msg.contains("no frame \"moon\""),
                 "{message:?}"

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pteros::action::ServerGoalHandle;
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
 use pteros::prelude::*;
 
@@ -46,12 +46,12 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let stop = executor.handle();
     let spinning = thread::spawn(move || executor.spin());
 
-    let on_feedback = |feedback: &Fibonacci_Feedback| println!("client: {:?}", feedback.sequence);
-    let goal = client.send_goal_with_feedback(Fibonacci_Goal { order: 5 }, on_feedback, TIMEOUT)?;
+    let on_feedback = |feedback: &FibonacciFeedback| println!("client: {:?}", feedback.sequence);
+    let goal = client.send_goal_with_feedback(FibonacciGoal { order: 5 }, on_feedback, TIMEOUT)?;
     let end = goal.result(TIMEOUT)?;
     println!("client: {} with {:?}", end.status, end.result.sequence);
 
-    let endless = client.send_goal(Fibonacci_Goal { order: 40 }, TIMEOUT)?;
+    let endless = client.send_goal(FibonacciGoal { order: 40 }, TIMEOUT)?;
     endless.cancel(TIMEOUT)?;
     println!("client: {}", endless.result(TIMEOUT)?.status);
     stop.cancel();
@@ -61,7 +61,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
 
 /// Advances a goal by one step. Returns whether it continues.
 fn advance_goal(goal: &ServerGoalHandle<Fibonacci>, sequence: &mut Vec<i32>) -> bool {
-    let result = |sequence: &Vec<i32>| Fibonacci_Result {
+    let result = |sequence: &Vec<i32>| FibonacciResult {
         sequence: sequence.clone(),
     };
     if goal.is_canceling() {
@@ -73,7 +73,7 @@ fn advance_goal(goal: &ServerGoalHandle<Fibonacci>, sequence: &mut Vec<i32>) -> 
     }
     let next = sequence.iter().rev().take(2).sum();
     sequence.push(next);
-    goal.publish_feedback(Fibonacci_Feedback {
+    goal.publish_feedback(FibonacciFeedback {
         sequence: sequence.clone(),
     });
     true

@@ -10,7 +10,7 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::positive_seconds;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use pteros::interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request};
+use pteros::interfaces::action_msgs::srv::{CancelGoal, CancelGoalRequest};
 use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::library::InterfaceLibrary;
@@ -360,7 +360,7 @@ impl GoalSession<'_> {
         self.cli.console.note("Canceling goal...");
         let name = format!("{}/_action/cancel_goal", self.name);
         let client = self.session.node.create_client::<CancelGoal>(&name)?;
-        let mut request = CancelGoal_Request::default();
+        let mut request = CancelGoalRequest::default();
         request.goal_info.goal_id.uuid = id;
         let response = client.call(&request, CANCEL_TIMEOUT)?;
         if response.goals_canceling.is_empty() {

@@ -6,7 +6,7 @@ use crate::exit_errors::Interrupted;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
-use pteros::interfaces::composition_interfaces::srv::{ListNodes, ListNodes_Request};
+use pteros::interfaces::composition_interfaces::srv::{ListNodes, ListNodesRequest};
 use pteros::log::escape_line;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ impl List {
     }
 
     fn loaded(&self, session: &Session, container: &str) -> Result<Vec<(u64, String)>> {
-        let response = call::<ListNodes>(session, container, "list_nodes", &ListNodes_Request {})?;
+        let response = call::<ListNodes>(session, container, "list_nodes", &ListNodesRequest {})?;
         let names = response.full_node_names.iter().cloned();
         Ok(response.unique_ids.iter().copied().zip(names).collect())
     }

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 use pteros::args::RemapRule;
-use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::log::Severity;
 use pteros::parameter::ParameterValue;
@@ -48,8 +48,8 @@ pub struct LoadFlags {
 
 impl LoadFlags {
     /// The load request with these flags.
-    pub fn request(&self) -> LoadNode_Request {
-        LoadNode_Request {
+    pub fn request(&self) -> LoadNodeRequest {
+        LoadNodeRequest {
             package_name: self.package_name.clone(),
             plugin_name: self.plugin_name.clone(),
             node_name: self.node_name.clone(),

@@ -6,7 +6,7 @@ use crate::exit_errors::Failed;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
-use pteros::interfaces::composition_interfaces::srv::{UnloadNode, UnloadNode_Request};
+use pteros::interfaces::composition_interfaces::srv::{UnloadNode, UnloadNodeRequest};
 use serde_json::{Value, json};
 
 /// Arguments of `component unload`.
@@ -29,7 +29,7 @@ impl Unload {
         let name = find_container(&session, &graph, &self.container_node_name)?;
         let (console, mut rows, mut failed) = (cli.console, Vec::new(), false);
         for unique_id in self.component_uid {
-            let request = UnloadNode_Request { unique_id };
+            let request = UnloadNodeRequest { unique_id };
             let response = call::<UnloadNode>(&session, &name, "unload_node", &request)?;
             let (success, why) = (response.success, &response.error_message);
             failed |= !success;

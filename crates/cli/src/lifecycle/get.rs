@@ -8,7 +8,7 @@ use crate::value_parsers::positive_seconds;
 use anyhow::Result;
 use clap::Args;
 use pteros::interfaces::lifecycle_msgs::msg::State;
-use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetState_Request, GetState_Response};
+use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetStateRequest, GetStateResponse};
 use pteros::log::escape_line;
 use pteros::{
     Client,
@@ -39,7 +39,7 @@ pub struct Get {
 struct StateQuery {
     node: String,
     client: Client<GetState>,
-    call: Option<ResponseFuture<GetState_Response>>,
+    call: Option<ResponseFuture<GetStateResponse>>,
     response: Option<Result<State, CallError>>,
 }
 
@@ -127,12 +127,12 @@ fn query_all(session: &Session, nodes: Vec<String>, timeout: Duration) -> Result
             }
             match &mut one.call {
                 None if one.client.service_is_ready() => {
-                    one.call = Some(one.client.call_async(&GetState_Request {})?);
+                    one.call = Some(one.client.call_async(&GetStateRequest {})?);
                 }
                 None => {}
                 Some(call) => {
                     let state =
-                        |sample: pteros::Sample<GetState_Response>| sample.current_state.clone();
+                        |sample: pteros::Sample<GetStateResponse>| sample.current_state.clone();
                     one.response = call.take().map(|response| response.map(state));
                 }
             }

@@ -7,7 +7,7 @@ use crate::suggest::did_you_mean;
 use anyhow::{Error, Result, bail};
 use pteros::interfaces::lifecycle_msgs::msg::TransitionDescription;
 use pteros::interfaces::lifecycle_msgs::srv::{
-    GetAvailableTransitions, GetAvailableTransitions_Request,
+    GetAvailableTransitions, GetAvailableTransitionsRequest,
 };
 use pteros::msg::message::Service;
 use pteros::{Graph, Sample, service::CallError};
@@ -98,7 +98,7 @@ pub fn available_transitions(
     } else {
         "get_available_transitions"
     };
-    let request = GetAvailableTransitions_Request {};
+    let request = GetAvailableTransitionsRequest {};
     let response = call::<GetAvailableTransitions>(session, node, service, &request, timeout)?;
     Ok(response.available_transitions.clone())
 }

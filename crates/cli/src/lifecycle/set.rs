@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use pteros::interfaces::lifecycle_msgs::msg::Transition;
 use pteros::interfaces::lifecycle_msgs::srv::{
-    ChangeState, ChangeState_Request, GetState, GetState_Request,
+    ChangeState, ChangeStateRequest, GetState, GetStateRequest,
 };
 use pteros::log::escape_line;
 use serde_json::json;
@@ -64,14 +64,14 @@ impl Set {
                 self.transition
             );
         };
-        let request = ChangeState_Request {
+        let request = ChangeStateRequest {
             transition: transition.clone(),
         };
         let timeout = self.timeout.unwrap_or(Duration::MAX);
         let success =
             call::<ChangeState>(&session, &node, "change_state", &request, timeout)?.success;
         let console = cli.console;
-        let state = call::<GetState>(&session, &node, "get_state", &GetState_Request {}, question)?;
+        let state = call::<GetState>(&session, &node, "get_state", &GetStateRequest {}, question)?;
         let state = &state.current_state;
         if console.json {
             console.json(&json!({

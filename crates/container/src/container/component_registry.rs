@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros::TimerOptions;
 use pteros::component::{AnyComponent, ComponentClass};
-use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::{Context, Node, Timer, executors::ExecutorError, fault};
 use thiserror::Error;
 
@@ -156,7 +156,7 @@ impl ComponentRegistry {
     /// container's executor calls it.
     pub(super) fn start_loading(
         self: &Arc<Self>,
-        request: &LoadNode_Request,
+        request: &LoadNodeRequest,
         done: impl FnOnce(Result<LoadedNode, LoadError>) + Send + 'static,
     ) {
         let pending = PendingOperation::new(done);

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use pteros::component::ComponentClass;
 use pteros::interfaces::composition_interfaces::srv::{
-    ListNodes, ListNodes_Response, LoadNode, LoadNode_Request, LoadNode_Response, UnloadNode,
-    UnloadNode_Response,
+    ListNodes, ListNodesResponse, LoadNode, LoadNodeRequest, LoadNodeResponse, UnloadNode,
+    UnloadNodeResponse,
 };
 use pteros::{
     Context, Node, NodeOptions, Service, error::CreateError, executors::ExecutorError,
@@ -121,7 +121,7 @@ impl Container {
             )?,
             _list: node.create_service("~/_container/list_nodes", move |_| {
                 let (unique_ids, full_node_names) = for_list.list().into_iter().unzip();
-                ListNodes_Response {
+                ListNodesResponse {
                     full_node_names,
                     unique_ids,
                 }
@@ -141,7 +141,7 @@ impl Container {
     ///
     /// # Errors
     /// See [`LoadError`].
-    pub fn load(&self, request: &LoadNode_Request) -> Result<(u64, String), LoadError> {
+    pub fn load(&self, request: &LoadNodeRequest) -> Result<(u64, String), LoadError> {
         let (done, outcome) = std::sync::mpsc::sync_channel(1);
         self.registry.start_loading(request, move |outcome| {
             // The receiver waits below.
@@ -195,35 +195,35 @@ fn respond<Q, R>(call: PendingRequest<Q, R>, response: R) {
     }
 }
 
-fn load_response(outcome: Result<LoadedNode, LoadError>) -> LoadNode_Response {
+fn load_response(outcome: Result<LoadedNode, LoadError>) -> LoadNodeResponse {
     match outcome {
-        Ok(loaded) => LoadNode_Response {
+        Ok(loaded) => LoadNodeResponse {
             success: true,
             full_node_name: loaded.name,
             unique_id: loaded.id,
-            ..LoadNode_Response::default()
+            ..LoadNodeResponse::default()
         },
         Err(error) => {
             tracing::error!("{error}");
-            LoadNode_Response {
+            LoadNodeResponse {
                 error_message: error.to_string(),
-                ..LoadNode_Response::default()
+                ..LoadNodeResponse::default()
             }
         }
     }
 }
 
-fn unload_response(outcome: &Result<(), UnloadError>) -> UnloadNode_Response {
+fn unload_response(outcome: &Result<(), UnloadError>) -> UnloadNodeResponse {
     match outcome {
-        Ok(()) => UnloadNode_Response {
+        Ok(()) => UnloadNodeResponse {
             success: true,
-            ..UnloadNode_Response::default()
+            ..UnloadNodeResponse::default()
         },
         Err(error) => {
             tracing::warn!("{error}");
-            UnloadNode_Response {
+            UnloadNodeResponse {
                 error_message: error.to_string(),
-                ..UnloadNode_Response::default()
+                ..UnloadNodeResponse::default()
             }
         }
     }

@@ -2,7 +2,7 @@
 //! `ComponentManager::create_node_options`).
 
 use pteros::args::Arguments;
-use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::{Parameter, ParameterType};
 use pteros::log::Severity;
 use pteros::parameter::{Parameter as NodeParameter, ParameterValue};
@@ -20,7 +20,7 @@ pub(super) struct LoadOptions {
 }
 
 impl LoadOptions {
-    pub(super) fn read(request: &LoadNode_Request) -> Result<Self, LoadError> {
+    pub(super) fn read(request: &LoadNodeRequest) -> Result<Self, LoadError> {
         let mut extra = ExtraArguments::default();
         for argument in &request.extra_arguments {
             extra
@@ -69,7 +69,7 @@ impl LoadOptions {
 
 /// The request's remap rules and names as ROS arguments. The first matching rule
 /// wins, so the rules of the request precede its names.
-fn arguments(request: &LoadNode_Request) -> Result<Arguments, LoadError> {
+fn arguments(request: &LoadNodeRequest) -> Result<Arguments, LoadError> {
     let mut words = vec!["--ros-args".to_string()];
     let mut remap = |rule: String| words.extend(["-r".into(), rule]);
     request.remap_rules.iter().cloned().for_each(&mut remap);

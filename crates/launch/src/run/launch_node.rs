@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pteros::interfaces::composition_interfaces::srv::{
-    LoadNode, LoadNode_Request, LoadNode_Response,
+    LoadNode, LoadNodeRequest, LoadNodeResponse,
 };
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::parameter::ParameterValue;
@@ -68,7 +68,7 @@ struct LoadInProgress {
     container: String,
     client: Client<LoadNode>,
     remaining: VecDeque<ComponentSpec>,
-    call: Option<(ResponseFuture<LoadNode_Response>, ComponentSpec, Instant)>,
+    call: Option<(ResponseFuture<LoadNodeResponse>, ComponentSpec, Instant)>,
     failed: usize,
     remind_at: Instant,
 }
@@ -336,7 +336,7 @@ impl LoadInProgress {
     }
 }
 
-fn request(component: &ComponentSpec) -> LoadNode_Request {
+fn request(component: &ComponentSpec) -> LoadNodeRequest {
     let parameters = |values: &[(String, ParameterValue)]| {
         let values = values.iter().map(|(name, value)| Parameter {
             name: name.clone(),
@@ -344,7 +344,7 @@ fn request(component: &ComponentSpec) -> LoadNode_Request {
         });
         values.collect()
     };
-    LoadNode_Request {
+    LoadNodeRequest {
         package_name: component.package.clone(),
         plugin_name: component.class.clone(),
         node_name: component.name.clone(),

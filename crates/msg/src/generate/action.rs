@@ -23,12 +23,12 @@ pub(super) fn push_action(
     pub struct {rust};
 
     impl {msg}::Action for {rust} {{
-        type Goal = {name}_Goal;
-        type Result = {name}_Result;
-        type Feedback = {name}_Feedback;
-        type SendGoal = {name}_SendGoal;
-        type GetResult = {name}_GetResult;
-        type FeedbackMessage = {name}_FeedbackMessage;
+        type Goal = {name}Goal;
+        type Result = {name}Result;
+        type Feedback = {name}Feedback;
+        type SendGoal = {name}SendGoal;
+        type GetResult = {name}GetResult;
+        type FeedbackMessage = {name}FeedbackMessage;
         const TYPE_NAME: &'static str = \"{full}\";
         const TYPE_HASH: {msg}::hash::TypeHash = {};
 {PARTS}    }}
@@ -44,52 +44,52 @@ fn action_parts(name: &str) -> String {
     let id = "[u8; 16]";
     format!(
         "
-        fn goal_request(goal_id: {id}, goal: {name}_Goal) -> {name}_SendGoal_Request {{
-            let mut request = {name}_SendGoal_Request {{ goal, ..Default::default() }};
+        fn goal_request(goal_id: {id}, goal: {name}Goal) -> {name}SendGoalRequest {{
+            let mut request = {name}SendGoalRequest {{ goal, ..Default::default() }};
             request.goal_id.uuid = goal_id;
             request
         }}
 
-        fn goal_of(request: &{name}_SendGoal_Request) -> ({id}, &{name}_Goal) {{
+        fn goal_of(request: &{name}SendGoalRequest) -> ({id}, &{name}Goal) {{
             (request.goal_id.uuid, &request.goal)
         }}
 
-        fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> {name}_SendGoal_Response {{
-            let mut response = {name}_SendGoal_Response {{ accepted, ..Default::default() }};
+        fn goal_response(accepted: bool, sec: i32, nanosec: u32) -> {name}SendGoalResponse {{
+            let mut response = {name}SendGoalResponse {{ accepted, ..Default::default() }};
             response.stamp.sec = sec;
             response.stamp.nanosec = nanosec;
             response
         }}
 
-        fn is_accepted(response: &{name}_SendGoal_Response) -> bool {{
+        fn is_accepted(response: &{name}SendGoalResponse) -> bool {{
             response.accepted
         }}
 
-        fn result_request(goal_id: {id}) -> {name}_GetResult_Request {{
-            let mut request = {name}_GetResult_Request::default();
+        fn result_request(goal_id: {id}) -> {name}GetResultRequest {{
+            let mut request = {name}GetResultRequest::default();
             request.goal_id.uuid = goal_id;
             request
         }}
 
-        fn result_goal(request: &{name}_GetResult_Request) -> {id} {{
+        fn result_goal(request: &{name}GetResultRequest) -> {id} {{
             request.goal_id.uuid
         }}
 
-        fn result_response(status: i8, result: {name}_Result) -> {name}_GetResult_Response {{
-            {name}_GetResult_Response {{ status, result }}
+        fn result_response(status: i8, result: {name}Result) -> {name}GetResultResponse {{
+            {name}GetResultResponse {{ status, result }}
         }}
 
-        fn result_of(response: &{name}_GetResult_Response) -> (i8, &{name}_Result) {{
+        fn result_of(response: &{name}GetResultResponse) -> (i8, &{name}Result) {{
             (response.status, &response.result)
         }}
 
-        fn feedback_message(goal_id: {id}, feedback: {name}_Feedback) -> {name}_FeedbackMessage {{
-            let mut message = {name}_FeedbackMessage {{ feedback, ..Default::default() }};
+        fn feedback_message(goal_id: {id}, feedback: {name}Feedback) -> {name}FeedbackMessage {{
+            let mut message = {name}FeedbackMessage {{ feedback, ..Default::default() }};
             message.goal_id.uuid = goal_id;
             message
         }}
 
-        fn feedback_of(message: &{name}_FeedbackMessage) -> ({id}, &{name}_Feedback) {{
+        fn feedback_of(message: &{name}FeedbackMessage) -> ({id}, &{name}Feedback) {{
             (message.goal_id.uuid, &message.feedback)
         }}
 "

@@ -2,8 +2,8 @@
 //! files here.
 //!
 //! A package becomes one module with the inner modules `msg`, `srv` and `action`,
-//! as far as it has such definitions. Types keep their ROS names, derived ones too
-//! (`AddTwoInts_Request`). Modules refer to each other by relative paths, so the
+//! as far as it has such definitions. Types keep their ROS names. Derived ones lose
+//! their underscores: `AddTwoIntsRequest` is `AddTwoIntsRequest`. Modules refer to each other by relative paths, so the
 //! text works wherever it is included. The generated code is readable: plain
 //! structs, direct calls to the CDR encoder and decoder.
 

@@ -10,12 +10,13 @@ use crate::library::{LibraryError, split_full_name};
 use crate::message::dds_type_name;
 use crate::schema::InterfaceKind;
 use crate::typeobject::{TypeObjects, is_announced};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Lints that generated names and literals would trip.
-const ALLOWED: &str = "#[allow(non_camel_case_types, clippy::all, rustdoc::all)]";
+const ALLOWED: &str = "#[allow(clippy::all, rustdoc::all)]";
 
 pub(super) fn package_text(
     generator: &Generator<'_>,
@@ -40,6 +41,7 @@ pub(super) fn package_text(
             kind: kind.word(),
         };
         let mut views = String::new();
+        check_rust_names(generator, &context, &names)?;
         for name in names {
             push_definition(&mut out, generator, &context, &name)?;
             if kind == InterfaceKind::Message {
@@ -90,6 +92,27 @@ fn definitions_of(generator: &Generator<'_>, package: &str, kind: InterfaceKind)
         _ => None,
     };
     generator.library.names().filter_map(of_this).collect()
+}
+
+/// Derived names lose their underscores, so that `Add_Request` of the service `Add` and
+/// a service `AddRequest` have one name.
+fn check_rust_names(
+    generator: &Generator<'_>,
+    context: &ModuleContext<'_>,
+    names: &[String],
+) -> Result<(), LibraryError> {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    for name in names {
+        let definition = format!("{}/{}/{name}", context.package, context.kind);
+        for full in generator.library.derived_names(&definition)? {
+            let rust = type_name(full.rsplit('/').next().unwrap_or_default());
+            if let Some(other) = known.insert(rust.clone(), full.clone()) {
+                let types = [other, full];
+                return Err(LibraryError::SameRustName { types, rust });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Everything that one definition gives rise to.
@@ -187,15 +210,16 @@ fn push_service(
 ) {
     let msg = &generator.options.msg_path;
     let rust = type_name(name);
+    let stem = name.replace('_', "");
     out.push_str(&format!(
         "    /// The service {full}.
     #[derive(Clone, Copy, Debug)]
     pub struct {rust};
 
     impl {msg}::Service for {rust} {{
-        type Request = {name}_Request;
-        type Response = {name}_Response;
-        type Event = {name}_Event;
+        type Request = {stem}Request;
+        type Response = {stem}Response;
+        type Event = {stem}Event;
         const TYPE_NAME: &'static str = \"{full}\";
         const TYPE_HASH: {msg}::hash::TypeHash = {};
     }}
@@ -318,4 +342,28 @@ pub(crate) fn described(name: &str) -> {msg}::describe::TypeDescription {{
 "
     ));
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::GenerateOptions;
+    use crate::library::InterfaceLibrary;
+
+    #[test]
+    fn two_types_of_one_name_in_rust_are_refused_by_both_names() {
+        let mut library = InterfaceLibrary::new();
+        for name in ["Add", "AddRequest"] {
+            let text = "int8 a\n---\nint8 b\n";
+            library.insert_text("own", InterfaceKind::Service, name, text, "own");
+        }
+        let options = GenerateOptions::default();
+        let error = Generator::new(&library, &options).package("own");
+        let text = error.unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "own/srv/Add_Request and own/srv/AddRequest are both named AddRequest in Rust; \
+             rename one of them"
+        );
+    }
 }

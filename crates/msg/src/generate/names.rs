@@ -22,10 +22,12 @@ pub(super) fn escaped(name: &str) -> String {
     }
 }
 
-/// A type's name. `Self` is the only one that Rust cannot take as it is.
+/// A type's name in Rust's style: `AddTwoIntsRequest` becomes `AddTwoIntsRequest`.
+/// Names in definitions have no underscores (ROS 2's naming rules). `Self` is a keyword
+/// that cannot be escaped.
 pub(super) fn type_name(name: &str) -> String {
     match name {
         "Self" => "Self_".to_string(),
-        _ => name.to_string(),
+        _ => name.replace('_', ""),
     }
 }

@@ -35,13 +35,13 @@ type FeedbackCallback<A> = Box<dyn FnMut(&<A as ActionTypeSupport>::Feedback) + 
 /// ```no_run
 /// use std::time::Duration;
 ///
-/// use pteros::interfaces::example_interfaces::action::{Fibonacci, Fibonacci_Goal};
+/// use pteros::interfaces::example_interfaces::action::{Fibonacci, FibonacciGoal};
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("asker")?;
 /// let client = node.create_action_client::<Fibonacci>("fibonacci")?;
-/// let goal = client.send_goal(Fibonacci_Goal { order: 10 }, Duration::from_secs(5))?;
+/// let goal = client.send_goal(FibonacciGoal { order: 10 }, Duration::from_secs(5))?;
 /// let end = goal.result(Duration::from_secs(60))?;
 /// println!("{}: {:?}", end.status, end.result.sequence);
 /// # Ok(())

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pteros_interfaces::action_msgs::msg::GoalInfo;
-use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request};
+use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoalRequest};
 use pteros_msg::message::GoalId;
 
 use super::error::ActionError;
@@ -52,7 +52,7 @@ pub(super) fn request_cancel(
     goal_info: GoalInfo,
     timeout: Duration,
 ) -> Result<Vec<GoalId>, ActionError> {
-    let request = CancelGoal_Request { goal_info };
+    let request = CancelGoalRequest { goal_info };
     let response = client.call(&request, timeout)?;
     let action = action.to_owned();
     match response.return_code {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatus as StatusMessage, GoalStatusArray};
-use pteros_interfaces::action_msgs::srv::{CancelGoal_Request, CancelGoal_Response};
+use pteros_interfaces::action_msgs::srv::{CancelGoalRequest, CancelGoalResponse};
 use pteros_msg::message::GoalId;
 
 use super::error::ActionError;
@@ -173,13 +173,13 @@ impl<R: Clone, W> GoalServer<R, W> {
     /// Handles a cancel request. `is_allowed` is called for each selected goal.
     pub(super) fn cancel(
         &self,
-        request: &CancelGoal_Request,
+        request: &CancelGoalRequest,
         mut is_allowed: impl FnMut(GoalId) -> bool,
-    ) -> CancelGoal_Response {
+    ) -> CancelGoalResponse {
         let GoalInfo { goal_id, stamp } = &request.goal_info;
         let until = i64::from(stamp.sec) * SECOND + i64::from(stamp.nanosec);
         let selection = self.table.lock().select_for_cancel(goal_id.uuid, until);
-        let mut response = CancelGoal_Response {
+        let mut response = CancelGoalResponse {
             return_code: selection.code,
             goals_canceling: Vec::new(),
         };

@@ -129,7 +129,7 @@ pub(super) enum ResultLookup<R, W> {
 /// Goals selected by a cancel request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CancelSelection {
-    /// Return code of `CancelGoal_Response`.
+    /// Return code of `CancelGoalResponse`.
     pub(super) code: i8,
     pub(super) goals: Vec<GoalId>,
 }

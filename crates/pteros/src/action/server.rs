@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, CancelGoal_Response};
+use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoalRequest, CancelGoalResponse};
 use pteros_msg::message::GoalId;
 use pteros_msg::type_support::{ActionTypeSupport, MessageTypeSupport, RequestOf, ResponseOf};
 use pteros_runtime::rtps::fault;
@@ -36,7 +36,7 @@ type ResultCall<A> = PendingRequest<
 ///
 /// ```no_run
 /// use pteros::interfaces::example_interfaces::action::{
-///     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
+///     Fibonacci, FibonacciFeedback, FibonacciResult,
 /// };
 /// use pteros::prelude::*;
 /// use pteros::action::ServerGoalHandle;
@@ -49,12 +49,12 @@ type ResultCall<A> = PendingRequest<
 ///         let mut sequence = vec![0, 1];
 ///         for at in 1..usize::try_from(goal.goal().order).unwrap_or(0) {
 ///             if goal.is_canceling() {
-///                 return goal.canceled(Fibonacci_Result { sequence });
+///                 return goal.canceled(FibonacciResult { sequence });
 ///             }
 ///             sequence.push(sequence[at] + sequence[at - 1]);
-///             goal.publish_feedback(Fibonacci_Feedback { sequence: sequence.clone() });
+///             goal.publish_feedback(FibonacciFeedback { sequence: sequence.clone() });
 ///         }
-///         goal.succeed(Fibonacci_Result { sequence })
+///         goal.succeed(FibonacciResult { sequence })
 ///     });
 /// };
 /// let _server = node.create_action_server::<Fibonacci>("fibonacci", work)?;
@@ -318,9 +318,9 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
         let weak_self = self.weak_self.clone();
         let cancels = node.create_service::<CancelGoal>(
             endpoint_name(action, "cancel_goal"),
-            move |request: Sample<CancelGoal_Request>| {
+            move |request: Sample<CancelGoalRequest>| {
                 let server = weak_self.upgrade();
-                server.map_or_else(CancelGoal_Response::default, |s| {
+                server.map_or_else(CancelGoalResponse::default, |s| {
                     s.handle_cancel_request(&request)
                 })
             },
@@ -399,7 +399,7 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
         }
     }
 
-    fn handle_cancel_request(&self, request: &CancelGoal_Request) -> CancelGoal_Response {
+    fn handle_cancel_request(&self, request: &CancelGoalRequest) -> CancelGoalResponse {
         self.goals.cancel(request, |id| {
             // The callback decides by id and status. The goal message is with the
             // handle that executes it.

@@ -241,7 +241,7 @@ impl SingleThreadedExecutor {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Request};
+    /// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
     /// use pteros::prelude::*;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -250,7 +250,7 @@ impl SingleThreadedExecutor {
     /// let client = node.create_client::<AddTwoInts>("add_two_ints")?;
     /// let executor = SingleThreadedExecutor::new(&context);
     /// executor.add_node(&node)?;
-    /// let call = client.call_async(&AddTwoInts_Request { a: 2, b: 3 })?;
+    /// let call = client.call_async(&AddTwoIntsRequest { a: 2, b: 3 })?;
     /// let answer = executor.spin_until_future_complete(call, Duration::from_secs(1));
     /// # Ok(())
     /// # }

@@ -4,9 +4,9 @@ use std::sync::{Arc, Weak};
 
 use pteros_interfaces::lifecycle_msgs::msg::TransitionDescription;
 use pteros_interfaces::lifecycle_msgs::srv::{
-    ChangeState, ChangeState_Request, ChangeState_Response, GetAvailableStates,
-    GetAvailableStates_Response, GetAvailableTransitions, GetAvailableTransitions_Response,
-    GetState, GetState_Response,
+    ChangeState, ChangeStateRequest, ChangeStateResponse, GetAvailableStates,
+    GetAvailableStatesResponse, GetAvailableTransitions, GetAvailableTransitionsResponse, GetState,
+    GetStateResponse,
 };
 use pteros_msg::message::Service as ServiceType;
 
@@ -27,11 +27,11 @@ pub(super) struct LifecycleServices {
 }
 
 /// A `change_state` request, answered when the transition ends.
-pub(super) struct ChangeStateCall(PendingRequest<ChangeState_Request, ChangeState_Response>);
+pub(super) struct ChangeStateCall(PendingRequest<ChangeStateRequest, ChangeStateResponse>);
 
 impl ChangeStateCall {
     pub(super) fn respond(self, success: bool) {
-        if let Err(error) = self.0.respond(ChangeState_Response { success }) {
+        if let Err(error) = self.0.respond(ChangeStateResponse { success }) {
             tracing::warn!("response not sent: {error}");
         }
     }
@@ -58,14 +58,13 @@ impl LifecycleServices {
             // The response reports the result.
             let _ = core.change(&request, Some(ChangeStateCall(call)));
         })?;
-        let state = serve::<GetState>(node, "~/get_state", &group, core, |core| {
-            GetState_Response {
+        let state =
+            serve::<GetState>(node, "~/get_state", &group, core, |core| GetStateResponse {
                 current_state: state_message(core.map_or(LifecycleState::Unknown, |c| c.state())),
-            }
-        })?;
+            })?;
         let states =
             serve::<GetAvailableStates>(node, "~/get_available_states", &group, core, |_| {
-                GetAvailableStates_Response {
+                GetAvailableStatesResponse {
                     available_states: LifecycleState::ALL.map(state_message).into(),
                 }
             })?;
@@ -106,13 +105,13 @@ fn serve<S: ServiceType>(
 
 fn transition_descriptions<'s>(
     transitions: impl Iterator<Item = &'s LifecycleTransition>,
-) -> GetAvailableTransitions_Response {
+) -> GetAvailableTransitionsResponse {
     let descriptions = transitions.map(|transition| TransitionDescription {
         transition: transition_message(transition),
         start_state: state_message(transition.start),
         goal_state: state_message(transition.goal),
     });
-    GetAvailableTransitions_Response {
+    GetAvailableTransitionsResponse {
         available_transitions: descriptions.collect(),
     }
 }

@@ -22,7 +22,7 @@ impl LoggerServices {
         let outputs = node.context().inner.log_outputs.clone();
         let get = node.create_service::<srv::GetLoggerLevels>("~/get_logger_levels", {
             let outputs = outputs.clone();
-            move |asked| srv::GetLoggerLevels_Response {
+            move |asked| srv::GetLoggerLevelsResponse {
                 levels: asked
                     .names
                     .iter()
@@ -32,7 +32,7 @@ impl LoggerServices {
         })?;
         let set =
             node.create_service::<srv::SetLoggerLevels>("~/set_logger_levels", move |asked| {
-                srv::SetLoggerLevels_Response {
+                srv::SetLoggerLevelsResponse {
                     results: asked
                         .levels
                         .iter()

@@ -82,7 +82,7 @@ impl ParameterClient {
     /// # Errors
     /// See [`CallError`]; also if a name is unknown.
     pub fn get(&self, names: &[&str], timeout: Duration) -> Result<Vec<ParameterValue>, CallError> {
-        let request = srv::GetParameters_Request {
+        let request = srv::GetParametersRequest {
             names: owned(names),
         };
         let response = self.call(&self.get, "get_parameters", &request, timeout)?;
@@ -102,7 +102,7 @@ impl ParameterClient {
         names: &[&str],
         timeout: Duration,
     ) -> Result<Vec<ParameterType>, CallError> {
-        let request = srv::GetParameterTypes_Request {
+        let request = srv::GetParameterTypesRequest {
             names: owned(names),
         };
         let response = self.call(&self.types, "get_parameter_types", &request, timeout)?;
@@ -122,7 +122,7 @@ impl ParameterClient {
         names: &[&str],
         timeout: Duration,
     ) -> Result<Vec<msg::ParameterDescriptor>, CallError> {
-        let request = srv::DescribeParameters_Request {
+        let request = srv::DescribeParametersRequest {
             names: owned(names),
         };
         let response = self.call(&self.describe, "describe_parameters", &request, timeout)?;
@@ -142,7 +142,7 @@ impl ParameterClient {
         depth: u64,
         timeout: Duration,
     ) -> Result<Vec<String>, CallError> {
-        let request = srv::ListParameters_Request {
+        let request = srv::ListParametersRequest {
             prefixes: owned(prefixes),
             depth,
         };
@@ -160,7 +160,7 @@ impl ParameterClient {
         timeout: Duration,
     ) -> Result<Vec<SetParameterResult>, CallError> {
         let requested = parameters.len();
-        let request = srv::SetParameters_Request {
+        let request = srv::SetParametersRequest {
             parameters: messages(parameters),
         };
         let response = self.call(&self.set, "set_parameters", &request, timeout)?;
@@ -180,7 +180,7 @@ impl ParameterClient {
         parameters: Vec<Parameter>,
         timeout: Duration,
     ) -> Result<SetParameterResult, CallError> {
-        let request = srv::SetParametersAtomically_Request {
+        let request = srv::SetParametersAtomicallyRequest {
             parameters: messages(parameters),
         };
         let name = "set_parameters_atomically";

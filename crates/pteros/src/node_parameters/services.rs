@@ -90,14 +90,14 @@ fn services(
         _get_parameter_types: serve(node, store, "get_parameter_types", get_types, nothing)?,
         _set_parameters: serve(node, store, "set_parameters", set, |reason| {
             let results = vec![refused_result(reason)];
-            srv::SetParameters_Response { results }
+            srv::SetParametersResponse { results }
         })?,
         _set_parameters_atomically: serve(
             node,
             store,
             "set_parameters_atomically",
             set_atomically,
-            |reason| srv::SetParametersAtomically_Response {
+            |reason| srv::SetParametersAtomicallyResponse {
                 result: refused_result(reason),
             },
         )?,
@@ -160,42 +160,39 @@ fn refused_result(reason: String) -> msg::SetParametersResult {
 }
 
 /// An unknown name leaves the whole response empty, as in rclcpp.
-fn get(
-    store: &ParameterStore,
-    request: &srv::GetParameters_Request,
-) -> srv::GetParameters_Response {
+fn get(store: &ParameterStore, request: &srv::GetParametersRequest) -> srv::GetParametersResponse {
     let values: Result<Vec<_>, _> = request.names.iter().map(|name| store.get(name)).collect();
     let values = values.unwrap_or_else(|error| {
         tracing::debug!("get_parameters: {error}");
         Vec::new()
     });
-    srv::GetParameters_Response {
+    srv::GetParametersResponse {
         values: values.into_iter().map(|v| v.into_message()).collect(),
     }
 }
 
 fn get_types(
     store: &ParameterStore,
-    request: &srv::GetParameterTypes_Request,
-) -> srv::GetParameterTypes_Response {
+    request: &srv::GetParameterTypesRequest,
+) -> srv::GetParameterTypesResponse {
     let names = request.names.iter();
     let types: Result<Vec<_>, _> = names.map(|name| store.type_of(name)).collect();
     let types = types.unwrap_or_else(|error| {
         tracing::debug!("get_parameter_types: {error}");
         Vec::new()
     });
-    srv::GetParameterTypes_Response {
+    srv::GetParameterTypesResponse {
         types: types.into_iter().map(ParameterType::number).collect(),
     }
 }
 
 fn describe(
     store: &ParameterStore,
-    request: &srv::DescribeParameters_Request,
-) -> srv::DescribeParameters_Response {
+    request: &srv::DescribeParametersRequest,
+) -> srv::DescribeParametersResponse {
     let names = request.names.iter();
     let descriptors: Result<Vec<_>, _> = names.map(|name| store.describe(name)).collect();
-    srv::DescribeParameters_Response {
+    srv::DescribeParametersResponse {
         descriptors: descriptors.unwrap_or_else(|error| {
             tracing::debug!("describe_parameters: {error}");
             Vec::new()
@@ -205,35 +202,32 @@ fn describe(
 
 fn list(
     store: &ParameterStore,
-    request: &srv::ListParameters_Request,
-) -> srv::ListParameters_Response {
-    srv::ListParameters_Response {
+    request: &srv::ListParametersRequest,
+) -> srv::ListParametersResponse {
+    srv::ListParametersResponse {
         result: store.list(&request.prefixes, request.depth),
     }
 }
 
 /// Sets one by one; a rejected parameter does not affect the others.
-fn set(
-    store: &ParameterStore,
-    request: &srv::SetParameters_Request,
-) -> srv::SetParameters_Response {
+fn set(store: &ParameterStore, request: &srv::SetParametersRequest) -> srv::SetParametersResponse {
     let one = |parameter| result(store.set_atomically(vec![Parameter::from_message(parameter)]));
-    srv::SetParameters_Response {
+    srv::SetParametersResponse {
         results: request.parameters.iter().map(one).collect(),
     }
 }
 
 fn set_atomically(
     store: &ParameterStore,
-    request: &srv::SetParametersAtomically_Request,
-) -> srv::SetParametersAtomically_Response {
+    request: &srv::SetParametersAtomicallyRequest,
+) -> srv::SetParametersAtomicallyResponse {
     let parameters = request.parameters.iter().map(Parameter::from_message);
     let mut result = match store.set_atomically(parameters.collect()) {
         Err(SetParameterError::NotDeclared { .. }) => result(Err(UNDECLARED)),
         outcome => result(outcome),
     };
     result.reason.shrink_to_fit();
-    srv::SetParametersAtomically_Response { result }
+    srv::SetParametersAtomicallyResponse { result }
 }
 
 /// Text of rclcpp.

@@ -57,13 +57,13 @@ use crate::waitable::{Waitable, WaitableEntity};
 /// ```no_run
 /// use std::time::Duration;
 ///
-/// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Request};
+/// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("adder")?;
 /// let client = node.create_client::<AddTwoInts>("add_two_ints")?;
-/// let answer = client.call(&AddTwoInts_Request { a: 2, b: 3 }, Duration::from_secs(1))?;
+/// let answer = client.call(&AddTwoIntsRequest { a: 2, b: 3 }, Duration::from_secs(1))?;
 /// println!("{}", answer.sum);
 /// # Ok(())
 /// # }

@@ -42,13 +42,13 @@ use crate::waitable::{Waitable, WaitableEntity};
 /// ends when the last clone is dropped.
 ///
 /// ```no_run
-/// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
+/// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsResponse};
 /// use pteros::prelude::*;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Context::new()?.create_node("adder")?;
 /// let _service = node.create_service::<AddTwoInts>("add_two_ints", |request| {
-///     AddTwoInts_Response { sum: request.a + request.b }
+///     AddTwoIntsResponse { sum: request.a + request.b }
 /// })?;
 /// node.spin();
 /// # Ok(())

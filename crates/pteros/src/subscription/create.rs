@@ -203,7 +203,7 @@ impl Node {
     /// future, the executor runs that ([`SubscriptionCallback`]).
     ///
     /// ```no_run
-    /// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Request};
+    /// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
     /// use pteros::interfaces::std_msgs::msg::Int64;
     /// use pteros::prelude::*;
     ///
@@ -216,7 +216,7 @@ impl Node {
     /// let _doubler = node.create_subscription::<Int64>("number", move |number| {
     ///     let client = client.clone();
     ///     Box::pin(async move {
-    ///         let request = AddTwoInts_Request { a: number.data, b: number.data };
+    ///         let request = AddTwoIntsRequest { a: number.data, b: number.data };
     ///         match client.call_async(&request) {
     ///             Ok(call) => println!("{:?}", call.await.map(|answer| answer.sum)),
     ///             Err(error) => println!("{error}"),

@@ -39,7 +39,7 @@ impl Node {
     ) -> Result<RemoteTypeDescription, CallError> {
         let service = format!("{}/get_type_description", node.trim_end_matches('/'));
         let client = self.create_client::<srv::GetTypeDescription>(&service)?;
-        let request = srv::GetTypeDescription_Request {
+        let request = srv::GetTypeDescriptionRequest {
             type_name: type_name.into(),
             type_hash: hash.to_string(),
             include_type_sources: true,

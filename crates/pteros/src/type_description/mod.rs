@@ -25,9 +25,9 @@ use crate::service::Service;
 
 fn handle_request(
     types: &KnownTypes,
-    asked: &srv::GetTypeDescription_Request,
-) -> srv::GetTypeDescription_Response {
-    let refused = |failure_reason: String| srv::GetTypeDescription_Response {
+    asked: &srv::GetTypeDescriptionRequest,
+) -> srv::GetTypeDescriptionResponse {
+    let refused = |failure_reason: String| srv::GetTypeDescriptionResponse {
         failure_reason,
         ..Default::default()
     };
@@ -43,7 +43,7 @@ fn handle_request(
             asked.type_name
         ));
     };
-    srv::GetTypeDescription_Response {
+    srv::GetTypeDescriptionResponse {
         successful: true,
         type_sources: if asked.include_type_sources {
             source::sources_of(&description, texts())

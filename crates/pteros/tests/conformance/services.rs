@@ -8,7 +8,7 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use std::time::Duration;
 
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::prelude::*;
 use pteros::{
@@ -21,12 +21,12 @@ use crate::harness::{Harness, SpinThread, TIMEOUT};
 
 const NAME: &str = "add_two_ints";
 
-fn request(a: i64, b: i64) -> AddTwoInts_Request {
-    AddTwoInts_Request { a, b }
+fn request(a: i64, b: i64) -> AddTwoIntsRequest {
+    AddTwoIntsRequest { a, b }
 }
 
-fn sum(request: Sample<AddTwoInts_Request>) -> AddTwoInts_Response {
-    AddTwoInts_Response {
+fn sum(request: Sample<AddTwoIntsRequest>) -> AddTwoIntsResponse {
+    AddTwoIntsResponse {
         sum: request.a + request.b,
     }
 }
@@ -101,7 +101,7 @@ pub fn a_call_without_a_server_fails_with_no_server(harness: &Harness) {
 }
 
 pub fn a_response_may_be_sent_later_and_from_any_thread(harness: &Harness) {
-    let (send, calls) = mpsc::channel::<PendingRequest<AddTwoInts_Request, AddTwoInts_Response>>();
+    let (send, calls) = mpsc::channel::<PendingRequest<AddTwoIntsRequest, AddTwoIntsResponse>>();
     let options = ServiceOptions::new(NAME);
     let _service = Service::<AddTwoInts>::deferred(&harness.publishing, options, move |call| {
         send.send(call).unwrap()
@@ -116,7 +116,7 @@ pub fn a_response_may_be_sent_later_and_from_any_thread(harness: &Harness) {
     // In the other order.
     for call in both.into_iter().rev() {
         let sum = call.request().a + call.request().b;
-        call.respond(AddTwoInts_Response { sum }).unwrap();
+        call.respond(AddTwoIntsResponse { sum }).unwrap();
     }
     assert_eq!(first.wait(TIMEOUT).unwrap().sum, 2);
     assert_eq!(second.wait(TIMEOUT).unwrap().sum, 4);
@@ -140,10 +140,10 @@ pub fn a_response_after_its_call_ended_is_counted(harness: &Harness) {
         "{late}"
     );
     assert_eq!(client.pending_request_count(), 0);
-    let response = AddTwoInts_Response { sum: 2 };
+    let response = AddTwoIntsResponse { sum: 2 };
     harness.received(&calls).respond(response).unwrap();
     let mut next = client.call_async(&request(3, 3)).unwrap();
-    let response = AddTwoInts_Response { sum: 6 };
+    let response = AddTwoIntsResponse { sum: 6 };
     harness.received(&calls).respond(response).unwrap();
     let mut answer = None;
     harness.wait_until("the next answer", || {

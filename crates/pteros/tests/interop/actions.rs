@@ -13,7 +13,7 @@ use pteros::action::{
     ServerGoalHandle,
 };
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
 use pteros::prelude::*;
 
@@ -57,7 +57,7 @@ impl ServerCase {
         let node = harness.node();
         let (send, goals) = mpsc::channel();
         let options =
-            ActionServerOptions::<Fibonacci>::new(NAME).on_goal(|goal: &Fibonacci_Goal| {
+            ActionServerOptions::<Fibonacci>::new(NAME).on_goal(|goal: &FibonacciGoal| {
                 if goal.order > 45 {
                     GoalResponse::Reject
                 } else {
@@ -118,12 +118,12 @@ pub fn their_goals_are_worked_on_by_our_server(harness: &Harness) {
     case.expect_line(&format!("status {id} 2"));
     case.peer.send_line("result 7"); // before its end
     for count in 3..6 {
-        goal.publish_feedback(Fibonacci_Feedback {
+        goal.publish_feedback(FibonacciFeedback {
             sequence: numbers(count),
         });
         case.expect_line(&format!("feedback {id}{}", words(&numbers(count))));
     }
-    goal.succeed(Fibonacci_Result {
+    goal.succeed(FibonacciResult {
         sequence: numbers(6),
     })
     .unwrap();
@@ -154,7 +154,7 @@ pub fn their_goals_are_cancelled_at_our_server(harness: &Harness) {
     let second = open.remove(1);
     assert!(second.is_canceling() && !open.iter().any(ServerGoalHandle::is_canceling));
     second
-        .canceled(Fibonacci_Result {
+        .canceled(FibonacciResult {
             sequence: numbers(4),
         })
         .unwrap();
@@ -168,7 +168,7 @@ pub fn their_goals_are_cancelled_at_our_server(harness: &Harness) {
     case.expect_line("canceling 4 0 2");
     for (goal, number) in open.iter().zip([1, 3]) {
         assert!(goal.is_canceling());
-        goal.canceled(Fibonacci_Result::default()).unwrap();
+        goal.canceled(FibonacciResult::default()).unwrap();
         case.expect_line(&format!("status {} 5", id_of(number)));
     }
 }
@@ -226,10 +226,10 @@ pub fn our_goals_are_worked_on_by_their_server(harness: &Harness) {
     let mut case = ClientCase::new(harness, "");
     let received = Arc::new(Mutex::new(Vec::new()));
     let expect_line = received.clone();
-    let on_feedback = move |feedback: &Fibonacci_Feedback| {
+    let on_feedback = move |feedback: &FibonacciFeedback| {
         expect_line.lock().unwrap().push(feedback.sequence.clone());
     };
-    let order = Fibonacci_Goal { order: 9 };
+    let order = FibonacciGoal { order: 9 };
     let goal = case
         .client
         .send_goal_with_feedback(order, on_feedback, TIMEOUT)
@@ -249,14 +249,14 @@ pub fn our_goals_are_worked_on_by_their_server(harness: &Harness) {
     );
     // Kept, and requested once more.
     assert_eq!(goal.result(TIMEOUT).unwrap().result.sequence, numbers(10));
-    let refused = case.client.send_goal(Fibonacci_Goal { order: 46 }, TIMEOUT);
+    let refused = case.client.send_goal(FibonacciGoal { order: 46 }, TIMEOUT);
     assert!(matches!(refused, Err(ActionError::Rejected { .. })));
 }
 
 pub fn our_goals_are_cancelled_at_their_server(harness: &Harness) {
     let mut case = ClientCase::new(harness, "--endless yes");
     let send = || {
-        let order = Fibonacci_Goal { order: 3 };
+        let order = FibonacciGoal { order: 3 };
         case.client.send_goal(order, TIMEOUT).unwrap()
     };
     let (first, second, third) = (send(), send(), send());

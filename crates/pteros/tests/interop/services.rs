@@ -3,15 +3,15 @@
 
 use pteros::Client;
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 
 use crate::harness::{Harness, TIMEOUT};
 
 const NAME: &str = "add_two_ints";
 
-fn request(a: i64, b: i64) -> AddTwoInts_Request {
-    AddTwoInts_Request { a, b }
+fn request(a: i64, b: i64) -> AddTwoIntsRequest {
+    AddTwoIntsRequest { a, b }
 }
 
 pub fn their_server_answers_our_client(harness: &Harness) {
@@ -38,7 +38,7 @@ pub fn their_server_answers_a_client_that_started_earlier(harness: &Harness) {
 pub fn our_server_answers_their_client(harness: &Harness) {
     let node = harness.node();
     let service = node
-        .create_service::<AddTwoInts>(NAME, |request| AddTwoInts_Response {
+        .create_service::<AddTwoInts>(NAME, |request| AddTwoIntsResponse {
             sum: request.a + request.b,
         })
         .unwrap();
@@ -60,7 +60,7 @@ pub fn our_server_answers_their_client(harness: &Harness) {
 pub fn our_response_waits_for_their_reply_reader(harness: &Harness) {
     let node = harness.node();
     let service = node
-        .create_service::<AddTwoInts>(NAME, |request| AddTwoInts_Response {
+        .create_service::<AddTwoInts>(NAME, |request| AddTwoIntsResponse {
             sum: request.a + request.b,
         })
         .unwrap();

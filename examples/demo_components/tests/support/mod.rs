@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::composition_interfaces::srv::{
-    ListNodes, ListNodes_Request, LoadNode, LoadNode_Request, LoadNode_Response, UnloadNode,
-    UnloadNode_Request, UnloadNode_Response,
+    ListNodes, ListNodesRequest, LoadNode, LoadNodeRequest, LoadNodeResponse, UnloadNode,
+    UnloadNodeRequest, UnloadNodeResponse,
 };
 use pteros::prelude::*;
 use pteros_container::{ComponentIndex, Container, ContainerOptions};
@@ -75,22 +75,22 @@ impl Running {
         })
     }
 
-    pub fn call_load(&self, request: &LoadNode_Request) -> LoadNode_Response {
+    pub fn call_load(&self, request: &LoadNodeRequest) -> LoadNodeResponse {
         let answer = self.load.call(request, TIMEOUT).unwrap();
         (*answer).clone()
     }
 
-    pub fn load(&self, package: &str, class: &str) -> LoadNode_Response {
+    pub fn load(&self, package: &str, class: &str) -> LoadNodeResponse {
         self.call_load(&request(package, class))
     }
 
-    pub fn unload(&self, unique_id: u64) -> UnloadNode_Response {
-        let request = UnloadNode_Request { unique_id };
+    pub fn unload(&self, unique_id: u64) -> UnloadNodeResponse {
+        let request = UnloadNodeRequest { unique_id };
         (*self.unload.call(&request, TIMEOUT).unwrap()).clone()
     }
 
     pub fn list(&self) -> Vec<(u64, String)> {
-        let answer = self.list.call(&ListNodes_Request::default(), TIMEOUT);
+        let answer = self.list.call(&ListNodesRequest::default(), TIMEOUT);
         let answer = (*answer.unwrap()).clone();
         answer
             .unique_ids
@@ -100,7 +100,7 @@ impl Running {
     }
 
     /// The error of a refused request.
-    pub fn load_error(&self, request: &LoadNode_Request) -> String {
+    pub fn load_error(&self, request: &LoadNodeRequest) -> String {
         let before = self.list();
         let answer = self.call_load(request);
         assert!(!answer.success, "{answer:?}");
@@ -126,10 +126,10 @@ pub fn assert_contains(text: &str, part: &str) {
 }
 
 /// A request for a class of a package, `package::Class`.
-pub fn request(package: &str, class: &str) -> LoadNode_Request {
-    LoadNode_Request {
+pub fn request(package: &str, class: &str) -> LoadNodeRequest {
+    LoadNodeRequest {
         package_name: package.into(),
         plugin_name: format!("{package}::{class}"),
-        ..LoadNode_Request::default()
+        ..LoadNodeRequest::default()
     }
 }

@@ -4,17 +4,15 @@ use std::error::Error;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal,
-};
+use pteros::interfaces::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
 use pteros::prelude::*;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let node = context.create_node("fibonacci_client")?;
     let client = node.create_action_client::<Fibonacci>("fibonacci")?;
-    let print = |feedback: &Fibonacci_Feedback| println!("feedback: {:?}", feedback.sequence);
-    let goal = Fibonacci_Goal { order: 5 };
+    let print = |feedback: &FibonacciFeedback| println!("feedback: {:?}", feedback.sequence);
+    let goal = FibonacciGoal { order: 5 };
     let goal = client.send_goal_with_feedback(goal, print, Duration::from_secs(10))?;
     println!("accepted");
     let (sender, receiver) = mpsc::channel();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pteros::action::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciResult,
 };
 use pteros::prelude::*;
 
@@ -39,15 +39,15 @@ async fn execute(node: Node, goal: ServerGoalHandle<Fibonacci>) {
     while sequence.len() <= order {
         node.sleep(STEP).await;
         if goal.is_canceling() {
-            report(goal.canceled(Fibonacci_Result { sequence }));
+            report(goal.canceled(FibonacciResult { sequence }));
             return;
         }
         sequence.push(sequence.iter().rev().take(2).sum());
-        goal.publish_feedback(Fibonacci_Feedback {
+        goal.publish_feedback(FibonacciFeedback {
             sequence: sequence.clone(),
         });
     }
-    report(goal.succeed(Fibonacci_Result { sequence }));
+    report(goal.succeed(FibonacciResult { sequence }));
 }
 
 fn report(end: Result<(), pteros::action::ActionError>) {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Request};
+use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 use pteros::interfaces::std_msgs::msg::Int64;
 use pteros::prelude::*;
 
@@ -17,7 +17,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         node.create_subscription("number".keep_last(10), move |number: Sample<Int64>| {
             let (client, timer) = (client.clone(), timer.clone());
             Box::pin(async move {
-                let request = AddTwoInts_Request {
+                let request = AddTwoIntsRequest {
                     a: number.data,
                     b: number.data,
                 };

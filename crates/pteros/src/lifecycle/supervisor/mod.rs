@@ -16,7 +16,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_interfaces::lifecycle_msgs::msg::{Transition, TransitionEvent};
 use pteros_interfaces::lifecycle_msgs::srv::{
-    ChangeState, ChangeState_Request, GetState, GetState_Request,
+    ChangeState, ChangeStateRequest, GetState, GetStateRequest,
 };
 use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
@@ -287,7 +287,7 @@ impl LifecycleSupervisor {
                     return report(None);
                 }
                 let failed = report.clone();
-                let sent = client.state.call_then(&GetState_Request {}, move |answer| {
+                let sent = client.state.call_then(&GetStateRequest {}, move |answer| {
                     let state = answer.ok().map(|answer| answer.current_state.id);
                     report(state.and_then(LifecycleState::from_id));
                 });
@@ -299,7 +299,7 @@ impl LifecycleSupervisor {
             NodeCommand::ChangeState(_, transition) => {
                 let report = move || inbox.update(index, |update| update.changed = Some(number));
                 let failed = report.clone();
-                let request = ChangeState_Request {
+                let request = ChangeStateRequest {
                     transition: Transition {
                         id: transition.id,
                         label: transition.label.into(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use parking_lot::Mutex;
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
 use pteros::msg::message::GoalId;
 use pteros::{
@@ -97,7 +97,7 @@ fn work(job: &mut RunningGoal, records: &GoalRecords, now: Duration) -> bool {
         let record = records.entry(goal.id()).or_default();
         record.end = Some((status, sequence.clone(), now));
         drop(records);
-        Fibonacci_Result { sequence }
+        FibonacciResult { sequence }
     };
     if goal.is_canceling() {
         let result = end(GoalStatus::Canceled);
@@ -113,7 +113,7 @@ fn work(job: &mut RunningGoal, records: &GoalRecords, now: Duration) -> bool {
         goal.execute().expect("an accepted goal");
     }
     *ticks += 1;
-    goal.publish_feedback(Fibonacci_Feedback {
+    goal.publish_feedback(FibonacciFeedback {
         sequence: vec![order, *ticks],
     });
     true
@@ -150,7 +150,7 @@ impl ActionSession {
         let report = self.caller.report.clone();
         let last_tick = Arc::new(Mutex::new(0));
         let noted = report.clone();
-        let on_feedback = move |feedback: &Fibonacci_Feedback| {
+        let on_feedback = move |feedback: &FibonacciFeedback| {
             let mut last_tick = last_tick.lock();
             let [of, tick] = feedback.sequence[..] else {
                 return noted.violation("I3 feedback of an unexpected form".into());
@@ -161,7 +161,7 @@ impl ActionSession {
             *last_tick = tick;
         };
         let sent = self.caller.call("send_goal", limit, || {
-            let goal = Fibonacci_Goal { order };
+            let goal = FibonacciGoal { order };
             self.client
                 .send_goal_with_feedback(goal, on_feedback, limit)
         });

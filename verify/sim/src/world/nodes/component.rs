@@ -8,7 +8,7 @@ use fastrand::Rng;
 use parking_lot::Mutex;
 use pteros::component::{Component, ComponentClass, ComponentError};
 use pteros::interfaces::composition_interfaces::srv::{
-    ListNodes, ListNodes_Request, LoadNode, LoadNode_Request, UnloadNode, UnloadNode_Request,
+    ListNodes, ListNodesRequest, LoadNode, LoadNodeRequest, UnloadNode, UnloadNodeRequest,
 };
 use pteros::{Client, Context, Node, NodeOptions, Timer};
 use pteros_container::{Container, ContainerOptions};
@@ -210,11 +210,11 @@ impl ComponentSession {
     fn load(&mut self, class: &str, limit: Duration) -> Option<bool> {
         self.names += 1;
         let name = format!("c{}_{}", self.caller.number, self.names);
-        let request = LoadNode_Request {
+        let request = LoadNodeRequest {
             package_name: "box".into(),
             plugin_name: class.into(),
             node_name: name.clone(),
-            ..LoadNode_Request::default()
+            ..LoadNodeRequest::default()
         };
         let reply = self
             .caller
@@ -247,7 +247,7 @@ impl ComponentSession {
     /// Unloads a component. Returns whether it is unloaded, if the reply came.
     fn unload(&mut self, id: u64, limit: Duration) -> Option<bool> {
         let was_loaded = self.loaded.remove(&id);
-        let request = UnloadNode_Request { unique_id: id };
+        let request = UnloadNodeRequest { unique_id: id };
         let reply = self
             .caller
             .call("unload_node", limit, || self.unload.call(&request, limit));
@@ -268,7 +268,7 @@ impl ComponentSession {
     }
 
     fn list(&self, limit: Duration) -> bool {
-        let request = ListNodes_Request {};
+        let request = ListNodesRequest {};
         let reply = self
             .caller
             .call("list_nodes", limit, || self.list.call(&request, limit));

@@ -12,13 +12,13 @@ use std::time::Duration;
 use fastrand::Rng;
 use parking_lot::Mutex;
 use pteros::interfaces::composition_interfaces::srv::{
-    ListNodes, ListNodes_Request, LoadNode, LoadNode_Request,
+    ListNodes, ListNodesRequest, LoadNode, LoadNodeRequest,
 };
-use pteros::interfaces::example_interfaces::action::{Fibonacci, Fibonacci_Goal, Fibonacci_Result};
+use pteros::interfaces::example_interfaces::action::{Fibonacci, FibonacciGoal, FibonacciResult};
 use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
-use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetState_Request};
+use pteros::interfaces::lifecycle_msgs::srv::{GetState, GetStateRequest};
 use pteros::msg::message::GoalId;
 use pteros::{
     Client, Node, NodeOptions, Service,
@@ -182,7 +182,7 @@ fn start_process(world: &NodeWorld, oracle: &Arc<CrashOracle>) -> Process {
     let sums = node.create_service::<AddTwoInts>("add", move |request| {
         let (a, b) = (request.a, request.b);
         *noted.sums.lock().entry((a, b)).or_default() += 1;
-        AddTwoInts_Response { sum: a + b }
+        AddTwoIntsResponse { sum: a + b }
     });
     process.keep(sums.expect("a service"));
     let mut held = Vec::new();
@@ -229,7 +229,7 @@ fn count(process: &mut Process, node: &Node, incarnation: usize, oracle: Arc<Cra
                 result: Some(sequence.clone()),
             };
             oracle.goals.lock().insert(goal.id(), fate);
-            let _ = goal.succeed(Fibonacci_Result { sequence });
+            let _ = goal.succeed(FibonacciResult { sequence });
             false
         });
     });
@@ -289,7 +289,7 @@ struct CrashSession {
     load: Client<LoadNode>,
     list: Client<ListNodes>,
     /// Calls without a reply.
-    held: Vec<(Duration, ResponseFuture<AddTwoInts_Response>)>,
+    held: Vec<(Duration, ResponseFuture<AddTwoIntsResponse>)>,
     results: Results,
     asked: i64,
     random: Rng,
@@ -317,10 +317,10 @@ impl CrashSession {
         reply.ok()
     }
 
-    fn request(&mut self) -> AddTwoInts_Request {
+    fn request(&mut self) -> AddTwoIntsRequest {
         self.asked += 1;
         let a = i64::try_from(self.caller.number).unwrap_or(0);
-        AddTwoInts_Request { a, b: self.asked }
+        AddTwoIntsRequest { a, b: self.asked }
     }
 
     fn request_sum(&mut self, limit: Duration) -> bool {
@@ -374,7 +374,7 @@ impl CrashSession {
         let order = self.random.i32(0..60);
         let (count, caller) = (&self.count, &self.caller);
         let sent = caller.call("send_goal", limit, || {
-            count.send_goal(Fibonacci_Goal { order }, limit)
+            count.send_goal(FibonacciGoal { order }, limit)
         });
         let Ok(goal) = sent else { return false };
         let (id, asked) = (goal.id(), self.caller.sim.now());
@@ -440,7 +440,7 @@ impl CrashSession {
     }
 
     fn request_state(&mut self, limit: Duration) -> Option<u8> {
-        let request = GetState_Request {};
+        let request = GetStateRequest {};
         let reply = self.call("get_state", limit, || self.state.call(&request, limit));
         reply.map(|answer| answer.current_state.id)
     }
@@ -448,11 +448,11 @@ impl CrashSession {
     fn load(&mut self, limit: Duration) -> bool {
         self.asked += 1;
         let before = self.oracle.incarnation();
-        let request = LoadNode_Request {
+        let request = LoadNodeRequest {
             package_name: "box".into(),
             plugin_name: "box::Quick".into(),
             node_name: format!("c{}_{}", self.caller.number, self.asked),
-            ..LoadNode_Request::default()
+            ..LoadNodeRequest::default()
         };
         let reply = self.call("load_node", limit, || self.load.call(&request, limit));
         let Some(answer) = reply else { return false };
@@ -536,7 +536,7 @@ impl CrashSession {
         let ended = || self.results.lock().is_empty();
         let ended = self.node.spin_until(ended, REPAIR_MAX);
         report.expect(ended, || "I13 a goal hangs after healing".into());
-        let request = ListNodes_Request {};
+        let request = ListNodesRequest {};
         let reply = self.call("list_nodes", REPAIR_MAX, || {
             self.list.call(&request, REPAIR_MAX)
         });

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use pteros::NamedQosExt;
 use pteros::interfaces::lifecycle_msgs::msg::{Transition, TransitionEvent};
 use pteros::interfaces::lifecycle_msgs::srv::{
-    ChangeState, ChangeState_Request, GetState, GetState_Request,
+    ChangeState, ChangeStateRequest, GetState, GetStateRequest,
 };
 use pteros::{
     Client, Node, NodeOptions, Sample,
@@ -274,7 +274,7 @@ impl LifecycleSession {
 
     fn request_state(&self, limit: Duration) -> Option<u8> {
         let since = self.caller.sim.now();
-        let request = GetState_Request {};
+        let request = GetStateRequest {};
         let reply = self
             .caller
             .call("get_state", limit, || self.state.call(&request, limit));
@@ -292,7 +292,7 @@ impl LifecycleSession {
             id,
             ..Transition::default()
         };
-        let request = ChangeState_Request { transition };
+        let request = ChangeStateRequest { transition };
         let reply = self
             .caller
             .call("change_state", limit, || self.change.call(&request, limit));
