@@ -36,6 +36,7 @@ use crate::waitable::{Arrivals, Waitable, WaitableEntity};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a guard condition ends when its last handle is dropped: keep it in a variable or a field"]
 #[derive(Clone)]
 pub struct GuardCondition {
     pub(crate) core: Arc<GuardConditionCore>,

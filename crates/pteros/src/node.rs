@@ -32,6 +32,7 @@ pub use options::NodeOptions;
 ///
 /// It leaves the graph when the last clone and the last of its publishers,
 /// subscriptions, services and timers is dropped.
+#[must_use = "a node leaves the graph when it and its endpoints are dropped: keep it in a variable or a field"]
 #[derive(Clone)]
 pub struct Node {
     core: Arc<NodeCore>,

@@ -200,6 +200,7 @@ impl<T: MessageTypeSupport> PublisherOptions<T> {
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a publisher ends when it is dropped: keep it in a variable or a field"]
 pub struct Publisher<T: MessageTypeSupport> {
     pub(crate) raw: Arc<PublisherCore>,
     support: T::Support,

@@ -57,6 +57,7 @@ use crate::set_qos::GroupPolicies;
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a publisher group ends when it is dropped: keep it in a variable or a field"]
 #[derive(Clone)]
 pub struct PublisherGroup {
     core: Arc<PublisherGroupCore>,

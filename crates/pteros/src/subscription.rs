@@ -148,6 +148,19 @@ fn erase<T, C: SubscriptionCallback<T>>(mut callback: C) -> AnyCallback<T> {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// The compiler warns of a subscription that is not kept, here as an error:
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use pteros::interfaces::sensor_msgs::msg::LaserScan;
+/// # use pteros::prelude::*;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let node = Context::new()?.create_node("mapper")?;
+/// node.create_subscription::<LaserScan>("scan".sensor_data(), |_| {})?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a subscription ends when it is dropped: keep it in a variable or a field"]
 pub struct Subscription<T> {
     pub(crate) core: Arc<SubscriptionCore<T>>,
 }

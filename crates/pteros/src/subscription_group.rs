@@ -86,6 +86,7 @@ use crate::set_qos::GroupPolicies;
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a subscription group ends when it is dropped: keep it in a variable or a field"]
 #[derive(Clone)]
 pub struct SubscriptionGroup {
     pub(crate) core: Arc<SubscriptionGroupCore>,

@@ -95,6 +95,7 @@ impl TimerOptions {
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a timer ends when its last handle is dropped: keep it in a variable or a field"]
 #[derive(Clone)]
 pub struct Timer {
     pub(crate) core: Arc<TimerCore>,

@@ -37,10 +37,10 @@ fn a_name_used_by_another_process_is_refused_until_it_is_free() {
     // A refused node is not in the graph.
     assert_eq!(other.graph().nodes().len(), 1);
     let elsewhere = NodeOptions::new("arm").namespace("/left").unique_name(SPAN);
-    other.create_node(elsewhere).unwrap();
+    drop(other.create_node(elsewhere).unwrap());
     drop(first);
     wait_for_nodes(&other, 0);
-    unique(&other, SPAN).unwrap();
+    drop(unique(&other, SPAN).unwrap());
 }
 
 #[test]

@@ -47,6 +47,7 @@ type FeedbackCallback<A> = Box<dyn FnMut(&<A as ActionTypeSupport>::Feedback) + 
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "an action client ends when it is dropped: keep it in a variable or a field"]
 pub struct ActionClient<A: ActionTypeSupport> {
     core: Arc<ActionClientCore<A>>,
 }

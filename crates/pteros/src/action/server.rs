@@ -62,6 +62,7 @@ type ResultCall<A> = PendingRequest<
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "an action server ends when it is dropped: keep it in a variable or a field"]
 pub struct ActionServer<A: ActionTypeSupport> {
     core: Arc<ActionServerCore<A>>,
     _services: Arc<ActionServices<A>>,

@@ -82,6 +82,7 @@ const TRANSITION_EVENT_TOPIC: &str = "~/transition_event";
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a node leaves the graph when it and its endpoints are dropped: keep it in a variable or a field"]
 #[derive(Clone)]
 pub struct LifecycleNode {
     core: Arc<LifecycleCore>,

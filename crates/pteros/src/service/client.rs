@@ -68,6 +68,7 @@ use crate::waitable::{Waitable, WaitableEntity};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a client ends when it is dropped: keep it in a variable or a field"]
 pub struct Client<S: ServiceTypeSupport> {
     pub(crate) core: Arc<ClientCore<S::Response>>,
     pub(crate) support: S::Support,

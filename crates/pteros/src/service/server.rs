@@ -54,6 +54,7 @@ use crate::waitable::{Waitable, WaitableEntity};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a service ends when it is dropped: keep it in a variable or a field"]
 pub struct Service<S: ServiceTypeSupport> {
     pub(crate) core: Arc<ServerCore<S::Request, S::Response>>,
     pub(crate) support: S::Support,

@@ -58,6 +58,7 @@ use crate::time_source::{ClockChange, TimeJump, TimeJumpObserver};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a transform listener ends when its last handle is dropped: keep it in a variable or a field"]
 #[derive(Clone)]
 pub struct TransformListener {
     node: Arc<NodeCore>,

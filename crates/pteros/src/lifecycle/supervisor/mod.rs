@@ -69,6 +69,7 @@ use reconciler::{NodeCommand, Reconciler, TargetState};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "a supervisor ends when it is dropped: keep it in a variable or a field"]
 pub struct LifecycleSupervisor {
     context: Context,
     reconciler: Reconciler,
