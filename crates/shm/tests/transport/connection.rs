@@ -199,13 +199,14 @@ fn chunks_held_beyond_the_readers_transport_are_not_reused() {
     let reason = DisconnectReason::ClosedByPeer;
     assert!(matches!(events[..], [ConnectionEvent::Disconnected { reason: r, .. }] if r == reason));
     assert_eq!(pair.a.counts().lingering_connections, 1);
+    let mut held = Vec::new();
     while let Ok(mut chunk) = pair.a.chunk(100_000) {
         chunk.fill(0xee);
-        std::mem::forget(chunk);
+        held.push(chunk);
     }
     assert!(kept == bytes);
     drop(kept);
     poll(&pair.a, 0);
     assert_eq!(pair.a.counts().lingering_connections, 0);
-    pair.a.chunk(100_000).expect("it came back");
+    held.push(pair.a.chunk(100_000).expect("it came back"));
 }
