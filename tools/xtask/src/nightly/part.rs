@@ -311,6 +311,9 @@ fn sanitizer(budget: &Budget, name: &str, flags: &[&str]) -> Result<Outcome> {
             "--lib",
             "--tests",
         ])
+        // Mappings come and go by system calls that ThreadSanitizer does not see. Two
+        // tests at once, with a mapping at one address after the other, are a race to it.
+        .env("RUST_TEST_THREADS", "1")
         .env("RUSTFLAGS", format!("-Zsanitizer={name}"))
         .env("CARGO_TARGET_DIR", root().join("target").join(name));
     tests(&mut command, budget, name)
