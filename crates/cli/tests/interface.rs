@@ -14,8 +14,10 @@ use support::{assert_contains, pteros, run, run_with_input};
 const STRING_HASH: &str = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18";
 
 #[test]
-fn a_definition_is_shown_with_nested_ones_indented_and_with_its_hash() {
-    let text = run("interface show std_msgs/msg/Header").ok();
+fn a_definition_is_shown_with_nested_ones_indented_and_its_hash_on_request() {
+    let plain = run("interface show std_msgs/msg/Header").ok();
+    assert!(!plain.contains("RIHS01"), "{plain}");
+    let text = run("interface show --type-hash std_msgs/msg/Header").ok();
     assert_contains(
         &text,
         "builtin_interfaces/Time stamp\n\tint32 sec\n\tuint32 nanosec\nstring frame_id\n",

@@ -106,7 +106,7 @@ fn a_type_is_shown_with_the_definition_of_a_node() {
     let _own = own_node(&domain);
     let ok = |answer: &support::Answer| answer.code == Some(0);
     let text = domain
-        .run_until("interface show --from /own own/Small", ok)
+        .run_until("interface show --type-hash --from /own own/Small", ok)
         .ok();
     assert!(
         text.starts_with("uint8[3] bytes\n# type hash: RIHS01_"),

@@ -3,7 +3,8 @@
 //!
 //! Two layouts are supported: packages side by side (`<root>/<package>/msg/*.msg`,
 //! as in a source tree or in `share/` of an installation), and a single package
-//! (`<folder>/msg/*.msg`, beside a `package.xml`).
+//! (`<folder>/msg/*.msg`, beside a `package.xml`). An `.idl` file is read where there is
+//! no `.msg`, `.srv` or `.action` file of its name.
 #![allow(clippy::disallowed_methods, reason = "reads AMENT_PREFIX_PATH")]
 
 use crate::library::InterfaceLibrary;
@@ -66,7 +67,10 @@ impl InterfaceLibrary {
                 continue;
             }
             for path in sorted_entries(&kind_folder)? {
-                let matches = path.extension().is_some_and(|end| end == kind.word());
+                let own = path.with_extension(kind.word());
+                // Installed packages have both formats of each definition.
+                let is_idl = path.extension().is_some_and(|end| end == "idl") && !own.is_file();
+                let matches = path == own || is_idl;
                 let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
                     continue;
                 };

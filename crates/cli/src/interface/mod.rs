@@ -19,7 +19,7 @@ use clap::Subcommand;
 pub enum InterfaceVerb {
     /// List all interface types available
     List(list::List),
-    /// Output the definition of an interface and its type hash
+    /// Output the definition of an interface
     Show(show::Show),
     /// Output the interface types of one package
     Package(package::Package),

@@ -13,7 +13,7 @@ use serde_json::json;
 ///
 /// # Errors
 /// See [`remote_types::from_node`].
-pub fn show(cli: &CliContext, node: &str, type_name: &str) -> Result<()> {
+pub fn show(cli: &CliContext, node: &str, type_name: &str, with_hash: bool) -> Result<()> {
     let session = Session::open(cli, None)?;
     let graph = session.discover(&DiscoveryFlags::default());
     let remote = remote_types::from_node(&session, &graph, node, type_name)?;
@@ -33,7 +33,10 @@ pub fn show(cli: &CliContext, node: &str, type_name: &str) -> Result<()> {
             "sources": sources.collect::<Vec<_>>(),
         }))?);
     }
-    let text = format!("{}# type hash: {hash}\n", text(&remote)?);
+    let mut text = text(&remote)?;
+    if with_hash {
+        text += &format!("# type hash: {hash}\n");
+    }
     Ok(cli.console.text(&text)?)
 }
 

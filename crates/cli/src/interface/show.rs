@@ -1,5 +1,5 @@
 //! `pteros interface show`: the definition, with nested definitions indented below
-//! the fields that use them, and the type hash.
+//! the fields that use them, and the type hash on request.
 
 use crate::cli_context::CliContext;
 use crate::interface::type_names::{find_interface, name_or_stdin};
@@ -18,6 +18,9 @@ pub struct Show {
     /// Print no comments and no empty lines
     #[arg(long)]
     no_comments: bool,
+    /// Print the RIHS01 type hash at the end, as a comment
+    #[arg(long)]
+    type_hash: bool,
     /// Request the type from a node that uses it, instead of the local definitions
     #[arg(long, value_name = "NODE", conflicts_with_all = ["all_comments", "no_comments"])]
     from: Option<String>,
@@ -31,7 +34,7 @@ impl Show {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let type_name = name_or_stdin(self.type_name)?;
         if let Some(node) = &self.from {
-            return super::remote::show(cli, node, &type_name);
+            return super::remote::show(cli, node, &type_name, self.type_hash);
         }
         let library = cli.library()?;
         let name = find_interface(&library, &type_name)?;
@@ -53,7 +56,7 @@ impl Show {
             nested_comments: self.all_comments,
         };
         listing.write(&name, !self.no_comments, 0, &mut text)?;
-        if !self.no_comments {
+        if self.type_hash {
             text += &format!("# type hash: {hash}\n");
         }
         cli.console.text(&text)?;

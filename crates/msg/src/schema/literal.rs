@@ -109,6 +109,16 @@ pub(super) fn read_value(base: &BaseType, text: &str) -> Result<Literal, String>
     }
 }
 
+/// A text, checked against its type; the error is the reason.
+pub(super) fn text_value(base: &BaseType, text: String) -> Result<Literal, String> {
+    match base {
+        BaseType::WString(bound) => check_length(base, *bound, text.encode_utf16().count())?,
+        BaseType::String(bound) => check_length(base, *bound, text.len())?,
+        _ => return Err(format!("a text is not a value of {base}")),
+    }
+    Ok(Literal::Text(text))
+}
+
 fn check_length(base: &BaseType, bound: Option<u32>, length: usize) -> Result<(), String> {
     match bound {
         Some(bound) if length as u64 > u64::from(bound) => Err(format!(

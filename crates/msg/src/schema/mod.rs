@@ -1,4 +1,4 @@
-//! Interface files (`.msg`, `.srv`, `.action`) as values.
+//! Interface files (`.msg`, `.srv`, `.action`, `.idl`) as values.
 //!
 //! The grammar is the one of ROS 2's `rosidl_adapter`: fields with defaults,
 //! constants, fixed arrays, bounded and unbounded sequences, bounded strings, `#`
@@ -10,6 +10,7 @@
 //! types.
 
 mod annotation;
+mod idl;
 mod literal;
 mod names;
 mod parse;
@@ -19,6 +20,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+pub use idl::is_idl;
 pub use literal::Literal;
 pub use names::{is_constant_name, is_field_name, is_interface_name, is_package_name};
 pub use parse::parse;

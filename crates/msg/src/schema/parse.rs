@@ -3,14 +3,14 @@
 use super::literal::{read_default, read_value};
 use super::{
     BaseType, ConstantSpec, FieldSpec, InterfaceFile, InterfaceKind, SchemaError, Shape,
-    StructSpec, TypeSpec, annotation, is_constant_name, is_field_name, is_interface_name,
-    is_package_name,
+    StructSpec, TypeSpec, annotation, idl, is_constant_name, is_field_name, is_idl,
+    is_interface_name, is_package_name,
 };
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Parses one interface file.
+/// Parses one interface file, in either format: ROS 2's own, or IDL.
 ///
 /// `package` and `name` identify the definition, `origin` identifies the text in
 /// errors, usually its path. Allocates the result.
@@ -30,6 +30,9 @@ pub fn parse(
         message,
     };
     check_file_names(package, name, kind).map_err(|message| error(1, message))?;
+    if is_idl(text) {
+        return idl::parse(package, name, kind, text, origin);
+    }
     let mut parts = Vec::with_capacity(kind.part_count());
     let mut part = PartReader {
         is_message: kind == InterfaceKind::Message,

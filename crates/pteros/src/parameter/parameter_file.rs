@@ -187,6 +187,14 @@ impl FileParser<'_> {
                 self.node_parameters(above, entry)?;
                 continue;
             }
+            if !above.is_empty() && entry.key.starts_with('/') {
+                let problem = format!(
+                    "the name {:?} below {above:?} begins with a slash",
+                    entry.key
+                );
+                let hint = "leave the slash out, or write the full name at the left margin";
+                return Err(self.error_at(entry.place, problem, hint));
+            }
             let path = format!("{above}/{}", entry.key.trim_matches('/'));
             match &value.content {
                 YamlContent::Mapping(entries) => self.nodes(&path, entries)?,
@@ -241,6 +249,17 @@ impl FileParser<'_> {
                     self.parameters(pattern, node, &name, entries)?;
                     continue;
                 }
+                // rcl accepts such a list, but makes no value of it that a node could
+                // expect: `m: [{a: 1}, {b: 2}]` is `m.a.b: [1, 2]` there.
+                YamlContent::List(items) if items.iter().any(has_mapping) => {
+                    tracing::warn!(
+                        "{}:{}: {}",
+                        self.file,
+                        entry.place.line,
+                        message("left out: a list of mappings is not a parameter value")
+                    );
+                    continue;
+                }
                 _ => yaml::value(&entry.value),
             };
             let value: ParameterValue = value.map_err(|YamlValueError { problem, hint }| {
@@ -254,6 +273,15 @@ impl FileParser<'_> {
             });
         }
         Ok(())
+    }
+}
+
+/// Whether the node is a mapping, or a list with one.
+fn has_mapping(node: &YamlNode) -> bool {
+    match &node.content {
+        YamlContent::Mapping(_) => true,
+        YamlContent::List(items) => items.iter().any(has_mapping),
+        YamlContent::Scalar { .. } => false,
     }
 }
 
@@ -313,6 +341,14 @@ mod tests {
                 "no node name before ros__parameters",
             ),
             ("a:\n  ros__parameters: 5\n", "ros__parameters is 5"),
+            (
+                "robot:\n  /arm:\n    ros__parameters: {x: 1}\n",
+                "robot.yaml:2:3: the name \"/arm\" below \"/robot\" begins with a slash; leave",
+            ),
+            (
+                "a:\n  ros__parameters: {x: [[1, 2], [3]]}\n",
+                "parameter \"x\": a list in a list",
+            ),
             ("- 1\n", "a list of 1 where node names should be"),
             ("a: *x\n", "robot.yaml:1:"),
             ("2a:\n  ros__parameters: {x: 1}\n", "robot.yaml:2: "),
@@ -323,6 +359,14 @@ mod tests {
         }
         let missing = ParameterFile::read("/nowhere/robot.yaml").unwrap_err();
         assert!(missing.to_string().contains("/nowhere/robot.yaml"));
+    }
+
+    #[test]
+    fn a_list_of_mappings_is_left_out_and_the_rest_is_read() {
+        let file = file(
+            "a:\n  ros__parameters:\n    joints:\n      - {name: left}\n      - [{name: right}]\n    rate: 5\n",
+        );
+        assert_eq!(values(&file, "/a"), [("rate".into(), 5.into())]);
     }
 
     #[test]

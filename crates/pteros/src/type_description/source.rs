@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use pteros_interfaces::type_description_interfaces::msg::TypeSource;
 use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
 use pteros_msg::library::InterfaceLibrary;
+use pteros_msg::schema::is_idl;
 
 /// One source per type.
 ///
@@ -46,6 +47,10 @@ pub(super) fn sources_of(
             ),
             "srv" | "action" => ("implicit", String::new()),
             _ => ("msg", in_file(ty).unwrap_or_else(|| generated_text(ty))),
+        };
+        let encoding = match encoding {
+            "msg" | "srv" if is_idl(&raw_file_contents) => "idl",
+            encoding => encoding,
         };
         TypeSource {
             type_name: ty.type_name.clone(),
