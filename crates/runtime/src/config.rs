@@ -321,7 +321,7 @@ impl Config {
             | "rmw_fastrtps_cpp"
             | "rmw_fastrtps_dynamic_cpp"
             | "rmw_connextdds"
-            | "rmw_pteros" => return,
+            | "rmw_pteros_cpp" => return,
             "rmw_zenoh_cpp" => {
                 "the Zenoh protocol is not available; RTPS is used, which nodes on \
                  rmw_zenoh_cpp do not receive: run them with rmw_cyclonedds_cpp or rmw_fastrtps_cpp"

@@ -209,6 +209,25 @@ impl Graph {
         found
     }
 
+    /// Number of writers, or of readers, on a DDS topic name, local ones included.
+    ///
+    /// Does not allocate.
+    pub fn count_endpoints(&self, topic: &str, counts_writers: bool) -> usize {
+        let is_counted = |guid: Guid| guid.entity.is_writer() == counts_writers;
+        let mut count = {
+            let state = self.state.lock();
+            let own = state.own_endpoints.values();
+            own.filter(|data| data.topic == topic && is_counted(data.guid))
+                .count()
+        };
+        for wire in self.wires.iter() {
+            wire.for_each_endpoint_on(topic, &mut |known| {
+                count += usize::from(is_counted(known.guid()));
+            });
+        }
+        count
+    }
+
     /// Whether an endpoint exists, local or remote.
     pub fn has_endpoint(&self, guid: Guid) -> bool {
         self.state.lock().own_endpoints.contains_key(&guid)

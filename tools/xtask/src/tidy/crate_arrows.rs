@@ -48,6 +48,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     ("pteros-dylib", &["pteros"]),
+    // The C ABI of rmw, a leaf over the runtime.
+    ("pteros-rmw", &["pteros-msg", "pteros-runtime"]),
     ("pteros-container", &["pteros"]),
     // net for its poll and for Ctrl-C.
     (

@@ -1,0 +1,631 @@
+//! The C ABI of rmw in ROS 2 Jazzy: structures, enumerations and return codes.
+//!
+//! Sources: ros2/rmw 7.3 `types.h`, `init_options.h`, `event.h`, ros2/rcutils
+//! `allocator.h`, `types/`, ros2/rosidl 4.6 `message_type_support_struct.h`. Layouts
+//! differ between distributions, so a further distribution is a module beside this
+//! one. Assertions below hold the sizes and offsets measured with Jazzy's headers on
+//! 64-bit machines.
+
+use std::ffi::{c_char, c_void};
+
+/// `rmw_ret_t`.
+pub type Ret = i32;
+
+/// Return codes (`ret_types.h`).
+pub mod ret {
+    use super::Ret;
+
+    /// RMW_RET_OK.
+    pub const OK: Ret = 0;
+    /// RMW_RET_ERROR.
+    pub const ERROR: Ret = 1;
+    /// RMW_RET_TIMEOUT.
+    pub const TIMEOUT: Ret = 2;
+    /// RMW_RET_UNSUPPORTED.
+    pub const UNSUPPORTED: Ret = 3;
+    /// RMW_RET_BAD_ALLOC.
+    pub const BAD_ALLOC: Ret = 10;
+    /// RMW_RET_INVALID_ARGUMENT.
+    pub const INVALID_ARGUMENT: Ret = 11;
+    /// RMW_RET_INCORRECT_RMW_IMPLEMENTATION.
+    pub const INCORRECT_RMW_IMPLEMENTATION: Ret = 12;
+    /// RMW_RET_NODE_NAME_NON_EXISTENT.
+    pub const NODE_NAME_NON_EXISTENT: Ret = 203;
+}
+
+/// `rcutils_allocator_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Allocator {
+    /// Allocates bytes.
+    pub allocate: Option<unsafe extern "C" fn(usize, *mut c_void) -> *mut c_void>,
+    /// Frees them.
+    pub deallocate: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
+    /// Changes the size of an allocation.
+    pub reallocate: Option<unsafe extern "C" fn(*mut c_void, usize, *mut c_void) -> *mut c_void>,
+    /// Allocates elements of a size, zeroed.
+    pub zero_allocate: Option<unsafe extern "C" fn(usize, usize, *mut c_void) -> *mut c_void>,
+    /// The argument of the functions.
+    pub state: *mut c_void,
+}
+
+/// `rmw_time_t`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Time {
+    /// Seconds.
+    pub sec: u64,
+    /// Nanoseconds.
+    pub nsec: u64,
+}
+
+/// `rmw_qos_profile_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct QosProfile {
+    /// `rmw_qos_history_policy_t`.
+    pub history: u32,
+    /// Depth of keep last.
+    pub depth: usize,
+    /// `rmw_qos_reliability_policy_t`.
+    pub reliability: u32,
+    /// `rmw_qos_durability_policy_t`.
+    pub durability: u32,
+    /// DEADLINE.
+    pub deadline: Time,
+    /// LIFESPAN.
+    pub lifespan: Time,
+    /// `rmw_qos_liveliness_policy_t`.
+    pub liveliness: u32,
+    /// The lease of LIVELINESS.
+    pub liveliness_lease_duration: Time,
+    /// Topic names go to DDS as they are.
+    pub avoid_ros_namespace_conventions: bool,
+}
+
+/// `rmw_discovery_options_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DiscoveryOptions {
+    /// `rmw_automatic_discovery_range_t`.
+    pub automatic_discovery_range: u32,
+    /// `rmw_peer_t`: a host name of 256 bytes.
+    pub static_peers: *mut [c_char; PEER_BYTES],
+    /// Number of peers.
+    pub static_peers_count: usize,
+    /// Owner of the peers.
+    pub allocator: Allocator,
+}
+
+/// Bytes of an `rmw_peer_t`.
+pub const PEER_BYTES: usize = 256;
+
+/// `rmw_security_options_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct SecurityOptions {
+    /// PERMISSIVE 0, ENFORCE 1.
+    pub enforce_security: u32,
+    /// The folder of the enclave; null without security.
+    pub security_root_path: *mut c_char,
+}
+
+/// `rmw_init_options_t`.
+#[repr(C)]
+pub struct InitOptions {
+    /// A number per context.
+    pub instance_id: u64,
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// The domain; `usize::MAX` stands for the default.
+    pub domain_id: usize,
+    /// Security.
+    pub security_options: SecurityOptions,
+    /// `rmw_localhost_only_t`, deprecated.
+    pub localhost_only: u32,
+    /// Discovery.
+    pub discovery_options: DiscoveryOptions,
+    /// The enclave.
+    pub enclave: *mut c_char,
+    /// The allocator.
+    pub allocator: Allocator,
+    /// Ours; unused.
+    pub implementation: *mut c_void,
+}
+
+/// `rmw_context_t`.
+#[repr(C)]
+pub struct Context {
+    /// A number per context.
+    pub instance_id: u64,
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// A copy of the options.
+    pub options: InitOptions,
+    /// The domain in use.
+    pub actual_domain_id: usize,
+    /// Ours.
+    pub implementation: *mut c_void,
+}
+
+/// `rmw_node_t`.
+#[repr(C)]
+pub struct Node {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// Ours.
+    pub data: *mut c_void,
+    /// Name.
+    pub name: *const c_char,
+    /// Namespace.
+    pub namespace: *const c_char,
+    /// Its context.
+    pub context: *mut Context,
+}
+
+/// `rmw_publisher_options_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PublisherOptions {
+    /// For the middleware; unused.
+    pub payload: *mut c_void,
+    /// `rmw_unique_network_flow_endpoints_requirement_t`.
+    pub unique_flow: u32,
+}
+
+/// `rmw_publisher_t`.
+#[repr(C)]
+pub struct Publisher {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// Ours.
+    pub data: *mut c_void,
+    /// The topic.
+    pub topic_name: *const c_char,
+    /// A copy of the options.
+    pub options: PublisherOptions,
+    /// Whether loans work.
+    pub can_loan_messages: bool,
+}
+
+/// `rmw_subscription_options_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct SubscriptionOptions {
+    /// For the middleware; unused.
+    pub payload: *mut c_void,
+    /// Whether publications of the same node are ignored.
+    pub ignore_local_publications: bool,
+    /// `rmw_unique_network_flow_endpoints_requirement_t`.
+    pub unique_flow: u32,
+    /// The content filter.
+    pub content_filter: *mut ContentFilterOptions,
+}
+
+/// `rmw_subscription_t`.
+#[repr(C)]
+pub struct Subscription {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// Ours.
+    pub data: *mut c_void,
+    /// The topic.
+    pub topic_name: *const c_char,
+    /// A copy of the options.
+    pub options: SubscriptionOptions,
+    /// Whether loans work.
+    pub can_loan_messages: bool,
+    /// Whether a content filter is set.
+    pub is_cft_enabled: bool,
+}
+
+/// `rmw_subscription_content_filter_options_t`.
+#[repr(C)]
+pub struct ContentFilterOptions {
+    /// The expression.
+    pub filter_expression: *mut c_char,
+    /// Its parameters.
+    pub expression_parameters: StringArray,
+}
+
+/// `rmw_service_t` and `rmw_client_t`, which have one layout.
+#[repr(C)]
+pub struct ServiceHandle {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// Ours.
+    pub data: *mut c_void,
+    /// The service.
+    pub service_name: *const c_char,
+}
+
+/// `rmw_guard_condition_t`.
+#[repr(C)]
+pub struct GuardCondition {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// Ours.
+    pub data: *mut c_void,
+    /// Its context.
+    pub context: *mut Context,
+}
+
+/// `rmw_wait_set_t`.
+#[repr(C)]
+pub struct WaitSet {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// Guard conditions of the middleware; unused.
+    pub guard_conditions: *mut c_void,
+    /// Ours.
+    pub data: *mut c_void,
+}
+
+/// `rmw_subscriptions_t` and its siblings: what to wait for.
+#[repr(C)]
+pub struct WaitArray {
+    /// Number of entries.
+    pub count: usize,
+    /// `data` of each entity; for events the `rmw_event_t` itself.
+    pub entries: *mut *mut c_void,
+}
+
+/// `rmw_event_t`.
+#[repr(C)]
+pub struct Event {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// Ours.
+    pub data: *mut c_void,
+    /// `rmw_event_type_t`.
+    pub event_type: u32,
+}
+
+/// `rmw_event_callback_t`.
+pub type EventCallback = Option<unsafe extern "C" fn(*const c_void, usize)>;
+
+/// `rmw_gid_t`.
+#[repr(C)]
+pub struct Gid {
+    /// The middleware.
+    pub implementation_identifier: *const c_char,
+    /// The GUID.
+    pub data: [u8; 16],
+}
+
+/// `rmw_message_info_t`.
+#[repr(C)]
+pub struct MessageInfo {
+    /// Nanoseconds since the epoch.
+    pub source_timestamp: i64,
+    /// Nanoseconds since the epoch.
+    pub received_timestamp: i64,
+    /// From 1.
+    pub publication_sequence_number: u64,
+    /// `u64::MAX`: not supported.
+    pub reception_sequence_number: u64,
+    /// The publisher.
+    pub publisher_gid: Gid,
+    /// Always false: rclcpp's own intra-process communication sets it.
+    pub from_intra_process: bool,
+}
+
+/// `rmw_request_id_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RequestId {
+    /// GUID of the client's request writer.
+    pub writer_guid: [u8; 16],
+    /// The client's number.
+    pub sequence_number: i64,
+}
+
+/// `rmw_service_info_t`.
+#[repr(C)]
+pub struct ServiceInfo {
+    /// Nanoseconds since the epoch.
+    pub source_timestamp: i64,
+    /// Nanoseconds since the epoch.
+    pub received_timestamp: i64,
+    /// The request.
+    pub request_id: RequestId,
+}
+
+/// `rcutils_string_array_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct StringArray {
+    /// Number of strings.
+    pub size: usize,
+    /// The strings.
+    pub data: *mut *mut c_char,
+    /// Their owner.
+    pub allocator: Allocator,
+}
+
+/// `rmw_names_and_types_t`.
+#[repr(C)]
+pub struct NamesAndTypes {
+    /// Names.
+    pub names: StringArray,
+    /// Types, an array per name.
+    pub types: *mut StringArray,
+}
+
+/// `rcutils_uint8_array_t`, as which serialized messages come.
+#[repr(C)]
+pub struct SerializedMessage {
+    /// Bytes.
+    pub buffer: *mut u8,
+    /// Bytes in use.
+    pub buffer_length: usize,
+    /// Bytes allocated.
+    pub buffer_capacity: usize,
+    /// Their owner.
+    pub allocator: Allocator,
+}
+
+/// `rmw_message_sequence_t` and `rmw_message_info_sequence_t`.
+#[repr(C)]
+pub struct MessageSequence {
+    /// Messages, or message infos.
+    pub data: *mut c_void,
+    /// In use.
+    pub size: usize,
+    /// Allocated.
+    pub capacity: usize,
+    /// Their owner.
+    pub allocator: *mut Allocator,
+}
+
+/// `rosidl_type_hash_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TypeHash {
+    /// 1 for RIHS01; 0 unset.
+    pub version: u8,
+    /// SHA-256.
+    pub value: [u8; 32],
+}
+
+/// `rmw_topic_endpoint_info_t`.
+#[repr(C)]
+pub struct TopicEndpointInfo {
+    /// Node name.
+    pub node_name: *const c_char,
+    /// Node namespace.
+    pub node_namespace: *const c_char,
+    /// Type name.
+    pub topic_type: *const c_char,
+    /// Type hash.
+    pub topic_type_hash: TypeHash,
+    /// PUBLISHER 1, SUBSCRIPTION 2.
+    pub endpoint_type: u32,
+    /// GUID.
+    pub endpoint_gid: [u8; 16],
+    /// QoS.
+    pub qos_profile: QosProfile,
+}
+
+/// `rmw_topic_endpoint_info_array_t`.
+#[repr(C)]
+pub struct TopicEndpointInfoArray {
+    /// Number of entries.
+    pub size: usize,
+    /// Entries.
+    pub info_array: *mut TopicEndpointInfo,
+}
+
+/// `rmw_liveliness_changed_status_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct LivelinessChangedStatus {
+    /// Alive publishers.
+    pub alive_count: i32,
+    /// Publishers that are not alive.
+    pub not_alive_count: i32,
+    /// Change since the last take.
+    pub alive_count_change: i32,
+    /// Change since the last take.
+    pub not_alive_count_change: i32,
+}
+
+/// Deadline missed, liveliness lost, incompatible type: two counts.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct CountStatus {
+    /// Total.
+    pub total_count: i32,
+    /// Since the last take.
+    pub total_count_change: i32,
+}
+
+/// `rmw_qos_incompatible_event_status_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct IncompatibleQosStatus {
+    /// Total.
+    pub total_count: i32,
+    /// Since the last take.
+    pub total_count_change: i32,
+    /// `rmw_qos_policy_kind_t`, a bit.
+    pub last_policy_kind: u32,
+}
+
+/// `rmw_matched_status_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct MatchedStatus {
+    /// Matches in total.
+    pub total_count: usize,
+    /// Since the last take.
+    pub total_count_change: usize,
+    /// Matches now.
+    pub current_count: usize,
+    /// Since the last take.
+    pub current_count_change: i32,
+}
+
+/// `rmw_message_lost_status_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct MessageLostStatus {
+    /// Total.
+    pub total_count: usize,
+    /// Since the last take.
+    pub total_count_change: usize,
+}
+
+/// `rosidl_message_type_support_t`.
+#[repr(C)]
+pub struct MessageTypeSupport {
+    /// Which typesupport.
+    pub typesupport_identifier: *const c_char,
+    /// Its data.
+    pub data: *const c_void,
+    /// Finds another typesupport of the same type.
+    pub func: Option<
+        unsafe extern "C" fn(*const MessageTypeSupport, *const c_char) -> *const MessageTypeSupport,
+    >,
+    /// The type hash.
+    pub get_type_hash_func:
+        Option<unsafe extern "C" fn(*const MessageTypeSupport) -> *const TypeHash>,
+    /// The type description.
+    pub get_type_description_func: *const c_void,
+    /// Its sources.
+    pub get_type_description_sources_func: *const c_void,
+}
+
+/// `rosidl_service_type_support_t`.
+#[repr(C)]
+pub struct ServiceTypeSupport {
+    /// Which typesupport.
+    pub typesupport_identifier: *const c_char,
+    /// Its data.
+    pub data: *const c_void,
+    /// Finds another typesupport of the same type.
+    pub func: Option<
+        unsafe extern "C" fn(*const ServiceTypeSupport, *const c_char) -> *const ServiceTypeSupport,
+    >,
+    /// Of the request.
+    pub request_typesupport: *const MessageTypeSupport,
+    /// Of the response.
+    pub response_typesupport: *const MessageTypeSupport,
+    /// Of the introspection event.
+    pub event_typesupport: *const MessageTypeSupport,
+    /// Creates an event.
+    pub event_message_create_handle_function: *const c_void,
+    /// Destroys it.
+    pub event_message_destroy_handle_function: *const c_void,
+    /// The type hash of the service.
+    pub get_type_hash_func:
+        Option<unsafe extern "C" fn(*const ServiceTypeSupport) -> *const TypeHash>,
+    /// The type description.
+    pub get_type_description_func: *const c_void,
+    /// Its sources.
+    pub get_type_description_sources_func: *const c_void,
+}
+
+/// `MessageMembers` of the introspection typesupports, C and C++ alike.
+#[repr(C)]
+pub struct MessageMembers {
+    /// `pkg__msg` or `pkg::msg`.
+    pub message_namespace: *const c_char,
+    /// The type's name.
+    pub message_name: *const c_char,
+    /// Number of members.
+    pub member_count: u32,
+    /// Size of the struct in bytes.
+    pub size_of: usize,
+    /// Whether a member is a key.
+    pub has_any_key_member: bool,
+    /// The members.
+    pub members: *const MessageMember,
+    /// Initializes a message.
+    pub init_function: Option<unsafe extern "C" fn(*mut c_void, u32)>,
+    /// Finalizes a message.
+    pub fini_function: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// `MessageMember` of the introspection typesupports.
+#[repr(C)]
+pub struct MessageMember {
+    /// The member's name.
+    pub name: *const c_char,
+    /// `rosidl_typesupport_introspection_field_types`.
+    pub type_id: u8,
+    /// Bound of a string; 0: none.
+    pub string_upper_bound: usize,
+    /// The type of a nested message.
+    pub members: *const MessageTypeSupport,
+    /// Whether it is a key.
+    pub is_key: bool,
+    /// Whether it is an array or a sequence.
+    pub is_array: bool,
+    /// Length of an array, or bound of a sequence.
+    pub array_size: usize,
+    /// Whether `array_size` is a bound.
+    pub is_upper_bound: bool,
+    /// Position in the struct, bytes.
+    pub offset: u32,
+    /// Always null.
+    pub default_value: *const c_void,
+    /// Elements of a sequence.
+    pub size_function: Option<unsafe extern "C" fn(*const c_void) -> usize>,
+    /// Address of an element.
+    pub get_const_function: Option<unsafe extern "C" fn(*const c_void, usize) -> *const c_void>,
+    /// Address of an element.
+    pub get_function: Option<unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>,
+    /// Copies an element out.
+    pub fetch_function: Option<unsafe extern "C" fn(*const c_void, usize, *mut c_void)>,
+    /// Copies an element in.
+    pub assign_function: Option<unsafe extern "C" fn(*mut c_void, usize, *const c_void)>,
+    /// Changes the length of a sequence. Returns a bool in C and nothing in C++.
+    pub resize_function: *const c_void,
+}
+
+/// `ServiceMembers` of the introspection typesupports.
+#[repr(C)]
+pub struct ServiceMembers {
+    /// `pkg__srv` or `pkg::srv`.
+    pub service_namespace: *const c_char,
+    /// The service's name.
+    pub service_name: *const c_char,
+    /// Of the request.
+    pub request_members: *const MessageMembers,
+    /// Of the response.
+    pub response_members: *const MessageMembers,
+    /// Of the introspection event.
+    pub event_members: *const MessageMembers,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<Allocator>() == 40);
+    assert!(size_of::<QosProfile>() == 88 && offset_of!(QosProfile, liveliness) == 56);
+    assert!(offset_of!(QosProfile, avoid_ros_namespace_conventions) == 80);
+    assert!(size_of::<InitOptions>() == 168 && offset_of!(InitOptions, enclave) == 112);
+    assert!(offset_of!(InitOptions, discovery_options) == 48);
+    assert!(size_of::<Context>() == 200 && offset_of!(Context, actual_domain_id) == 184);
+    assert!(size_of::<Node>() == 40);
+    assert!(size_of::<Publisher>() == 48 && offset_of!(Publisher, can_loan_messages) == 40);
+    assert!(size_of::<Subscription>() == 56 && offset_of!(Subscription, is_cft_enabled) == 49);
+    assert!(size_of::<ServiceHandle>() == 24 && size_of::<GuardCondition>() == 24);
+    assert!(size_of::<WaitSet>() == 24 && size_of::<Event>() == 24 && size_of::<WaitArray>() == 16);
+    assert!(size_of::<Gid>() == 24 && size_of::<MessageInfo>() == 64);
+    assert!(size_of::<RequestId>() == 24 && size_of::<ServiceInfo>() == 40);
+    assert!(size_of::<StringArray>() == 56 && size_of::<NamesAndTypes>() == 64);
+    assert!(size_of::<SerializedMessage>() == 64 && size_of::<MessageSequence>() == 32);
+    assert!(
+        size_of::<TopicEndpointInfo>() == 168 && offset_of!(TopicEndpointInfo, qos_profile) == 80
+    );
+    assert!(offset_of!(TopicEndpointInfo, endpoint_type) == 60);
+    assert!(size_of::<LivelinessChangedStatus>() == 16 && size_of::<MatchedStatus>() == 32);
+    assert!(size_of::<IncompatibleQosStatus>() == 12 && size_of::<MessageLostStatus>() == 16);
+    assert!(size_of::<MessageTypeSupport>() == 48 && size_of::<ServiceTypeSupport>() == 88);
+    assert!(size_of::<MessageMembers>() == 64 && size_of::<MessageMember>() == 112);
+    assert!(
+        offset_of!(MessageMember, offset) == 52 && offset_of!(MessageMember, size_function) == 64
+    );
+};

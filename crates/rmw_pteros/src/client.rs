@@ -1,0 +1,349 @@
+//! Service clients.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pteros_runtime::names::{NameKind, dds_reply_topic, dds_request_topic, validate_full};
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::service::{CALLS_MAX, CallId, SendRequestError, ServiceClient, ServiceSpec};
+use pteros_runtime::{EndpointSpec, qos::QosProfile};
+
+use crate::abi::{
+    self, EventCallback, Gid, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport,
+};
+use crate::error::{
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, text,
+};
+use crate::handle::{Handle, c_name};
+use crate::listener::DataWaiter;
+use crate::node::{self, NodeState};
+use crate::publisher::{UserMessage, type_hash_entry};
+use crate::qos;
+use crate::subscription::payload;
+use crate::typesupport::{self, ServiceType};
+
+/// A client.
+pub(crate) struct ClientState {
+    node: Arc<NodeState>,
+    client: ServiceClient,
+    waiter: Arc<DataWaiter>,
+    ty: ServiceType,
+    numbers: Mutex<RequestNumbers>,
+    avoids_conventions: bool,
+}
+
+/// The numbers that rcl knows requests by.
+#[derive(Default)]
+struct RequestNumbers {
+    last: i64,
+    /// Open calls, at most [`CALLS_MAX`]; the oldest goes.
+    open: BTreeMap<CallId, i64>,
+}
+
+/// The state of a client handle.
+///
+/// # Safety
+/// `client` is null or a client handle.
+unsafe fn state<'c>(client: *const ServiceHandle) -> Outcome<&'c Arc<ClientState>> {
+    // SAFETY: as for this function.
+    unsafe {
+        let client = non_null(client, "client")?;
+        check_identifier(client.implementation_identifier, "client")?;
+        Ok(&(*std::ptr::from_ref(client).cast::<Handle<ServiceHandle, ClientState>>()).state)
+    }
+}
+
+/// The endpoints of one side: topics, types and QoS.
+pub(crate) fn service_spec(name: &str, ty: &ServiceType, profile: &QosProfile) -> ServiceSpec {
+    let avoid = profile.avoid_ros_namespace_conventions;
+    let spec = |topic: String, message: &typesupport::MessageType| {
+        let mut qos = profile.to_endpoint();
+        // As rmw_cyclonedds and rmw_fastrtps, both topics carry the hash of the service.
+        qos.user_data = type_hash_entry(ty.hash.as_ref());
+        EndpointSpec {
+            topic,
+            type_name: message.dds_name.clone(),
+            qos,
+            serialize_only: true,
+            ..EndpointSpec::default()
+        }
+    };
+    ServiceSpec {
+        requests: spec(dds_request_topic(name, avoid), &ty.request),
+        replies: spec(dds_reply_topic(name, avoid), &ty.response),
+    }
+}
+
+/// Checks the arguments that clients and services have in common.
+///
+/// # Safety
+/// As for `rmw_create_client`.
+pub(crate) unsafe fn check_service<'a>(
+    node: *const Node,
+    type_support: *const ServiceTypeSupport,
+    name: *const c_char,
+    profile: *const abi::QosProfile,
+) -> Outcome<(&'a Arc<NodeState>, &'a str, QosProfile, ServiceType)> {
+    // SAFETY: as for this function.
+    unsafe {
+        let node = node::state(node)?;
+        non_null(type_support, "type_support")?;
+        let name = text(name, "service_name")?;
+        let profile = qos::profile(non_null(profile, "qos_profile")?)?;
+        if !profile.avoid_ros_namespace_conventions || name.is_empty() {
+            validate_full(NameKind::Service, name)
+                .map_err(|error| Failure::argument(error.to_string()))?;
+        }
+        Ok((
+            node,
+            name,
+            profile,
+            typesupport::service_type(type_support)?,
+        ))
+    }
+}
+
+/// `rmw_create_client`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_create_client(
+    node: *const Node,
+    type_support: *const ServiceTypeSupport,
+    service_name: *const c_char,
+    qos: *const abi::QosProfile,
+) -> *mut ServiceHandle {
+    create("rmw_create_client", || {
+        // SAFETY: by contract of rmw.
+        let (node, name, profile, ty) =
+            unsafe { check_service(node, type_support, service_name, qos) }?;
+        let core = &node.context.core;
+        let client =
+            core.create_service_client(service_spec(name, &ty, &profile), DeliveryForm::Bytes)?;
+        core.attach_endpoint(node.key, &client.requests.announced());
+        core.attach_endpoint(node.key, &client.replies.announced());
+        let state = Arc::new(ClientState {
+            node: node.clone(),
+            waiter: DataWaiter::new(client.replies.clone()),
+            client,
+            ty,
+            numbers: Mutex::default(),
+            avoids_conventions: profile.avoid_ros_namespace_conventions,
+        });
+        let data = Arc::as_ptr(&state.waiter).cast_mut().cast();
+        Ok(service_handle(name, state, data)?.into_raw())
+    })
+}
+
+/// The handle of a client or service; `data` is what wait sets get.
+pub(crate) fn service_handle<S>(
+    name: &str,
+    state: Arc<S>,
+    data: *mut c_void,
+) -> Outcome<Handle<ServiceHandle, S>> {
+    let names = [c_name(name)?, Default::default()];
+    Ok(Handle {
+        abi: ServiceHandle {
+            implementation_identifier: IDENTIFIER.as_ptr(),
+            data,
+            service_name: names[0].as_ptr(),
+        },
+        state,
+        names,
+    })
+}
+
+/// `rmw_destroy_client`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_destroy_client(node: *mut Node, client: *mut ServiceHandle) -> Ret {
+    run("rmw_destroy_client", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            non_null(node, "node")?;
+            non_null(client, "client")?;
+            node::state(node)?;
+            state(client)?;
+            let client = Handle::<ServiceHandle, ClientState>::destroy(client);
+            let core = &client.node.context.core;
+            core.detach_endpoint(client.node.key, client.client.requests.guid());
+            core.detach_endpoint(client.node.key, client.client.replies.data.guid);
+            core.remove_service_client(&client.client);
+        }
+        Ok(())
+    })
+}
+
+impl ClientState {
+    /// Sends a request. Without a server it is lost, as with other middlewares.
+    fn send(&self, message: &mut UserMessage<'_>) -> Outcome<i64> {
+        let core = &self.node.context.core;
+        // Held while sending: the reply may come before this returns.
+        let mut numbers = self.numbers.lock();
+        if numbers.open.len() >= CALLS_MAX
+            && let Some((oldest, _)) = numbers.open.pop_first()
+        {
+            self.client.close_call(oldest);
+        }
+        let sent = self.client.send(core, message, core.platform.wall_clock());
+        let call = match sent {
+            Ok(call) => Some(call),
+            Err(SendRequestError::NoServer) => None,
+            Err(error) => return Err(Failure::error(error)),
+        };
+        numbers.last += 1;
+        let number = numbers.last;
+        if let Some(call) = call {
+            numbers.open.insert(call, number);
+        }
+        Ok(number)
+    }
+}
+
+/// `rmw_send_request`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_send_request(
+    client: *const ServiceHandle,
+    request: *const c_void,
+    sequence_id: *mut i64,
+) -> Ret {
+    run("rmw_send_request", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(client)?;
+            if request.is_null() {
+                return Err(Failure::argument("argument ros_request is null"));
+            }
+            let sequence_id = non_null_mut(sequence_id, "sequence_id")?;
+            *sequence_id =
+                state.send(&mut UserMessage::new(&state.ty.request.program, request)?)?;
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_take_response`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_response(
+    client: *const ServiceHandle,
+    info: *mut ServiceInfo,
+    response: *mut c_void,
+    taken: *mut bool,
+) -> Ret {
+    run("rmw_take_response", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(client)?;
+            let info = non_null_mut(info, "request_header")?;
+            if response.is_null() {
+                return Err(Failure::argument("argument ros_response is null"));
+            }
+            let taken = non_null_mut(taken, "taken")?;
+            *taken = false;
+            while let Some(reply) = state.client.take_reply(&state.node.context.core) {
+                let number = state.numbers.lock().open.remove(&reply.call);
+                let (Some(number), Some(payload)) = (number, payload(&reply.item)) else {
+                    continue;
+                };
+                state.ty.response.program.decode(payload, response)?;
+                let meta = &reply.item.meta;
+                info.source_timestamp = meta.source.unwrap_or(meta.reception).as_nanos();
+                info.received_timestamp = meta.reception.as_nanos();
+                info.request_id.sequence_number = number;
+                info.request_id.writer_guid = state.client.requests.guid().to_bytes();
+                *taken = true;
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_client_request_publisher_get_actual_qos`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_client_request_publisher_get_actual_qos(
+    client: *const ServiceHandle,
+    qos: *mut abi::QosProfile,
+) -> Ret {
+    run("rmw_client_request_publisher_get_actual_qos", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(client)?;
+            let announced = state.client.requests.announced();
+            *non_null_mut(qos, "qos")? = qos::actual(&announced.qos, state.avoids_conventions);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_client_response_subscription_get_actual_qos`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_client_response_subscription_get_actual_qos(
+    client: *const ServiceHandle,
+    qos: *mut abi::QosProfile,
+) -> Ret {
+    run("rmw_client_response_subscription_get_actual_qos", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(client)?;
+            let announced = state.client.replies.announced();
+            *non_null_mut(qos, "qos")? = qos::actual(&announced.qos, state.avoids_conventions);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_get_gid_for_client`: the GUID of its request writer, which servers see.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_get_gid_for_client(
+    client: *const ServiceHandle,
+    gid: *mut Gid,
+) -> Ret {
+    run("rmw_get_gid_for_client", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(client)?;
+            *non_null_mut(gid, "gid")? = Gid::new(state.client.requests.guid().to_bytes());
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_service_server_is_available`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_service_server_is_available(
+    node: *const Node,
+    client: *const ServiceHandle,
+    is_available: *mut bool,
+) -> Ret {
+    run("rmw_service_server_is_available", || {
+        // Null is RMW_RET_ERROR here, as upstream's tests want.
+        let as_error = |failure: Failure| match failure.code {
+            abi::ret::INVALID_ARGUMENT => Failure::error(failure.text),
+            _ => failure,
+        };
+        // SAFETY: by contract of rmw.
+        unsafe {
+            node::state(node).map_err(as_error)?;
+            let state = state(client).map_err(as_error)?;
+            let is_available = non_null_mut(is_available, "is_available").map_err(as_error)?;
+            *is_available = state.client.server_count(&state.node.context.core) > 0;
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_client_set_on_new_response_callback`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_client_set_on_new_response_callback(
+    client: *mut ServiceHandle,
+    callback: EventCallback,
+    user_data: *const c_void,
+) -> Ret {
+    run("rmw_client_set_on_new_response_callback", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { state(client) }?;
+        state
+            .waiter
+            .set_callback(&state.node.context, callback, user_data)
+    })
+}

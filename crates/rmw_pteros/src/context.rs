@@ -1,0 +1,289 @@
+//! Contexts: one DDS participant each.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use pteros_runtime::config::Config;
+use pteros_runtime::platform::SystemPlatform;
+use pteros_runtime::{Core, CoreOptions, SecurityOptions, SharedMemoryOptions};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::reload;
+
+use crate::abi::{Context, InitOptions, Ret};
+use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run};
+use crate::guard_condition::GuardState;
+use crate::init_options;
+use crate::listener::Listener;
+
+/// An open context.
+pub(crate) struct ContextState {
+    pub(crate) core: Arc<Core>,
+    /// Triggered by every change of the graph.
+    pub(crate) graph_guard: Arc<GuardState>,
+    /// The revision of the graph that `graph_guard` has told.
+    graph_told: AtomicU64,
+    /// Runs callbacks for new data.
+    pub(crate) listener: Listener,
+    is_shut_down: AtomicBool,
+}
+
+impl ContextState {
+    /// Triggers the graph guard condition if the graph has changed.
+    pub(crate) fn tell_graph_changes(&self) {
+        let revision = self.core.graph().revision();
+        if self.graph_told.swap(revision, Ordering::AcqRel) != revision {
+            self.graph_guard.trigger();
+        }
+    }
+
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.is_shut_down.load(Ordering::Acquire)
+    }
+}
+
+/// The state of an initialized context.
+///
+/// # Safety
+/// `context` is null or a context.
+pub(crate) unsafe fn state<'c>(context: *const Context) -> Outcome<&'c Arc<ContextState>> {
+    // SAFETY: as for this function.
+    let context = unsafe { non_null(context, "context") }?;
+    if context.implementation_identifier.is_null() {
+        return Err(Failure::argument("the context is not initialized"));
+    }
+    // SAFETY: as for this function; `rmw_init` has set the implementation.
+    unsafe {
+        check_identifier(context.implementation_identifier, "context")?;
+        non_null(context.implementation.cast(), "context->impl")
+    }
+}
+
+/// `rmw_init`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *mut Context) -> Ret {
+    run("rmw_init", || {
+        // SAFETY: by contract of rmw.
+        let (options, context) = unsafe {
+            (
+                non_null(options, "options")?,
+                non_null_mut(context, "context")?,
+            )
+        };
+        if options.implementation_identifier.is_null() {
+            return Err(Failure::argument("the options are not initialized"));
+        }
+        // SAFETY: by contract of rmw.
+        unsafe { check_identifier(options.implementation_identifier, "options") }?;
+        if options.enclave.is_null() {
+            return Err(Failure::argument("the options have no enclave"));
+        }
+        if !context.implementation_identifier.is_null() {
+            return Err(Failure::argument("the context is initialized already"));
+        }
+        // SAFETY: initialized options.
+        unsafe { open(options, context) }
+    })
+}
+
+unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
+    start_logging();
+    // SAFETY: as for `rmw_init`.
+    let core_options = unsafe { core_options(options) }?;
+    let domain_id = core_options.domain_id as usize;
+    let core = Core::open(Arc::new(SystemPlatform::new()), core_options).map_err(Failure::error)?;
+    let state = Arc::new(ContextState {
+        graph_told: AtomicU64::new(core.graph().revision()),
+        graph_guard: Arc::default(),
+        listener: Listener::new(&core),
+        is_shut_down: AtomicBool::new(false),
+        core,
+    });
+    // SAFETY: initialized options.
+    let copy = unsafe { init_options::copy(options) };
+    let copy = copy.inspect_err(|_| state.core.close())?;
+    *context = Context {
+        instance_id: options.instance_id,
+        implementation_identifier: IDENTIFIER.as_ptr(),
+        options: copy,
+        actual_domain_id: domain_id,
+        implementation: Box::into_raw(Box::new(state)).cast(),
+    };
+    Ok(())
+}
+
+/// `rmw_shutdown`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
+    run("rmw_shutdown", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { state(context) }?;
+        state.is_shut_down.store(true, Ordering::Release);
+        state.listener.stop();
+        state.core.wake_waiters();
+        Ok(())
+    })
+}
+
+/// `rmw_context_fini`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
+    run("rmw_context_fini", || {
+        // SAFETY: by contract of rmw.
+        let open = unsafe { state(context) }?;
+        if !open.is_shut_down() {
+            return Err(Failure::argument("the context is not shut down"));
+        }
+        // SAFETY: as above; the implementation is from `rmw_init`.
+        let (state, context) = unsafe {
+            let context = non_null_mut(context, "context")?;
+            let state: *mut Arc<ContextState> = context.implementation.cast();
+            (Box::from_raw(state), context)
+        };
+        state.listener.join();
+        state.core.close();
+        // SAFETY: a copy of `rmw_init`.
+        unsafe { init_options::finalize(&mut context.options) };
+        *context = Context {
+            instance_id: 0,
+            implementation_identifier: std::ptr::null(),
+            options: InitOptions::ZERO,
+            actual_domain_id: 0,
+            implementation: std::ptr::null_mut::<c_void>(),
+        };
+        Ok(())
+    })
+}
+
+/// The options of the runtime: those of rcl, and those of Pteros' own variables.
+unsafe fn core_options(options: &InitOptions) -> Outcome<CoreOptions> {
+    /// `rmw_automatic_discovery_range_t`.
+    const OFF: u32 = 1;
+    const LOCALHOST: u32 = 2;
+    let config = Config::from_environment().map_err(Failure::error)?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let default = CoreOptions::default();
+    let domain_id = if options.domain_id == usize::MAX {
+        config.domain_id as usize
+    } else {
+        options.domain_id
+    };
+    let domain_id = u32::try_from(domain_id)
+        .ok()
+        .filter(|id| *id <= pteros_runtime::config::DOMAIN_ID_MAX)
+        .ok_or_else(|| {
+            Failure::error(format!(
+                "domain id {domain_id} is above 232, the last with ports"
+            ))
+        })?;
+    // SAFETY: an initialized structure.
+    let peers = unsafe { static_peers(options) }?;
+    let range = options.discovery_options.automatic_discovery_range;
+    // SAFETY: `rmw_init` has checked that it is not null.
+    let enclave = unsafe { CStr::from_ptr(options.enclave) };
+    let root = options.security_options.security_root_path;
+    // SAFETY: null or a C string.
+    let root = (!root.is_null()).then(|| unsafe { path(root) });
+    let security = root.map(|enclave| SecurityOptions { enclave });
+    let (receive_bytes, send_bytes) = default.buffer_bytes;
+    Ok(CoreOptions {
+        domain_id,
+        local_only: range == LOCALHOST && peers.is_empty(),
+        isolated: range == OFF,
+        multicast: range != LOCALHOST && range != OFF,
+        static_peers: peers,
+        interfaces: config.interfaces.iter().map(ToString::to_string).collect(),
+        buffer_bytes: (
+            config.receive_buffer_bytes.unwrap_or(receive_bytes),
+            config.send_buffer_bytes.unwrap_or(send_bytes),
+        ),
+        fragment_bytes_same_host: config
+            .local_fragment_bytes
+            .unwrap_or(default.fragment_bytes_same_host),
+        fragment_bytes_network: config
+            .fragment_bytes
+            .unwrap_or(default.fragment_bytes_network),
+        enclave: enclave.to_string_lossy().into_owned(),
+        busy_poll: config.busy_poll.map_or(default.busy_poll, Into::into),
+        shared_memory: SharedMemoryOptions {
+            enabled: config.shared_memory.unwrap_or(true),
+            ..default.shared_memory
+        },
+        security,
+        ..default
+    })
+}
+
+/// # Safety
+/// `text` is a C string.
+unsafe fn path(text: *const c_char) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: as for this function.
+    let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// The addresses of the static peers. Blocks while the system resolves names.
+unsafe fn static_peers(options: &InitOptions) -> Outcome<Vec<Ipv4Addr>> {
+    let peers = &options.discovery_options;
+    let mut addresses = Vec::new();
+    if peers.static_peers.is_null() {
+        return Ok(addresses);
+    }
+    for at in 0..peers.static_peers_count {
+        // SAFETY: so many peers, each with a NUL within its bytes.
+        let name = unsafe { CStr::from_ptr(peers.static_peers.add(at).cast()) };
+        let name = name.to_string_lossy();
+        let found = (&*name, 0).to_socket_addrs();
+        let found =
+            found.map_err(|error| Failure::error(format!("static peer {name:?}: {error}")))?;
+        addresses.extend(found.filter_map(|address| match address {
+            SocketAddr::V4(address) => Some(*address.ip()),
+            SocketAddr::V6(_) => None,
+        }));
+    }
+    Ok(addresses)
+}
+
+/// Changes the level of [`start_logging`].
+static LOG_LEVEL: OnceLock<reload::Handle<LevelFilter, tracing_subscriber::Registry>> =
+    OnceLock::new();
+
+/// Prints warnings of the runtime on standard error, as other middlewares do, unless
+/// the program has a subscriber for them.
+fn start_logging() {
+    if LOG_LEVEL.get().is_some() {
+        return;
+    }
+    let (filter, handle) = reload::Layer::new(LevelFilter::WARN);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time();
+    let installed = tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
+        .try_init();
+    if installed.is_ok() {
+        let _ = LOG_LEVEL.set(handle);
+    }
+}
+
+/// `rmw_log_severity_t`: DEBUG 10, INFO 20, WARN 30, ERROR 40, FATAL 50.
+pub(crate) fn set_log_severity(severity: u32) {
+    start_logging();
+    let level = match severity {
+        0..=10 => LevelFilter::DEBUG,
+        11..=20 => LevelFilter::INFO,
+        21..=30 => LevelFilter::WARN,
+        _ => LevelFilter::ERROR,
+    };
+    if let Some(handle) = LOG_LEVEL.get() {
+        let _ = handle.reload(level);
+    }
+}

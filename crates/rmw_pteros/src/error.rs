@@ -1,0 +1,134 @@
+//! Failures of rmw functions: a return code and a text for rcutils' error state.
+
+use std::ffi::{CStr, c_char};
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::abi::{Ret, ret};
+use crate::host;
+
+/// The identifier of this middleware; RMW_IMPLEMENTATION must equal it.
+pub(crate) static IDENTIFIER: &CStr = c"rmw_pteros_cpp";
+
+/// Why a function failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Ret,
+    pub(crate) text: String,
+}
+
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(code: Ret, text: impl Into<String>) -> Self {
+        Self {
+            code,
+            text: text.into(),
+        }
+    }
+
+    pub(crate) fn argument(text: impl Into<String>) -> Self {
+        Self::new(ret::INVALID_ARGUMENT, text)
+    }
+
+    pub(crate) fn error(text: impl Display) -> Self {
+        Self::new(ret::ERROR, text.to_string())
+    }
+
+    pub(crate) fn unsupported(what: &str) -> Self {
+        Self::new(ret::UNSUPPORTED, format!("{what} is not supported"))
+    }
+
+    pub(crate) fn bad_alloc() -> Self {
+        Self::new(ret::BAD_ALLOC, "the allocator returned no memory")
+    }
+}
+
+/// Runs an rmw function. Its failure and its panic become an error state and a return
+/// code: unwinding must not cross the C boundary.
+pub(crate) fn run(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
+    match guarded(name, body) {
+        Some(()) => ret::OK,
+        None => LAST_CODE.with(std::cell::Cell::get),
+    }
+}
+
+thread_local! {
+    /// The code of this thread's last failure. Without a destructor, so that shutdown
+    /// from a static destructor may use it.
+    static LAST_CODE: std::cell::Cell<Ret> = const { std::cell::Cell::new(ret::ERROR) };
+}
+
+/// As [`run`], for functions that return a pointer.
+pub(crate) fn create<T>(name: &str, body: impl FnOnce() -> Outcome<*mut T>) -> *mut T {
+    guarded(name, body).unwrap_or(std::ptr::null_mut())
+}
+
+fn guarded<T>(name: &str, body: impl FnOnce() -> Outcome<T>) -> Option<T> {
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => return Some(value),
+        Ok(Err(failure)) => failure,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Failure::error(format!("internal error: {}", text.unwrap_or("unknown")))
+        }
+    };
+    LAST_CODE.with(|code| code.set(failure.code));
+    host::set_error(&format!("{name}: {}", failure.text));
+    None
+}
+
+/// The reference behind a pointer argument.
+///
+/// # Safety
+/// A pointer that is not null points to a `T` that lives for `'a`.
+pub(crate) unsafe fn non_null<'a, T>(pointer: *const T, what: &str) -> Outcome<&'a T> {
+    // SAFETY: as for this function.
+    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::argument(format!("argument {what} is null")))
+}
+
+/// As [`non_null`], to change it.
+///
+/// # Safety
+/// As for [`non_null`], and nothing else uses the `T` meanwhile.
+pub(crate) unsafe fn non_null_mut<'a, T>(pointer: *mut T, what: &str) -> Outcome<&'a mut T> {
+    // SAFETY: as for this function.
+    unsafe { pointer.as_mut() }.ok_or_else(|| Failure::argument(format!("argument {what} is null")))
+}
+
+/// Checks that a handle is of this middleware.
+///
+/// # Safety
+/// `identifier` is null or a C string.
+pub(crate) unsafe fn check_identifier(identifier: *const c_char, what: &str) -> Outcome {
+    if identifier == IDENTIFIER.as_ptr() {
+        return Ok(());
+    }
+    // SAFETY: as for this function.
+    let other = (!identifier.is_null()).then(|| unsafe { CStr::from_ptr(identifier) });
+    if other == Some(IDENTIFIER) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ret::INCORRECT_RMW_IMPLEMENTATION,
+        format!(
+            "the {what} is of middleware {}, not of rmw_pteros_cpp",
+            other.map_or("(none)".into(), CStr::to_string_lossy)
+        ),
+    ))
+}
+
+/// The text of a C string argument.
+///
+/// # Safety
+/// A pointer that is not null is a C string that lives for `'a`.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Outcome<&'a str> {
+    if pointer.is_null() {
+        return Err(Failure::argument(format!("argument {what} is null")));
+    }
+    // SAFETY: as for this function.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str()
+        .map_err(|_| Failure::argument(format!("argument {what} {text:?} is not UTF-8")))
+}

@@ -1,0 +1,111 @@
+//! Guard conditions: triggers of user code, which may belong to several wait sets at
+//! once.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pteros_runtime::ready_queue::ReadyQueue;
+
+use crate::abi::{Context, GuardCondition, Ret};
+use crate::context::state;
+use crate::error::{IDENTIFIER, check_identifier, create, non_null, run};
+use crate::handle::Handle;
+
+/// A guard condition.
+#[derive(Default)]
+pub(crate) struct GuardState {
+    is_triggered: AtomicBool,
+    /// The wait sets that have waited for it.
+    waiters: Mutex<Vec<Weak<ReadyQueue>>>,
+}
+
+impl GuardState {
+    /// Triggers it and wakes its wait sets. Thread-safe, does not block.
+    pub(crate) fn trigger(&self) {
+        self.is_triggered.store(true, Ordering::Release);
+        let mut waiters = self.waiters.lock();
+        waiters.retain(|queue| {
+            let queue = queue.upgrade();
+            queue.inspect(|queue| queue.wake()).is_some()
+        });
+    }
+
+    pub(crate) fn is_triggered(&self) -> bool {
+        self.is_triggered.load(Ordering::Acquire)
+    }
+
+    /// Takes the trigger.
+    pub(crate) fn consume(&self) -> bool {
+        self.is_triggered.swap(false, Ordering::AcqRel)
+    }
+
+    /// Wakes that wait set from now on.
+    pub(crate) fn add_waiter(&self, queue: &Arc<ReadyQueue>) {
+        let mut waiters = self.waiters.lock();
+        if !waiters
+            .iter()
+            .any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(queue)))
+        {
+            waiters.retain(|known| known.strong_count() > 0);
+            waiters.push(Arc::downgrade(queue));
+        }
+    }
+}
+
+/// `rmw_create_guard_condition`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_create_guard_condition(context: *mut Context) -> *mut GuardCondition {
+    create("rmw_create_guard_condition", || {
+        // SAFETY: by contract of rmw.
+        unsafe { state(context) }?;
+        Ok(handle_of(Arc::default(), context).into_raw())
+    })
+}
+
+/// A handle of a guard condition.
+pub(crate) fn handle_of(
+    guard: Arc<GuardState>,
+    context: *mut Context,
+) -> Handle<GuardCondition, GuardState> {
+    Handle {
+        abi: GuardCondition {
+            implementation_identifier: IDENTIFIER.as_ptr(),
+            data: Arc::as_ptr(&guard).cast::<c_void>().cast_mut(),
+            context,
+        },
+        state: guard,
+        names: Default::default(),
+    }
+}
+
+/// `rmw_destroy_guard_condition`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_destroy_guard_condition(guard: *mut GuardCondition) -> Ret {
+    run("rmw_destroy_guard_condition", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            check_identifier(
+                non_null(guard, "guard_condition")?.implementation_identifier,
+                "guard condition",
+            )?;
+            Handle::<GuardCondition, GuardState>::destroy(guard);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_trigger_guard_condition`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_trigger_guard_condition(guard: *const GuardCondition) -> Ret {
+    run("rmw_trigger_guard_condition", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let guard = non_null(guard, "guard_condition")?;
+            check_identifier(guard.implementation_identifier, "guard condition")?;
+            non_null(guard.data.cast::<GuardState>(), "guard_condition->data")?.trigger();
+        }
+        Ok(())
+    })
+}

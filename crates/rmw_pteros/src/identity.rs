@@ -1,0 +1,76 @@
+//! What the plug-in is: identifier, serialization format, features, log severity.
+
+use std::ffi::c_char;
+
+use crate::abi::{Gid, Ret};
+use crate::error::{Failure, IDENTIFIER, check_identifier, non_null, non_null_mut, run};
+
+/// `rmw_get_implementation_identifier`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rmw_get_implementation_identifier() -> *const c_char {
+    IDENTIFIER.as_ptr()
+}
+
+/// `rmw_get_serialization_format`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rmw_get_serialization_format() -> *const c_char {
+    c"cdr".as_ptr()
+}
+
+/// RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER.
+const PUBLICATION_SEQUENCE_NUMBER: u32 = 0;
+
+/// `rmw_feature_supported`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rmw_feature_supported(feature: u32) -> bool {
+    feature == PUBLICATION_SEQUENCE_NUMBER
+}
+
+/// `rmw_set_log_severity`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rmw_set_log_severity(severity: u32) -> Ret {
+    run("rmw_set_log_severity", || {
+        crate::context::set_log_severity(severity);
+        Ok(())
+    })
+}
+
+/// `rmw_compare_gids_equal`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_compare_gids_equal(
+    one: *const Gid,
+    other: *const Gid,
+    result: *mut bool,
+) -> Ret {
+    run("rmw_compare_gids_equal", || {
+        // SAFETY: gids by contract of rmw.
+        unsafe {
+            let (one, other) = (non_null(one, "gid1")?, non_null(other, "gid2")?);
+            check_identifier(one.implementation_identifier, "gid1")?;
+            check_identifier(other.implementation_identifier, "gid2")?;
+            *non_null_mut(result, "result")? = one.data == other.data;
+        }
+        Ok(())
+    })
+}
+
+impl Gid {
+    pub(crate) fn new(data: [u8; 16]) -> Self {
+        Self {
+            implementation_identifier: IDENTIFIER.as_ptr(),
+            data,
+        }
+    }
+}
+
+impl From<pteros_runtime::error::EndpointError> for Failure {
+    fn from(error: pteros_runtime::error::EndpointError) -> Self {
+        Self::error(error)
+    }
+}
+
+impl From<pteros_runtime::error::PublishError> for Failure {
+    fn from(error: pteros_runtime::error::PublishError) -> Self {
+        Self::error(error)
+    }
+}

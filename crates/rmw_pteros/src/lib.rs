@@ -1,0 +1,37 @@
+//! `rmw_pteros_cpp`: the plug-in that runs rclcpp and rclpy on Pteros.
+//!
+//! `RMW_IMPLEMENTATION=rmw_pteros_cpp` makes rmw_implementation load this library.
+//! Each exported `rmw_*` function checks its arguments, calls a private function, and
+//! turns a failure or a panic into an error state and a return code. The thread that
+//! calls `rmw_wait` polls the sockets and runs the protocol itself, see [`wait`].
+//!
+//! `abi` has the C structures, `typesupport` the serialization, and each further
+//! module one kind of entity. No exported function calls another one: the loader
+//! could resolve it to rmw_implementation's function of that name.
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the contract of each exported function is rmw's header"
+)]
+
+pub mod abi;
+mod client;
+mod context;
+mod error;
+mod event;
+mod graph;
+mod guard_condition;
+mod handle;
+mod host;
+mod identity;
+mod init_options;
+mod listener;
+mod memory;
+mod node;
+mod publisher;
+mod qos;
+mod serialized;
+mod service;
+mod subscription;
+mod typesupport;
+mod unsupported;
+mod wait;

@@ -1,0 +1,223 @@
+//! Callbacks for new data: the events executor never calls `rmw_wait`, so a thread of
+//! the context sleeps in the poll of the sockets and runs them.
+//!
+//! The thread starts with the first callback. A context without callbacks has none.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use pteros_runtime::Core;
+use pteros_runtime::reader::ReaderEndpoint;
+use pteros_runtime::ready_queue::{ReadyQueue, Task};
+use pteros_runtime::rtps::time::Instant;
+
+use crate::abi::EventCallback;
+use crate::context::ContextState;
+use crate::error::{Failure, Outcome};
+
+/// The callback thread of a context.
+pub(crate) struct Listener {
+    core: Arc<Core>,
+    queue: Arc<ReadyQueue>,
+    is_stopped: Arc<AtomicBool>,
+    thread: Arc<CallbackThread>,
+}
+
+/// Whether the thread runs.
+#[derive(Default)]
+struct CallbackThread {
+    is_running: Mutex<bool>,
+    ended: Condvar,
+}
+
+impl Listener {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self {
+            queue: core.ready_queue(),
+            core: core.clone(),
+            is_stopped: Arc::default(),
+            thread: Arc::default(),
+        }
+    }
+
+    /// The queue whose tasks the thread runs. Starts the thread.
+    fn start(&self) -> Outcome<Arc<ReadyQueue>> {
+        let mut is_running = self.thread.is_running.lock();
+        if !*is_running && !self.is_stopped.load(Ordering::Acquire) {
+            let (core, queue) = (self.core.clone(), self.queue.clone());
+            let (is_stopped, thread) = (self.is_stopped.clone(), self.thread.clone());
+            let work = move || {
+                while !is_stopped.load(Ordering::Acquire) && !core.is_shut_down() {
+                    core.drive(&queue, Instant::FAR_FUTURE);
+                    while let Some(task) = queue.pop() {
+                        task.run();
+                    }
+                }
+                core.hand_over(&queue);
+                drop(core);
+                *thread.is_running.lock() = false;
+                thread.ended.notify_all();
+            };
+            let spawned = self.core.platform.spawn("pteros-callback", Box::new(work));
+            spawned
+                .map_err(|error| Failure::error(format!("start the callback thread: {error}")))?;
+            *is_running = true;
+        }
+        Ok(self.queue.clone())
+    }
+
+    /// Ends the thread soon.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+        self.queue.wake();
+    }
+
+    /// Waits until the thread has ended after [`Self::stop`], so that it keeps nothing
+    /// of the context alive. A callback that never returns is given up after a second.
+    pub(crate) fn join(&self) {
+        let mut is_running = self.thread.is_running.lock();
+        while *is_running {
+            let waited = self
+                .thread
+                .ended
+                .wait_for(&mut is_running, Duration::from_secs(1));
+            if waited.timed_out() {
+                break;
+            }
+        }
+    }
+}
+
+/// A callback of the user. It is called under its own lock, so that none runs any
+/// more once another one is set.
+#[derive(Default)]
+pub(crate) struct Callback(Mutex<Option<Registered>>);
+
+struct Registered {
+    function: unsafe extern "C" fn(*const c_void, usize),
+    user_data: *const c_void,
+    /// Items that it was told of.
+    told: u64,
+}
+
+// SAFETY: rmw's contract lets any thread call the callback with its user data.
+unsafe impl Send for Registered {}
+
+impl Callback {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    /// Sets it. `unread` items are told at once, later ones beyond `total`.
+    pub(crate) fn set(
+        &self,
+        function: EventCallback,
+        user_data: *const c_void,
+        unread: usize,
+        total: u64,
+    ) {
+        let mut place = self.0.lock();
+        *place = function.map(|function| Registered {
+            function,
+            user_data,
+            told: total,
+        });
+        if let Some(callback) = &*place
+            && unread > 0
+        {
+            // SAFETY: the user's function with the user's data.
+            unsafe { (callback.function)(callback.user_data, unread) };
+        }
+    }
+
+    /// Tells of the items beyond those it was told of; `total` have ever arrived.
+    fn tell(&self, total: u64) {
+        if let Some(callback) = &mut *self.0.lock() {
+            let new = total.saturating_sub(callback.told);
+            callback.told = total;
+            if let Ok(new @ 1..) = usize::try_from(new) {
+                // SAFETY: as above.
+                unsafe { (callback.function)(callback.user_data, new) };
+            }
+        }
+    }
+
+    /// As [`Self::tell`], for a count of new items.
+    pub(crate) fn tell_new(&self, new: usize) {
+        if let Some(callback) = &*self.0.lock()
+            && new > 0
+        {
+            // SAFETY: as above.
+            unsafe { (callback.function)(callback.user_data, new) };
+        }
+    }
+}
+
+/// What waits for samples of a reader: a wait set, or a callback.
+pub(crate) struct DataWaiter {
+    pub(crate) reader: Arc<ReaderEndpoint>,
+    callback: Callback,
+}
+
+impl DataWaiter {
+    pub(crate) fn new(reader: Arc<ReaderEndpoint>) -> Arc<Self> {
+        let waiter = Arc::new(Self {
+            reader,
+            callback: Callback::default(),
+        });
+        let task: std::sync::Weak<Self> = Arc::downgrade(&waiter);
+        waiter.reader.slot.set_task(task);
+        waiter
+    }
+
+    /// Wakes `queue` when a sample arrives, unless a callback is set.
+    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
+        if !self.callback.is_set() {
+            self.reader.slot.attach(Some(queue.clone()), || false);
+        }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.reader.has_samples()
+    }
+
+    /// Sets or removes the callback.
+    pub(crate) fn set_callback(
+        &self,
+        context: &ContextState,
+        function: EventCallback,
+        user_data: *const c_void,
+    ) -> Outcome {
+        if function.is_none() {
+            self.callback.set(None, user_data, 0, 0);
+            self.reader.slot.attach(None, || false);
+            return Ok(());
+        }
+        let queue = context.listener.start()?;
+        let unread = self.reader.queued_count();
+        let total = self.reader.received_count();
+        self.callback.set(function, user_data, unread, total);
+        let reader = &self.reader;
+        reader
+            .slot
+            .attach(Some(queue), || reader.received_count() > total);
+        Ok(())
+    }
+}
+
+impl Task for DataWaiter {
+    fn run(&self) {
+        self.reader.slot.begin_take();
+        self.callback.tell(self.reader.received_count());
+    }
+}
+
+impl ContextState {
+    /// The queue of the callback thread.
+    pub(crate) fn callback_queue(&self) -> Outcome<Arc<ReadyQueue>> {
+        self.listener.start()
+    }
+}

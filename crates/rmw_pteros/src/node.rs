@@ -1,0 +1,115 @@
+//! Nodes.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::names::{validate_namespace, validate_node};
+
+use crate::abi::{Context, GuardCondition, Node, Ret};
+use crate::context::{self, ContextState};
+use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run, text};
+use crate::guard_condition::{self, GuardState};
+use crate::handle::{Handle, c_name};
+
+/// A node.
+pub(crate) struct NodeState {
+    pub(crate) context: Arc<ContextState>,
+    pub(crate) key: NodeKey,
+    /// Told of changes of the graph; freed with the node.
+    graph_guard: GuardPointer,
+}
+
+/// The C structure of the graph guard condition. It has no state that a thread could
+/// change.
+struct GuardPointer(*mut GuardCondition);
+
+// SAFETY: the pointer is only handed out and freed.
+unsafe impl Send for GuardPointer {}
+// SAFETY: as above.
+unsafe impl Sync for GuardPointer {}
+
+impl Drop for GuardPointer {
+    fn drop(&mut self) {
+        // SAFETY: from `into_raw` in `rmw_create_node`.
+        unsafe { Handle::<GuardCondition, GuardState>::destroy(self.0) };
+    }
+}
+
+/// The state of a node handle.
+///
+/// # Safety
+/// `node` is null or a node handle.
+pub(crate) unsafe fn state<'n>(node: *const Node) -> Outcome<&'n Arc<NodeState>> {
+    // SAFETY: as for this function.
+    unsafe {
+        let node = non_null(node, "node")?;
+        check_identifier(node.implementation_identifier, "node")?;
+        Ok(&(*std::ptr::from_ref(node).cast::<Handle<Node, NodeState>>()).state)
+    }
+}
+
+/// `rmw_create_node`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_create_node(
+    context: *mut Context,
+    name: *const c_char,
+    namespace: *const c_char,
+) -> *mut Node {
+    create("rmw_create_node", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { context::state(context) }?;
+        if state.is_shut_down() {
+            return Err(Failure::argument("the context is shut down"));
+        }
+        // SAFETY: by contract of rmw.
+        let (name, namespace) = unsafe { (text(name, "name")?, text(namespace, "namespace")?) };
+        validate_node(name).map_err(|error| Failure::argument(error.to_string()))?;
+        validate_namespace(namespace).map_err(|error| Failure::argument(error.to_string()))?;
+        let names = [c_name(name)?, c_name(namespace)?];
+        let guard = guard_condition::handle_of(state.graph_guard.clone(), context);
+        let node = Arc::new(NodeState {
+            context: state.clone(),
+            key: state.core.add_node(name, namespace),
+            graph_guard: GuardPointer(guard.into_raw()),
+        });
+        let handle = Handle {
+            abi: Node {
+                implementation_identifier: IDENTIFIER.as_ptr(),
+                data: Arc::as_ptr(&node).cast_mut().cast(),
+                name: names[0].as_ptr(),
+                namespace: names[1].as_ptr(),
+                context,
+            },
+            state: node,
+            names,
+        };
+        Ok(handle.into_raw())
+    })
+}
+
+/// `rmw_destroy_node`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_destroy_node(node: *mut Node) -> Ret {
+    run("rmw_destroy_node", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            state(node)?;
+            let node = Handle::<Node, NodeState>::destroy(node);
+            node.context.core.remove_node(node.key);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_node_get_graph_guard_condition`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_node_get_graph_guard_condition(
+    node: *const Node,
+) -> *const GuardCondition {
+    create("rmw_node_get_graph_guard_condition", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { state(node) }?;
+        Ok(state.graph_guard.0)
+    })
+}

@@ -1,0 +1,400 @@
+//! Publishers.
+
+use std::any::TypeId;
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_runtime::EndpointSpec;
+use pteros_runtime::names::{NameKind, dds_topic, validate_dds_topic, validate_full};
+use pteros_runtime::outbound::OutboundMessage;
+use pteros_runtime::rtps::time::Instant;
+use pteros_runtime::sample::SharedValue;
+use pteros_runtime::shm_transport::Chunk;
+use pteros_runtime::writer::WriterEndpoint;
+
+use crate::abi::{
+    self, Event, Gid, MessageTypeSupport, Node, Publisher, PublisherOptions, Ret,
+    SerializedMessage, ret,
+};
+use crate::error::{
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, text,
+};
+use crate::event::{self, EventState};
+use crate::handle::{Handle, c_name};
+use crate::node::{self, NodeState};
+use crate::qos;
+use crate::typesupport::{self, MessageType, Program};
+
+/// A publisher.
+pub(crate) struct PublisherState {
+    node: Arc<NodeState>,
+    pub(crate) writer: Arc<WriterEndpoint>,
+    ty: MessageType,
+    pub(crate) events: Arc<EventState>,
+    avoids_conventions: bool,
+}
+
+/// The state of a publisher handle.
+///
+/// # Safety
+/// `publisher` is null or a publisher handle.
+pub(crate) unsafe fn state<'p>(publisher: *const Publisher) -> Outcome<&'p Arc<PublisherState>> {
+    // SAFETY: as for this function.
+    unsafe {
+        let publisher = non_null(publisher, "publisher")?;
+        check_identifier(publisher.implementation_identifier, "publisher")?;
+        Ok(&(*std::ptr::from_ref(publisher).cast::<Handle<Publisher, PublisherState>>()).state)
+    }
+}
+
+/// Checks a topic name, which rcl has expanded.
+pub(crate) fn check_topic(name: &str, avoids_conventions: bool) -> Outcome {
+    let valid = if avoids_conventions {
+        validate_dds_topic(name)
+    } else {
+        validate_full(NameKind::Topic, name)
+    };
+    valid.map_err(|error| Failure::argument(error.to_string()))
+}
+
+/// `typehash=RIHS01_…;` as USER_DATA.
+pub(crate) fn type_hash_entry(hash: Option<&pteros_msg::hash::TypeHash>) -> Vec<u8> {
+    hash.map(|hash| format!("typehash={hash};").into_bytes())
+        .unwrap_or_default()
+}
+
+/// `rmw_create_publisher`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_create_publisher(
+    node: *const Node,
+    type_support: *const MessageTypeSupport,
+    topic_name: *const c_char,
+    qos: *const abi::QosProfile,
+    options: *const PublisherOptions,
+) -> *mut Publisher {
+    create("rmw_create_publisher", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let node = node::state(node)?;
+            non_null(type_support, "type_support")?;
+            let topic = text(topic_name, "topic_name")?;
+            let qos = non_null(qos, "qos_profile")?;
+            let options = *non_null(options, "publisher_options")?;
+            create_publisher(node, type_support, topic, qos, options)
+        }
+    })
+}
+
+unsafe fn create_publisher(
+    node: &Arc<NodeState>,
+    type_support: *const MessageTypeSupport,
+    topic: &str,
+    qos: &abi::QosProfile,
+    options: PublisherOptions,
+) -> Outcome<*mut Publisher> {
+    let avoids_conventions = qos.avoid_ros_namespace_conventions;
+    check_topic(topic, avoids_conventions)?;
+    let profile = qos::profile(qos)?;
+    // SAFETY: by contract of rmw.
+    let ty = unsafe { typesupport::message_type(type_support) }?;
+    let mut endpoint_qos = profile.to_endpoint();
+    endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
+    let core = &node.context.core;
+    let writer = core.create_writer(EndpointSpec {
+        topic: dds_topic(topic, avoids_conventions),
+        type_name: ty.dds_name.clone(),
+        qos: endpoint_qos,
+        serialize_only: true,
+        ..EndpointSpec::default()
+    })?;
+    core.attach_endpoint(node.key, &writer.announced());
+    let state = Arc::new(PublisherState {
+        events: EventState::new(&node.context, &writer.events, false),
+        node: node.clone(),
+        writer,
+        ty,
+        avoids_conventions,
+    });
+    let names = [c_name(topic)?, Default::default()];
+    let handle = Handle {
+        abi: Publisher {
+            implementation_identifier: IDENTIFIER.as_ptr(),
+            data: Arc::as_ptr(&state).cast_mut().cast(),
+            topic_name: names[0].as_ptr(),
+            options,
+            can_loan_messages: false,
+        },
+        state,
+        names,
+    };
+    Ok(handle.into_raw())
+}
+
+/// `rmw_destroy_publisher`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_destroy_publisher(node: *mut Node, publisher: *mut Publisher) -> Ret {
+    run("rmw_destroy_publisher", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            non_null(node, "node")?;
+            non_null(publisher, "publisher")?;
+            node::state(node)?;
+            state(publisher)?;
+            let publisher = Handle::<Publisher, PublisherState>::destroy(publisher);
+            let core = &publisher.node.context.core;
+            core.detach_endpoint(publisher.node.key, publisher.writer.guid());
+            core.remove_writer(&publisher.writer);
+        }
+        Ok(())
+    })
+}
+
+/// A message of the user on its way out.
+pub(crate) struct UserMessage<'m> {
+    program: &'m Program,
+    message: *const c_void,
+    len: usize,
+    chunk: Option<Chunk>,
+    payload: Option<Bytes>,
+}
+
+impl<'m> UserMessage<'m> {
+    /// Checks the message and computes its size.
+    ///
+    /// # Safety
+    /// `message` points to an initialized struct of the type, which nobody changes
+    /// meanwhile.
+    pub(crate) unsafe fn new(program: &'m Program, message: *const c_void) -> Outcome<Self> {
+        Ok(Self {
+            program,
+            message,
+            // SAFETY: as for this function.
+            len: unsafe { program.serialized_len(message) }?,
+            chunk: None,
+            payload: None,
+        })
+    }
+
+    fn encode(&self, memory: &mut [u8]) {
+        // SAFETY: as for `new`.
+        let encoded = unsafe { self.program.encode(self.message, memory) };
+        if let Err(failure) = encoded {
+            tracing::error!("{}", failure.text);
+        }
+    }
+}
+
+impl OutboundMessage for UserMessage<'_> {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        if let Some(payload) = &self.payload {
+            return payload.clone();
+        }
+        let payload = match self.chunk.take() {
+            Some(mut chunk) if chunk.len() == self.len => {
+                self.encode(&mut chunk);
+                chunk.freeze()
+            }
+            _ => {
+                let mut memory = vec![0; self.len];
+                self.encode(&mut memory);
+                memory.into()
+            }
+        };
+        self.payload = Some(payload.clone());
+        payload
+    }
+
+    fn wants_buffer(&self) -> bool {
+        self.payload.is_none()
+    }
+
+    fn offer_buffer(&mut self, memory: Chunk) {
+        self.chunk = Some(memory);
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.len
+    }
+}
+
+/// A message that is serialized already.
+struct SerializedBytes(Bytes);
+
+impl OutboundMessage for SerializedBytes {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn offer_buffer(&mut self, mut memory: Chunk) {
+        if memory.len() == self.0.len() {
+            memory.copy_from_slice(&self.0);
+            self.0 = memory.freeze();
+        }
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.0.len()
+    }
+}
+
+impl PublisherState {
+    fn publish(&self, message: &mut dyn OutboundMessage) -> Outcome {
+        let core = &self.node.context.core;
+        core.publish(&self.writer, message, core.platform.wall_clock())?;
+        Ok(())
+    }
+}
+
+/// `rmw_publish`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publish(
+    publisher: *const Publisher,
+    message: *const c_void,
+    _allocation: *mut c_void,
+) -> Ret {
+    run("rmw_publish", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            if message.is_null() {
+                return Err(Failure::argument("argument ros_message is null"));
+            }
+            state.publish(&mut UserMessage::new(&state.ty.program, message)?)
+        }
+    })
+}
+
+/// `rmw_publish_serialized_message`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publish_serialized_message(
+    publisher: *const Publisher,
+    message: *const SerializedMessage,
+    _allocation: *mut c_void,
+) -> Ret {
+    run("rmw_publish_serialized_message", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            let message = non_null(message, "serialized_message")?;
+            let payload = Bytes::copy_from_slice(crate::serialized::bytes(message));
+            state.publish(&mut SerializedBytes(payload))
+        }
+    })
+}
+
+/// `rmw_publisher_count_matched_subscriptions`. Does not allocate.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
+    publisher: *const Publisher,
+    count: *mut usize,
+) -> Ret {
+    run("rmw_publisher_count_matched_subscriptions", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            *non_null_mut(count, "subscription_count")? = state.writer.matched_count();
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_publisher_get_actual_qos`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publisher_get_actual_qos(
+    publisher: *const Publisher,
+    qos: *mut abi::QosProfile,
+) -> Ret {
+    run("rmw_publisher_get_actual_qos", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            *non_null_mut(qos, "qos")? =
+                qos::actual(&state.writer.announced().qos, state.avoids_conventions);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_publisher_assert_liveliness`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const Publisher) -> Ret {
+    run("rmw_publisher_assert_liveliness", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { state(publisher) }?;
+        state.node.context.core.assert_liveliness(&state.writer);
+        Ok(())
+    })
+}
+
+/// `rmw_publisher_wait_for_all_acked`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
+    publisher: *const Publisher,
+    timeout: abi::Time,
+) -> Ret {
+    run("rmw_publisher_wait_for_all_acked", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { state(publisher) }?;
+        let core = &state.node.context.core;
+        core.request_acknowledgement(&state.writer);
+        let until: Instant = crate::wait::deadline(core, Some(timeout));
+        if core.wait_until(until, || state.writer.is_acknowledged()) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ret::TIMEOUT,
+            "subscriptions did not acknowledge all messages in time",
+        ))
+    })
+}
+
+/// `rmw_get_gid_for_publisher`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_get_gid_for_publisher(
+    publisher: *const Publisher,
+    gid: *mut Gid,
+) -> Ret {
+    run("rmw_get_gid_for_publisher", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            *non_null_mut(gid, "gid")? = Gid::new(state.writer.guid().to_bytes());
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_publisher_event_init`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publisher_event_init(
+    rmw_event: *mut Event,
+    publisher: *const Publisher,
+    event_type: u32,
+) -> Ret {
+    run("rmw_publisher_event_init", || {
+        let is_known =
+            (event::kind::LIVELINESS_LOST..=event::kind::PUBLICATION_MATCHED).contains(&event_type);
+        // SAFETY: by contract of rmw.
+        unsafe {
+            non_null(rmw_event, "rmw_event")?;
+            event::init(rmw_event, &state(publisher)?.events, event_type, is_known)
+        }
+    })
+}

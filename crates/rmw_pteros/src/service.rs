@@ -1,0 +1,235 @@
+//! Service servers.
+
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::service::{RequestId, ServiceServer};
+
+use crate::abi::{self, EventCallback, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport};
+use crate::client::{check_service, service_handle, service_spec};
+use crate::error::{Failure, Outcome, check_identifier, create, non_null, non_null_mut, run};
+use crate::handle::Handle;
+use crate::listener::DataWaiter;
+use crate::node::{self, NodeState};
+use crate::publisher::UserMessage;
+use crate::qos;
+use crate::subscription::payload;
+use crate::typesupport::ServiceType;
+
+/// Requests that may be answered later. rcl does not say which it gives up, so beyond
+/// the limit the oldest is forgotten and its answer is dropped.
+const OPEN_REQUESTS_MAX: usize = 4096;
+
+/// A server.
+pub(crate) struct ServiceState {
+    node: Arc<NodeState>,
+    server: ServiceServer,
+    waiter: Arc<DataWaiter>,
+    ty: ServiceType,
+    open: Mutex<VecDeque<RequestId>>,
+    avoids_conventions: bool,
+}
+
+/// The state of a service handle.
+///
+/// # Safety
+/// `service` is null or a service handle.
+unsafe fn state<'s>(service: *const ServiceHandle) -> Outcome<&'s Arc<ServiceState>> {
+    // SAFETY: as for this function.
+    unsafe {
+        let service = non_null(service, "service")?;
+        check_identifier(service.implementation_identifier, "service")?;
+        Ok(&(*std::ptr::from_ref(service).cast::<Handle<ServiceHandle, ServiceState>>()).state)
+    }
+}
+
+/// `rmw_create_service`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_create_service(
+    node: *const Node,
+    type_support: *const ServiceTypeSupport,
+    service_name: *const c_char,
+    qos: *const abi::QosProfile,
+) -> *mut ServiceHandle {
+    create("rmw_create_service", || {
+        // SAFETY: by contract of rmw.
+        let (node, name, profile, ty) =
+            unsafe { check_service(node, type_support, service_name, qos) }?;
+        let core = &node.context.core;
+        let server =
+            core.create_service_server(service_spec(name, &ty, &profile), DeliveryForm::Bytes)?;
+        core.attach_endpoint(node.key, &server.requests.announced());
+        core.attach_endpoint(node.key, &server.replies.announced());
+        let state = Arc::new(ServiceState {
+            node: node.clone(),
+            waiter: DataWaiter::new(server.requests.clone()),
+            server,
+            ty,
+            open: Mutex::default(),
+            avoids_conventions: profile.avoid_ros_namespace_conventions,
+        });
+        let data = Arc::as_ptr(&state.waiter).cast_mut().cast();
+        Ok(service_handle(name, state, data)?.into_raw())
+    })
+}
+
+/// `rmw_destroy_service`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret {
+    run("rmw_destroy_service", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            non_null(node, "node")?;
+            non_null(service, "service")?;
+            node::state(node)?;
+            state(service)?;
+            let service = Handle::<ServiceHandle, ServiceState>::destroy(service);
+            let core = &service.node.context.core;
+            core.detach_endpoint(service.node.key, service.server.requests.data.guid);
+            core.detach_endpoint(service.node.key, service.server.replies.guid());
+            core.remove_service_server(&service.server);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_take_request`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_request(
+    service: *const ServiceHandle,
+    info: *mut ServiceInfo,
+    request: *mut c_void,
+    taken: *mut bool,
+) -> Ret {
+    run("rmw_take_request", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(service)?;
+            let info = non_null_mut(info, "request_header")?;
+            if request.is_null() {
+                return Err(Failure::argument("argument ros_request is null"));
+            }
+            let taken = non_null_mut(taken, "taken")?;
+            *taken = false;
+            let core = &state.node.context.core;
+            if state.server.has_pending_replies() {
+                state.server.flush(core);
+            }
+            while let Some(received) = state.server.take_request(core) {
+                let Some(payload) = payload(&received.item) else {
+                    continue;
+                };
+                state.ty.request.program.decode(payload, request)?;
+                let meta = &received.item.meta;
+                info.source_timestamp = meta.source.unwrap_or(meta.reception).as_nanos();
+                info.received_timestamp = meta.reception.as_nanos();
+                info.request_id.writer_guid = received.id.client.to_bytes();
+                info.request_id.sequence_number = received.id.sequence;
+                let mut open = state.open.lock();
+                if open.len() >= OPEN_REQUESTS_MAX {
+                    open.pop_front();
+                }
+                open.push_back(received.id);
+                *taken = true;
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+impl ServiceState {
+    /// The open request with that id, which is not open any more afterwards.
+    fn close(&self, id: &abi::RequestId) -> Option<RequestId> {
+        let mut open = self.open.lock();
+        let is_asked = |one: &RequestId| {
+            one.sequence == id.sequence_number && one.client.to_bytes() == id.writer_guid
+        };
+        let at = open.iter().position(is_asked)?;
+        open.remove(at)
+    }
+}
+
+/// `rmw_send_response`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_send_response(
+    service: *const ServiceHandle,
+    request_id: *mut abi::RequestId,
+    response: *mut c_void,
+) -> Ret {
+    run("rmw_send_response", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(service)?;
+            let request_id = non_null(request_id, "request_header")?;
+            if response.is_null() {
+                return Err(Failure::argument("argument ros_response is null"));
+            }
+            let mut message = UserMessage::new(&state.ty.response.program, response)?;
+            let Some(id) = state.close(request_id) else {
+                return Err(Failure::error(format!(
+                    "request {} is not open: it was answered already, or {OPEN_REQUESTS_MAX} \
+                     later requests came first",
+                    request_id.sequence_number
+                )));
+            };
+            state
+                .server
+                .reply(&state.node.context.core, &id, &mut message)?;
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_service_request_subscription_get_actual_qos`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
+    service: *const ServiceHandle,
+    qos: *mut abi::QosProfile,
+) -> Ret {
+    run("rmw_service_request_subscription_get_actual_qos", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(service)?;
+            let announced = state.server.requests.announced();
+            *non_null_mut(qos, "qos")? = qos::actual(&announced.qos, state.avoids_conventions);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_service_response_publisher_get_actual_qos`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_service_response_publisher_get_actual_qos(
+    service: *const ServiceHandle,
+    qos: *mut abi::QosProfile,
+) -> Ret {
+    run("rmw_service_response_publisher_get_actual_qos", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(service)?;
+            let announced = state.server.replies.announced();
+            *non_null_mut(qos, "qos")? = qos::actual(&announced.qos, state.avoids_conventions);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_service_set_on_new_request_callback`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_service_set_on_new_request_callback(
+    service: *mut ServiceHandle,
+    callback: EventCallback,
+    user_data: *const c_void,
+) -> Ret {
+    run("rmw_service_set_on_new_request_callback", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { state(service) }?;
+        state
+            .waiter
+            .set_callback(&state.node.context, callback, user_data)
+    })
+}

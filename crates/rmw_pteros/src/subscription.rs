@@ -1,0 +1,425 @@
+//! Subscriptions.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_runtime::EndpointSpec;
+use pteros_runtime::names::dds_topic;
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
+
+use crate::abi::{
+    self, Event, EventCallback, Gid, MessageInfo, MessageSequence, MessageTypeSupport, Node, Ret,
+    SerializedMessage, Subscription, SubscriptionOptions,
+};
+use crate::error::{
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, text,
+};
+use crate::event::{self, EventState};
+use crate::handle::{Handle, c_name};
+use crate::listener::DataWaiter;
+use crate::node::{self, NodeState};
+use crate::publisher::{check_topic, type_hash_entry};
+use crate::typesupport::{self, MessageType};
+use crate::{qos, serialized};
+
+/// A subscription.
+pub(crate) struct SubscriptionState {
+    node: Arc<NodeState>,
+    pub(crate) waiter: Arc<DataWaiter>,
+    ty: MessageType,
+    pub(crate) events: Arc<EventState>,
+    avoids_conventions: bool,
+}
+
+/// The state of a subscription handle.
+///
+/// # Safety
+/// `subscription` is null or a subscription handle.
+pub(crate) unsafe fn state<'s>(
+    subscription: *const Subscription,
+) -> Outcome<&'s Arc<SubscriptionState>> {
+    // SAFETY: as for this function.
+    unsafe {
+        let subscription = non_null(subscription, "subscription")?;
+        check_identifier(subscription.implementation_identifier, "subscription")?;
+        Ok(
+            &(*std::ptr::from_ref(subscription).cast::<Handle<Subscription, SubscriptionState>>())
+                .state,
+        )
+    }
+}
+
+/// `rmw_create_subscription`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_create_subscription(
+    node: *const Node,
+    type_support: *const MessageTypeSupport,
+    topic_name: *const c_char,
+    qos: *const abi::QosProfile,
+    options: *const SubscriptionOptions,
+) -> *mut Subscription {
+    create("rmw_create_subscription", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let node = node::state(node)?;
+            non_null(type_support, "type_support")?;
+            let topic = text(topic_name, "topic_name")?;
+            let qos = non_null(qos, "qos_profile")?;
+            let options = *non_null(options, "subscription_options")?;
+            create_subscription(node, type_support, topic, qos, options)
+        }
+    })
+}
+
+unsafe fn create_subscription(
+    node: &Arc<NodeState>,
+    type_support: *const MessageTypeSupport,
+    topic: &str,
+    qos: &abi::QosProfile,
+    options: SubscriptionOptions,
+) -> Outcome<*mut Subscription> {
+    let avoids_conventions = qos.avoid_ros_namespace_conventions;
+    check_topic(topic, avoids_conventions)?;
+    let profile = qos::profile(qos)?;
+    // SAFETY: by contract of rmw.
+    let ty = unsafe { typesupport::message_type(type_support) }?;
+    let dds_topic = dds_topic(topic, avoids_conventions);
+    let core = &node.context.core;
+    let publishers = core.graph().endpoints_on(&dds_topic);
+    let offers = publishers
+        .iter()
+        .filter(|one| one.data.guid.entity.is_writer());
+    let profile = profile.resolved_for_publishers(offers.map(|one| &*one.data.qos));
+    let mut endpoint_qos = profile.to_endpoint();
+    endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
+    let spec = EndpointSpec {
+        topic: dds_topic,
+        type_name: ty.dds_name.clone(),
+        qos: endpoint_qos,
+        serialize_only: true,
+        ..EndpointSpec::default()
+    };
+    let reader =
+        core.create_reader(spec, DeliveryForm::Bytes, options.ignore_local_publications)?;
+    core.attach_endpoint(node.key, &reader.announced());
+    let state = Arc::new(SubscriptionState {
+        events: EventState::new(&node.context, &reader.events, true),
+        node: node.clone(),
+        waiter: DataWaiter::new(reader),
+        ty,
+        avoids_conventions,
+    });
+    let names = [c_name(topic)?, Default::default()];
+    let handle = Handle {
+        abi: Subscription {
+            implementation_identifier: IDENTIFIER.as_ptr(),
+            data: Arc::as_ptr(&state.waiter).cast_mut().cast(),
+            topic_name: names[0].as_ptr(),
+            options,
+            can_loan_messages: false,
+            is_cft_enabled: false,
+        },
+        state,
+        names,
+    };
+    Ok(handle.into_raw())
+}
+
+/// `rmw_destroy_subscription`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_destroy_subscription(
+    node: *mut Node,
+    subscription: *mut Subscription,
+) -> Ret {
+    run("rmw_destroy_subscription", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            non_null(node, "node")?;
+            non_null(subscription, "subscription")?;
+            node::state(node)?;
+            state(subscription)?;
+            let subscription = Handle::<Subscription, SubscriptionState>::destroy(subscription);
+            let core = &subscription.node.context.core;
+            let reader = &subscription.waiter.reader;
+            core.detach_endpoint(subscription.node.key, reader.data.guid);
+            core.remove_reader(reader);
+        }
+        Ok(())
+    })
+}
+
+impl MessageInfo {
+    pub(crate) fn of(meta: &SampleMeta) -> Self {
+        Self {
+            source_timestamp: meta.source.unwrap_or(meta.reception).as_nanos(),
+            received_timestamp: meta.reception.as_nanos(),
+            publication_sequence_number: u64::try_from(meta.sequence).unwrap_or(u64::MAX),
+            reception_sequence_number: u64::MAX,
+            publisher_gid: Gid::new(meta.publisher.to_bytes()),
+            from_intra_process: false,
+        }
+    }
+}
+
+/// The bytes of a sample.
+pub(crate) fn payload(item: &QueuedSample) -> Option<&Bytes> {
+    match &item.body {
+        SampleBody::Serialized(payload) if item.is_data() => Some(payload),
+        _ => None,
+    }
+}
+
+impl SubscriptionState {
+    /// The oldest message.
+    fn take(&self) -> Option<(Bytes, SampleMeta)> {
+        loop {
+            let item = self.node.context.core.take(&self.waiter.reader)?;
+            if let Some(payload) = payload(&item) {
+                return Some((payload.clone(), item.meta));
+            }
+        }
+    }
+
+    /// Takes a message into a struct of the user.
+    ///
+    /// # Safety
+    /// `message` points to an initialized struct of the type; `info` is null or a
+    /// message info.
+    unsafe fn take_into(&self, message: *mut c_void, info: *mut MessageInfo) -> Outcome<bool> {
+        let Some((payload, meta)) = self.take() else {
+            return Ok(false);
+        };
+        // SAFETY: as for this function.
+        unsafe {
+            self.ty.program.decode(&payload, message)?;
+            if let Some(info) = info.as_mut() {
+                *info = MessageInfo::of(&meta);
+            }
+        }
+        Ok(true)
+    }
+}
+
+unsafe fn take(
+    subscription: *const Subscription,
+    message: *mut c_void,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+) -> Outcome {
+    // SAFETY: by contract of rmw.
+    unsafe {
+        let state = state(subscription)?;
+        if message.is_null() {
+            return Err(Failure::argument("argument ros_message is null"));
+        }
+        let taken = non_null_mut(taken, "taken")?;
+        *taken = false;
+        *taken = state.take_into(message, info)?;
+    }
+    Ok(())
+}
+
+/// `rmw_take`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take(
+    subscription: *const Subscription,
+    message: *mut c_void,
+    taken: *mut bool,
+    _allocation: *mut c_void,
+) -> Ret {
+    // SAFETY: by contract of rmw.
+    run("rmw_take", || unsafe {
+        take(subscription, message, taken, std::ptr::null_mut())
+    })
+}
+
+/// `rmw_take_with_info`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_with_info(
+    subscription: *const Subscription,
+    message: *mut c_void,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+    _allocation: *mut c_void,
+) -> Ret {
+    // SAFETY: by contract of rmw.
+    run("rmw_take_with_info", || unsafe {
+        state(subscription)?;
+        if message.is_null() {
+            return Err(Failure::argument("argument ros_message is null"));
+        }
+        non_null(taken, "taken")?;
+        non_null(info, "message_info")?;
+        take(subscription, message, taken, info)
+    })
+}
+
+/// `rmw_take_sequence`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_sequence(
+    subscription: *const Subscription,
+    count: usize,
+    messages: *mut MessageSequence,
+    infos: *mut MessageSequence,
+    taken: *mut usize,
+    _allocation: *mut c_void,
+) -> Ret {
+    run("rmw_take_sequence", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(subscription)?;
+            let messages = non_null_mut(messages, "message_sequence")?;
+            let infos = non_null_mut(infos, "message_info_sequence")?;
+            let taken = non_null_mut(taken, "taken")?;
+            if count == 0 {
+                return Err(Failure::argument("count is 0"));
+            }
+            if count > messages.capacity || count > infos.capacity {
+                return Err(Failure::argument(format!(
+                    "{count} messages exceed the capacity of a sequence ({} and {})",
+                    messages.capacity, infos.capacity
+                )));
+            }
+            *taken = 0;
+            let (places, info_places) = (
+                messages.data.cast::<*mut c_void>(),
+                infos.data.cast::<MessageInfo>(),
+            );
+            while *taken < count && state.take_into(*places.add(*taken), info_places.add(*taken))? {
+                *taken += 1;
+            }
+            messages.size = *taken;
+            infos.size = *taken;
+        }
+        Ok(())
+    })
+}
+
+unsafe fn take_serialized(
+    subscription: *const Subscription,
+    message: *mut SerializedMessage,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+) -> Outcome {
+    // SAFETY: by contract of rmw.
+    unsafe {
+        let state = state(subscription)?;
+        let message = non_null_mut(message, "serialized_message")?;
+        let taken = non_null_mut(taken, "taken")?;
+        *taken = false;
+        if let Some((payload, meta)) = state.take() {
+            serialized::assign(message, &payload)?;
+            if let Some(info) = info.as_mut() {
+                *info = MessageInfo::of(&meta);
+            }
+            *taken = true;
+        }
+    }
+    Ok(())
+}
+
+/// `rmw_take_serialized_message`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_serialized_message(
+    subscription: *const Subscription,
+    message: *mut SerializedMessage,
+    taken: *mut bool,
+    _allocation: *mut c_void,
+) -> Ret {
+    // SAFETY: by contract of rmw.
+    run("rmw_take_serialized_message", || unsafe {
+        take_serialized(subscription, message, taken, std::ptr::null_mut())
+    })
+}
+
+/// `rmw_take_serialized_message_with_info`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_serialized_message_with_info(
+    subscription: *const Subscription,
+    message: *mut SerializedMessage,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+    _allocation: *mut c_void,
+) -> Ret {
+    // SAFETY: by contract of rmw.
+    run("rmw_take_serialized_message_with_info", || unsafe {
+        state(subscription)?;
+        non_null(message, "serialized_message")?;
+        non_null(taken, "taken")?;
+        non_null(info, "message_info")?;
+        take_serialized(subscription, message, taken, info)
+    })
+}
+
+/// `rmw_subscription_count_matched_publishers`. Does not allocate.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_subscription_count_matched_publishers(
+    subscription: *const Subscription,
+    count: *mut usize,
+) -> Ret {
+    run("rmw_subscription_count_matched_publishers", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(subscription)?;
+            *non_null_mut(count, "publisher_count")? = state.waiter.reader.matched_count();
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_subscription_get_actual_qos`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_subscription_get_actual_qos(
+    subscription: *const Subscription,
+    qos: *mut abi::QosProfile,
+) -> Ret {
+    run("rmw_subscription_get_actual_qos", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(subscription)?;
+            let announced = state.waiter.reader.announced();
+            *non_null_mut(qos, "qos")? = qos::actual(&announced.qos, state.avoids_conventions);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_subscription_set_on_new_message_callback`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
+    subscription: *mut Subscription,
+    callback: EventCallback,
+    user_data: *const c_void,
+) -> Ret {
+    run("rmw_subscription_set_on_new_message_callback", || {
+        // SAFETY: by contract of rmw.
+        let state = unsafe { state(subscription) }?;
+        state
+            .waiter
+            .set_callback(&state.node.context, callback, user_data)
+    })
+}
+
+/// `rmw_subscription_event_init`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_subscription_event_init(
+    rmw_event: *mut Event,
+    subscription: *const Subscription,
+    event_type: u32,
+) -> Ret {
+    run("rmw_subscription_event_init", || {
+        let is_known = event_type <= event::kind::SUBSCRIPTION_MATCHED;
+        // SAFETY: by contract of rmw.
+        unsafe {
+            non_null(rmw_event, "rmw_event")?;
+            event::init(
+                rmw_event,
+                &state(subscription)?.events,
+                event_type,
+                is_known,
+            )
+        }
+    })
+}

@@ -1,0 +1,162 @@
+//! Deserialization: from CDR into the user's struct.
+
+use std::ffi::c_void;
+
+use super::cursor::Reader;
+use super::program::{Op, Program};
+use super::strings;
+use crate::error::{Failure, Outcome};
+
+impl Program {
+    /// Deserializes a message. After a failure the struct holds a part of it.
+    ///
+    /// # Safety
+    /// `message` points to an initialized struct of the type, which nothing else uses.
+    pub(crate) unsafe fn decode(&self, payload: &[u8], message: *mut c_void) -> Outcome {
+        let mut from = Reader::new(payload)?;
+        // SAFETY: as for this function.
+        unsafe { self.read(&mut from, message) }
+    }
+
+    unsafe fn read(&self, from: &mut Reader<'_>, message: *mut c_void) -> Outcome {
+        for op in &self.ops {
+            // SAFETY: offsets of the type.
+            unsafe { self.read_op(op, from, message.cast()) }?;
+        }
+        Ok(())
+    }
+
+    unsafe fn read_op(&self, op: &Op, from: &mut Reader<'_>, message: *mut u8) -> Outcome {
+        // SAFETY: the members lie at their offsets, and sequences have as many elements
+        // as they were resized to.
+        unsafe {
+            match op {
+                Op::Numbers {
+                    offset,
+                    width,
+                    count,
+                } => from.numbers(message.add(*offset), *width, *count),
+                Op::Bools { offset, count } => {
+                    for at in 0..*count {
+                        *message.add(offset + at) = u8::from(from.u8()? != 0);
+                    }
+                    Ok(())
+                }
+                Op::Strings {
+                    offset,
+                    count,
+                    wide,
+                    bound,
+                } => {
+                    for at in 0..*count {
+                        let string = message.add(offset + at * strings::stride(self.language));
+                        self.read_string(string.cast(), *wide, *bound, from)?;
+                    }
+                    Ok(())
+                }
+                Op::NumberSequence {
+                    offset,
+                    width,
+                    sequence,
+                } => {
+                    let member: *mut c_void = message.add(*offset).cast();
+                    let len = from.count(*width, sequence.bound)?;
+                    if sequence.len(member)? != len {
+                        sequence.resize(member, len)?;
+                    }
+                    if len == 0 {
+                        return Ok(());
+                    }
+                    from.numbers(sequence.element_mut(member, 0)?.cast(), *width, len)
+                }
+                Op::BoolSequence { offset, sequence } => {
+                    let member: *mut c_void = message.add(*offset).cast();
+                    let len = from.count(1, sequence.bound)?;
+                    sequence.resize(member, len)?;
+                    for at in 0..len {
+                        sequence.assign_bool(member, at, from.u8()? != 0)?;
+                    }
+                    Ok(())
+                }
+                Op::StringSequence {
+                    offset,
+                    wide,
+                    bound,
+                    sequence,
+                } => {
+                    let member: *mut c_void = message.add(*offset).cast();
+                    let len = from.count(4, sequence.bound)?;
+                    sequence.resize(member, len)?;
+                    for at in 0..len {
+                        self.read_string(sequence.element_mut(member, at)?, *wide, *bound, from)?;
+                    }
+                    Ok(())
+                }
+                Op::MessageArray {
+                    offset,
+                    count,
+                    program,
+                } => {
+                    for at in 0..*count {
+                        program.read(from, message.add(offset + at * program.size_of).cast())?;
+                    }
+                    Ok(())
+                }
+                Op::MessageSequence {
+                    offset,
+                    sequence,
+                    program,
+                } => {
+                    let member: *mut c_void = message.add(*offset).cast();
+                    let len = from.count(1, sequence.bound)?;
+                    sequence.resize(member, len)?;
+                    for at in 0..len {
+                        program.read(from, sequence.element_mut(member, at)?)?;
+                    }
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    unsafe fn read_string(
+        &self,
+        string: *mut c_void,
+        wide: bool,
+        bound: usize,
+        from: &mut Reader<'_>,
+    ) -> Outcome {
+        if wide {
+            let len = from.count(4, bound)?;
+            let mut units = Vec::with_capacity(len);
+            for _ in 0..len {
+                let unit = from.u32()?;
+                units.push(u16::try_from(unit).map_err(|_| {
+                    Failure::error(format!(
+                        "a wide string holds {unit:#x}, which is no UTF-16 unit"
+                    ))
+                })?);
+            }
+            // SAFETY: as for `read_op`.
+            return unsafe {
+                strings::write(self.language, string, len, |to| to.copy_from_slice(&units))
+            };
+        }
+        // The bound does not count the final zero.
+        let len = from.count(1, bound.saturating_add(1))?;
+        let bytes = from.bytes(len)?;
+        let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+        if text.len() > bound {
+            return Err(Failure::error(format!(
+                "a string has {} bytes, more than its bound of {bound}",
+                text.len()
+            )));
+        }
+        // SAFETY: as for `read_op`.
+        unsafe {
+            strings::write(self.language, string, text.len(), |to| {
+                to.copy_from_slice(text)
+            })
+        }
+    }
+}

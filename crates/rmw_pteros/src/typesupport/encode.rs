@@ -1,0 +1,183 @@
+//! Serialization: from the user's struct to CDR.
+
+use std::ffi::c_void;
+
+use super::cursor::{HEADER_BYTES, Writer};
+use super::program::{Op, Program, UNBOUNDED};
+use super::strings;
+use crate::error::{Failure, Outcome};
+
+/// Plain CDR, little endian (RTPS 2.5 §10.5).
+const HEADER: [u8; HEADER_BYTES] = [0, 1, 0, 0];
+
+impl Program {
+    /// Bytes of the serialized message, header included.
+    ///
+    /// # Safety
+    /// `message` points to an initialized struct of the type.
+    pub(crate) unsafe fn serialized_len(&self, message: *const c_void) -> Outcome<usize> {
+        let mut writer = Writer::counting();
+        // SAFETY: as for this function.
+        unsafe { self.write(message, &mut writer) }?;
+        Ok(HEADER_BYTES + writer.position().max(1))
+    }
+
+    /// Serializes into memory of exactly [`Self::serialized_len`] bytes.
+    ///
+    /// # Safety
+    /// As for [`Self::serialized_len`].
+    pub(crate) unsafe fn encode(&self, message: *const c_void, memory: &mut [u8]) -> Outcome {
+        let Some((header, body)) = memory.split_first_chunk_mut() else {
+            return Err(Failure::error("no space for a header"));
+        };
+        *header = HEADER;
+        // An empty message has one byte.
+        if let [only] = body {
+            *only = 0;
+        }
+        let len = body.len();
+        let mut writer = Writer::into(body);
+        // SAFETY: as for this function.
+        unsafe { self.write(message, &mut writer) }?;
+        if writer.position().max(1) != len {
+            return Err(Failure::error("the message changed while it was published"));
+        }
+        Ok(())
+    }
+
+    unsafe fn write(&self, message: *const c_void, to: &mut Writer<'_>) -> Outcome {
+        for op in &self.ops {
+            // SAFETY: offsets of the type.
+            unsafe { self.write_op(op, message.cast(), to) }?;
+        }
+        Ok(())
+    }
+
+    unsafe fn write_op(&self, op: &Op, message: *const u8, to: &mut Writer<'_>) -> Outcome {
+        // SAFETY: the members lie at their offsets, and sequences have as many elements
+        // as they say.
+        unsafe {
+            match op {
+                Op::Numbers {
+                    offset,
+                    width,
+                    count,
+                } => to.numbers(message.add(*offset), *width, *count),
+                Op::Bools { offset, count } => {
+                    for at in 0..*count {
+                        to.u8(u8::from(*message.add(offset + at) != 0))?;
+                    }
+                    Ok(())
+                }
+                Op::Strings {
+                    offset,
+                    count,
+                    wide,
+                    bound,
+                } => {
+                    for at in 0..*count {
+                        let string = message.add(offset + at * strings::stride(self.language));
+                        self.write_string(string.cast(), *wide, *bound, to)?;
+                    }
+                    Ok(())
+                }
+                Op::NumberSequence {
+                    offset,
+                    width,
+                    sequence,
+                } => {
+                    let member: *const c_void = message.add(*offset).cast();
+                    let len = checked(sequence.len(member)?, sequence.bound)?;
+                    to.count(len)?;
+                    if len == 0 {
+                        return Ok(());
+                    }
+                    to.numbers(sequence.element(member, 0)?.cast(), *width, len)
+                }
+                Op::BoolSequence { offset, sequence } => {
+                    let member: *const c_void = message.add(*offset).cast();
+                    let len = checked(sequence.len(member)?, sequence.bound)?;
+                    to.count(len)?;
+                    for at in 0..len {
+                        to.u8(u8::from(sequence.fetch_bool(member, at)?))?;
+                    }
+                    Ok(())
+                }
+                Op::StringSequence {
+                    offset,
+                    wide,
+                    bound,
+                    sequence,
+                } => {
+                    let member: *const c_void = message.add(*offset).cast();
+                    let len = checked(sequence.len(member)?, sequence.bound)?;
+                    to.count(len)?;
+                    for at in 0..len {
+                        self.write_string(sequence.element(member, at)?, *wide, *bound, to)?;
+                    }
+                    Ok(())
+                }
+                Op::MessageArray {
+                    offset,
+                    count,
+                    program,
+                } => {
+                    for at in 0..*count {
+                        program.write(message.add(offset + at * program.size_of).cast(), to)?;
+                    }
+                    Ok(())
+                }
+                Op::MessageSequence {
+                    offset,
+                    sequence,
+                    program,
+                } => {
+                    let member: *const c_void = message.add(*offset).cast();
+                    let len = checked(sequence.len(member)?, sequence.bound)?;
+                    to.count(len)?;
+                    for at in 0..len {
+                        program.write(sequence.element(member, at)?, to)?;
+                    }
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    unsafe fn write_string(
+        &self,
+        string: *const c_void,
+        wide: bool,
+        bound: usize,
+        to: &mut Writer<'_>,
+    ) -> Outcome {
+        if wide {
+            // SAFETY: as for `write_op`.
+            let units: &[u16] = unsafe { strings::read(self.language, string) }?;
+            to.count(checked(units.len(), bound)?)?;
+            for unit in units {
+                let unit = u32::from(*unit).to_le_bytes();
+                // SAFETY: four bytes.
+                unsafe { to.numbers(unit.as_ptr(), 4, 1) }?;
+            }
+            return Ok(());
+        }
+        // SAFETY: as for `write_op`.
+        let text: &[u8] = unsafe { strings::read(self.language, string) }?;
+        checked(text.len(), bound)?;
+        to.count(text.len() + 1)?;
+        // SAFETY: the bytes of the string.
+        unsafe { to.numbers(text.as_ptr(), 1, text.len()) }?;
+        to.u8(0)
+    }
+}
+
+/// Introspection ignores bounds, so they are checked here.
+fn checked(len: usize, bound: usize) -> Outcome<usize> {
+    if len > bound && bound != UNBOUNDED {
+        return Err(Failure::error(format!(
+            "a sequence or string has {len} elements, more than its bound of {bound}"
+        )));
+    }
+    Ok(len)
+}

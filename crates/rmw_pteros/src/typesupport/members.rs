@@ -1,0 +1,84 @@
+//! What the introspection typesupport says of a type: names and members.
+
+use std::ffi::{CStr, c_char};
+
+use crate::abi::{MessageMember, MessageMembers};
+
+/// Field types (`rosidl_typesupport_introspection_cpp/field_types.hpp`).
+pub(super) mod type_id {
+    pub(crate) const LONG_DOUBLE: u8 = 3;
+    pub(crate) const BOOLEAN: u8 = 6;
+    pub(crate) const STRING: u8 = 16;
+    pub(crate) const WSTRING: u8 = 17;
+    pub(crate) const MESSAGE: u8 = 18;
+}
+
+/// Bytes of a number; `None` for other types.
+pub(super) fn number_bytes(type_id: u8) -> Option<usize> {
+    match type_id {
+        4 | 7 | 8 | 9 => Some(1),
+        5 | 10 | 11 => Some(2),
+        1 | 12 | 13 => Some(4),
+        2 | 14 | 15 => Some(8),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// `text` is null or a C string that is never freed.
+unsafe fn name(text: *const c_char) -> &'static str {
+    if text.is_null() {
+        return "";
+    }
+    // SAFETY: as for this function.
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
+}
+
+/// `pkg::msg::dds_::Name_`, as all DDS middlewares of ROS 2 name a type.
+///
+/// # Safety
+/// The members are those of a type of rosidl.
+pub(super) unsafe fn dds_name(members: &MessageMembers) -> String {
+    // SAFETY: as for this function.
+    let (namespace, name) =
+        unsafe { (name(members.message_namespace), name(members.message_name)) };
+    let namespace = namespace.replace("__", "::");
+    format!("{namespace}::dds_::{name}_")
+}
+
+/// The members of a type.
+///
+/// # Safety
+/// As for [`dds_name`].
+pub(super) unsafe fn list(members: &MessageMembers) -> &[MessageMember] {
+    if members.members.is_null() {
+        return &[];
+    }
+    // SAFETY: an array of `member_count` members.
+    unsafe { std::slice::from_raw_parts(members.members, members.member_count as usize) }
+}
+
+/// The members of a nested message.
+///
+/// # Safety
+/// As for [`dds_name`].
+pub(super) unsafe fn nested(member: &MessageMember) -> Option<&MessageMembers> {
+    // SAFETY: a handle of the same introspection typesupport.
+    unsafe {
+        member
+            .members
+            .as_ref()?
+            .data
+            .cast::<MessageMembers>()
+            .as_ref()
+    }
+}
+
+/// The member's name, for errors.
+///
+/// # Safety
+/// As for [`dds_name`].
+pub(super) unsafe fn member_name(member: &MessageMember) -> &'static str {
+    // SAFETY: as for this function.
+    unsafe { name(member.name) }
+}

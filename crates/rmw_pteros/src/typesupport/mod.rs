@@ -1,0 +1,210 @@
+//! Typesupport: from rosidl's introspection to a flat program that reads and writes
+//! the user's structs.
+//!
+//! rclcpp and rclpy hand over a typesupport handle per type. The introspection
+//! typesupport behind it lists the members of the struct. [`Program`] is that list,
+//! flattened once per type: nested structs are inlined and adjacent numbers merged.
+//! [`encode`](Program::encode) and [`decode`](Program::decode) then go straight
+//! between the struct and CDR.
+
+mod cursor;
+mod decode;
+mod encode;
+mod members;
+mod program;
+mod sequence;
+mod strings;
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pteros_msg::hash::TypeHash;
+
+use crate::abi;
+use crate::error::{Failure, Outcome};
+use crate::host;
+
+pub(crate) use program::Program;
+
+/// The language of the structs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    /// `rosidl_generator_c`.
+    C,
+    /// `rosidl_generator_cpp` with libstdc++.
+    Cpp,
+}
+
+const INTROSPECTION: [(&CStr, Language); 2] = [
+    (c"rosidl_typesupport_introspection_c", Language::C),
+    (c"rosidl_typesupport_introspection_cpp", Language::Cpp),
+];
+
+/// A message type of the user.
+pub(crate) struct MessageType {
+    /// How to read and write it.
+    pub(crate) program: Arc<Program>,
+    /// `pkg::msg::dds_::Name_`.
+    pub(crate) dds_name: String,
+    /// RIHS01, if the typesupport has one.
+    pub(crate) hash: Option<TypeHash>,
+}
+
+/// A service type of the user.
+pub(crate) struct ServiceType {
+    /// The request.
+    pub(crate) request: MessageType,
+    /// The response.
+    pub(crate) response: MessageType,
+    /// RIHS01 of the service.
+    pub(crate) hash: Option<TypeHash>,
+}
+
+/// The message type behind a handle.
+///
+/// # Safety
+/// `handle` is null or a typesupport handle of rosidl.
+pub(crate) unsafe fn message_type(handle: *const abi::MessageTypeSupport) -> Outcome<MessageType> {
+    // SAFETY: as for this function.
+    let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
+    let (found, language) = introspection_of(outer, dispatch_message)?;
+    let hash = match outer.get_type_hash_func {
+        // SAFETY: a function of the handle.
+        Some(hash) => unsafe { type_hash(hash(handle)) },
+        None => None,
+    };
+    // SAFETY: the data of an introspection typesupport are MessageMembers.
+    unsafe { described(found.data.cast(), language, hash) }
+}
+
+/// The service type behind a handle.
+///
+/// # Safety
+/// As for [`message_type`].
+pub(crate) unsafe fn service_type(handle: *const abi::ServiceTypeSupport) -> Outcome<ServiceType> {
+    // SAFETY: as for this function.
+    let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
+    let (found, language) = introspection_of(outer, dispatch_service)?;
+    let hash = match outer.get_type_hash_func {
+        // SAFETY: a function of the handle.
+        Some(hash) => unsafe { type_hash(hash(handle)) },
+        None => None,
+    };
+    // SAFETY: the data of an introspection typesupport are ServiceMembers.
+    let members: &abi::ServiceMembers =
+        unsafe { crate::error::non_null(found.data.cast(), "members") }?;
+    // SAFETY: as above, and the handles of request and response are rosidl's.
+    unsafe {
+        Ok(ServiceType {
+            request: described(
+                members.request_members,
+                language,
+                part_hash(outer.request_typesupport),
+            )?,
+            response: described(
+                members.response_members,
+                language,
+                part_hash(outer.response_typesupport),
+            )?,
+            hash,
+        })
+    }
+}
+
+/// # Safety
+/// As for [`message_type`].
+unsafe fn part_hash(handle: *const abi::MessageTypeSupport) -> Option<TypeHash> {
+    // SAFETY: as for this function.
+    unsafe { type_hash((handle.as_ref()?.get_type_hash_func?)(handle)) }
+}
+
+/// # Safety
+/// `hash` is null or points to a hash.
+unsafe fn type_hash(hash: *const abi::TypeHash) -> Option<TypeHash> {
+    // SAFETY: as for this function.
+    let hash = unsafe { hash.as_ref() }?;
+    (hash.version == 1).then_some(TypeHash::rihs01(hash.value))
+}
+
+/// Asks a handle for its introspection typesupport, C first.
+fn introspection_of<T>(
+    handle: &T,
+    dispatch: impl Fn(&T, *const c_char) -> *const T,
+) -> Outcome<(&T, Language)> {
+    for (identifier, language) in INTROSPECTION {
+        // SAFETY: the dispatch function returns null or a handle that is never freed.
+        let found = unsafe { dispatch(handle, identifier.as_ptr()).as_ref() };
+        // A handle without this typesupport leaves an error state.
+        host::reset_error();
+        if let Some(found) = found {
+            return Ok((found, language));
+        }
+    }
+    Err(Failure::error(
+        "the type support has neither rosidl_typesupport_introspection_c nor _cpp: \
+         install the package of the messages completely",
+    ))
+}
+
+fn dispatch_message(
+    handle: &abi::MessageTypeSupport,
+    id: *const c_char,
+) -> *const abi::MessageTypeSupport {
+    // SAFETY: a function of the handle, called with the handle.
+    handle
+        .func
+        .map_or(std::ptr::null(), |find| unsafe { find(handle, id) })
+}
+
+fn dispatch_service(
+    handle: &abi::ServiceTypeSupport,
+    id: *const c_char,
+) -> *const abi::ServiceTypeSupport {
+    // SAFETY: as above.
+    handle
+        .func
+        .map_or(std::ptr::null(), |find| unsafe { find(handle, id) })
+}
+
+/// # Safety
+/// `members` is null or points to the members of a type, which live for ever.
+unsafe fn described(
+    members: *const abi::MessageMembers,
+    language: Language,
+    hash: Option<TypeHash>,
+) -> Outcome<MessageType> {
+    // SAFETY: as for this function.
+    let members = unsafe { crate::error::non_null(members, "members") }?;
+    let program = cached_program(members, language)?;
+    Ok(MessageType {
+        // SAFETY: names of rosidl are C strings.
+        dds_name: unsafe { members::dds_name(members) },
+        program,
+        hash,
+    })
+}
+
+/// One program per type and language; types are never unloaded.
+fn cached_program(members: &abi::MessageMembers, language: Language) -> Outcome<Arc<Program>> {
+    static PROGRAMS: Mutex<Option<HashMap<usize, Arc<Program>>>> = Mutex::new(None);
+    let key = std::ptr::from_ref(members).addr();
+    let known = PROGRAMS
+        .lock()
+        .as_ref()
+        .and_then(|all| all.get(&key).cloned());
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    // SAFETY: members of rosidl.
+    let program = Arc::new(unsafe { Program::compile(members, language) }?);
+    let mut programs = PROGRAMS.lock();
+    programs
+        .get_or_insert_default()
+        .insert(key, program.clone());
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests;

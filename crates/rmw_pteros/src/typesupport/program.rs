@@ -1,0 +1,249 @@
+//! The program of a type: its members in the order of CDR, flattened.
+
+use std::sync::Arc;
+
+use super::Language;
+use super::members::{self, type_id};
+use super::sequence::SequenceAccess;
+use crate::abi::{MessageMember, MessageMembers};
+use crate::error::{Failure, Outcome};
+
+/// The deepest nesting of messages. rosidl refuses recursive types, so only a broken
+/// typesupport exceeds it.
+const DEPTH_MAX: usize = 64;
+
+/// No bound of a string or sequence.
+pub(super) const UNBOUNDED: usize = usize::MAX;
+
+/// One step: members at a byte offset of the struct.
+pub(super) enum Op {
+    /// Numbers of one width, side by side.
+    Numbers {
+        offset: usize,
+        width: usize,
+        count: usize,
+    },
+    /// Booleans, side by side.
+    Bools { offset: usize, count: usize },
+    /// A string or an array of strings.
+    Strings {
+        offset: usize,
+        count: usize,
+        wide: bool,
+        bound: usize,
+    },
+    /// A sequence of numbers.
+    NumberSequence {
+        offset: usize,
+        width: usize,
+        sequence: SequenceAccess,
+    },
+    /// A sequence of booleans.
+    BoolSequence {
+        offset: usize,
+        sequence: SequenceAccess,
+    },
+    /// A sequence of strings.
+    StringSequence {
+        offset: usize,
+        wide: bool,
+        bound: usize,
+        sequence: SequenceAccess,
+    },
+    /// An array of messages.
+    MessageArray {
+        offset: usize,
+        count: usize,
+        program: Arc<Program>,
+    },
+    /// A sequence of messages.
+    MessageSequence {
+        offset: usize,
+        sequence: SequenceAccess,
+        program: Arc<Program>,
+    },
+}
+
+/// How to read and write a struct of one type.
+pub(crate) struct Program {
+    pub(super) ops: Vec<Op>,
+    /// Size of the struct, bytes.
+    pub(crate) size_of: usize,
+    pub(super) language: Language,
+}
+
+// The function pointers are those of a shared library that is never unloaded; they
+// have no state.
+
+impl Program {
+    /// Compiles a type.
+    ///
+    /// # Safety
+    /// `members` are those of a type of rosidl in that language.
+    ///
+    /// # Errors
+    /// A member has a type that ROS 2 does not serialize.
+    pub(super) unsafe fn compile(members: &MessageMembers, language: Language) -> Outcome<Self> {
+        // SAFETY: as for this function.
+        unsafe { Self::compile_nested(members, language, DEPTH_MAX) }
+    }
+
+    unsafe fn compile_nested(
+        members: &MessageMembers,
+        language: Language,
+        depth: usize,
+    ) -> Outcome<Self> {
+        let mut program = Self {
+            ops: Vec::new(),
+            size_of: members.size_of,
+            language,
+        };
+        // SAFETY: as for `compile`.
+        unsafe { program.add_members(members, 0, depth) }?;
+        program.ops.shrink_to_fit();
+        Ok(program)
+    }
+
+    unsafe fn add_members(
+        &mut self,
+        members: &MessageMembers,
+        base: usize,
+        depth: usize,
+    ) -> Outcome {
+        // SAFETY: as for `compile`.
+        for member in unsafe { members::list(members) } {
+            // SAFETY: as for `compile`.
+            unsafe { self.add_member(member, base, depth) }?;
+        }
+        Ok(())
+    }
+
+    unsafe fn add_member(&mut self, member: &MessageMember, base: usize, depth: usize) -> Outcome {
+        let offset = base + member.offset as usize;
+        let is_sequence = member.is_array && (member.array_size == 0 || member.is_upper_bound);
+        let count = if member.is_array {
+            member.array_size
+        } else {
+            1
+        };
+        if is_sequence {
+            let bound = if member.is_upper_bound {
+                member.array_size
+            } else {
+                UNBOUNDED
+            };
+            let sequence = SequenceAccess::of(member, self.language, bound);
+            let op = match member.type_id {
+                type_id::BOOLEAN => Op::BoolSequence { offset, sequence },
+                type_id::STRING | type_id::WSTRING => Op::StringSequence {
+                    offset,
+                    wide: member.type_id == type_id::WSTRING,
+                    bound: string_bound(member),
+                    sequence,
+                },
+                type_id::MESSAGE => Op::MessageSequence {
+                    offset,
+                    sequence,
+                    // SAFETY: as for `compile`.
+                    program: unsafe { self.nested_program(member, depth) }?,
+                },
+                other => Op::NumberSequence {
+                    offset,
+                    // SAFETY: as for `compile`.
+                    width: unsafe { width(member, other) }?,
+                    sequence,
+                },
+            };
+            self.ops.push(op);
+            return Ok(());
+        }
+        match member.type_id {
+            type_id::BOOLEAN => self.ops.push(Op::Bools { offset, count }),
+            type_id::STRING | type_id::WSTRING => self.ops.push(Op::Strings {
+                offset,
+                count,
+                wide: member.type_id == type_id::WSTRING,
+                bound: string_bound(member),
+            }),
+            type_id::MESSAGE if !member.is_array => {
+                let depth = less_deep(depth)?;
+                // SAFETY: as for `compile`.
+                let nested = unsafe { members::nested(member) }.ok_or_else(no_members)?;
+                // SAFETY: as for `compile`.
+                return unsafe { self.add_members(nested, offset, depth) };
+            }
+            type_id::MESSAGE => {
+                // SAFETY: as for `compile`.
+                let program = unsafe { self.nested_program(member, depth) }?;
+                self.ops.push(Op::MessageArray {
+                    offset,
+                    count,
+                    program,
+                });
+            }
+            other => {
+                // SAFETY: as for `compile`.
+                let width = unsafe { width(member, other) }?;
+                self.add_numbers(offset, width, count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds numbers, to those before them if they lie side by side.
+    fn add_numbers(&mut self, offset: usize, width: usize, count: usize) {
+        if let Some(Op::Numbers {
+            offset: before,
+            width: same,
+            count: merged,
+        }) = self.ops.last_mut()
+            && *same == width
+            && *before + *merged * width == offset
+        {
+            *merged += count;
+            return;
+        }
+        self.ops.push(Op::Numbers {
+            offset,
+            width,
+            count,
+        });
+    }
+
+    unsafe fn nested_program(&self, member: &MessageMember, depth: usize) -> Outcome<Arc<Self>> {
+        // SAFETY: as for `compile`.
+        let nested = unsafe { members::nested(member) }.ok_or_else(no_members)?;
+        // SAFETY: as for `compile`.
+        let program = unsafe { Self::compile_nested(nested, self.language, less_deep(depth)?) }?;
+        Ok(Arc::new(program))
+    }
+}
+
+fn string_bound(member: &MessageMember) -> usize {
+    match member.string_upper_bound {
+        0 => UNBOUNDED,
+        bound => bound,
+    }
+}
+
+unsafe fn width(member: &MessageMember, type_id: u8) -> Outcome<usize> {
+    members::number_bytes(type_id).ok_or_else(|| {
+        let what = if type_id == type_id::LONG_DOUBLE {
+            "long double".into()
+        } else {
+            format!("type {type_id}")
+        };
+        // SAFETY: as for `compile`.
+        let name = unsafe { members::member_name(member) };
+        Failure::unsupported(&format!("member {name:?} of {what}"))
+    })
+}
+
+fn less_deep(depth: usize) -> Outcome<usize> {
+    let too_deep = || Failure::error(format!("the type nests more than {DEPTH_MAX} messages"));
+    depth.checked_sub(1).ok_or_else(too_deep)
+}
+
+fn no_members() -> Failure {
+    Failure::error("the type support of a nested message has no members")
+}

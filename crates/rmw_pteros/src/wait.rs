@@ -1,0 +1,241 @@
+//! Wait sets: the thread that waits polls the sockets, runs the protocol and returns.
+//!
+//! Each wait set has a ready queue. Entities that are waited for wake it, as they
+//! would wake an executor. No other thread is part of the path of a message.
+
+use std::sync::Arc;
+
+use pteros_runtime::Core;
+use pteros_runtime::ready_queue::ReadyQueue;
+use pteros_runtime::rtps::time::{Duration, Instant};
+
+use crate::abi::{Context, Event, Ret, Time, WaitArray, WaitSet, ret};
+use crate::context::{self, ContextState};
+use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run};
+use crate::event::EventState;
+use crate::guard_condition::GuardState;
+use crate::handle::Handle;
+use crate::listener::DataWaiter;
+
+/// A wait set.
+pub(crate) struct WaitSetState {
+    context: Arc<ContextState>,
+    queue: Arc<ReadyQueue>,
+}
+
+/// When a timeout of rmw ends; `None` never does.
+pub(crate) fn deadline(core: &Core, timeout: Option<Time>) -> Instant {
+    let Some(timeout) = timeout else {
+        return Instant::FAR_FUTURE;
+    };
+    let seconds = i64::try_from(timeout.sec).unwrap_or(i64::MAX);
+    let nanoseconds = i64::try_from(timeout.nsec).unwrap_or(i64::MAX);
+    let total = seconds
+        .saturating_mul(1_000_000_000)
+        .saturating_add(nanoseconds);
+    if total == i64::MAX {
+        return Instant::FAR_FUTURE;
+    }
+    core.platform.now().after(Duration::from_nanos(total))
+}
+
+/// `rmw_create_wait_set`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_create_wait_set(
+    context: *mut Context,
+    _max_conditions: usize,
+) -> *mut WaitSet {
+    create("rmw_create_wait_set", || {
+        // SAFETY: by contract of rmw.
+        let context = unsafe { context::state(context) }?.clone();
+        let state = Arc::new(WaitSetState {
+            queue: context.core.ready_queue(),
+            context,
+        });
+        let handle = Handle {
+            abi: WaitSet {
+                implementation_identifier: IDENTIFIER.as_ptr(),
+                guard_conditions: std::ptr::null_mut(),
+                data: Arc::as_ptr(&state).cast_mut().cast(),
+            },
+            state,
+            names: Default::default(),
+        };
+        Ok(handle.into_raw())
+    })
+}
+
+/// `rmw_destroy_wait_set`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret {
+    run("rmw_destroy_wait_set", || {
+        if wait_set.is_null() {
+            // Not an invalid argument, as upstream's tests want.
+            return Err(Failure::error("argument wait_set is null"));
+        }
+        // SAFETY: by contract of rmw.
+        unsafe {
+            check_identifier((*wait_set).implementation_identifier, "wait set")?;
+            Handle::<WaitSet, WaitSetState>::destroy(wait_set);
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_wait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_wait(
+    subscriptions: *mut WaitArray,
+    guard_conditions: *mut WaitArray,
+    services: *mut WaitArray,
+    clients: *mut WaitArray,
+    events: *mut WaitArray,
+    wait_set: *mut WaitSet,
+    timeout: *const Time,
+) -> Ret {
+    run("rmw_wait", || {
+        // SAFETY: by contract of rmw.
+        let (wait_set, timeout) = unsafe {
+            let handle = non_null(wait_set, "wait_set")?;
+            check_identifier(handle.implementation_identifier, "wait set")?;
+            let state = &(*wait_set.cast::<Handle<WaitSet, WaitSetState>>()).state;
+            (state, timeout.as_ref().copied())
+        };
+        let set = Waited {
+            // SAFETY: by contract of rmw, entries are the data of entities.
+            data: unsafe { [entries(subscriptions), entries(services), entries(clients)] },
+            // SAFETY: as above.
+            guards: unsafe { entries(guard_conditions) },
+            // SAFETY: as above; events come as themselves.
+            events: unsafe { entries(events) },
+        };
+        // SAFETY: as above.
+        unsafe { wait_set.wait(set, timeout) }
+    })
+}
+
+/// The entities of one wait.
+struct Waited<'a> {
+    data: [&'a mut [*mut DataWaiter]; 3],
+    guards: &'a mut [*mut GuardState],
+    events: &'a mut [*mut Event],
+}
+
+/// # Safety
+/// `array` is null or an array of pointers to `T`.
+unsafe fn entries<'a, T>(array: *mut WaitArray) -> &'a mut [*mut T] {
+    // SAFETY: as for this function.
+    match unsafe { array.as_mut() } {
+        // SAFETY: so many entries.
+        Some(array) if !array.entries.is_null() => unsafe {
+            std::slice::from_raw_parts_mut(array.entries.cast(), array.count)
+        },
+        _ => &mut [],
+    }
+}
+
+impl WaitSetState {
+    /// # Safety
+    /// The entries are valid.
+    unsafe fn wait(&self, mut set: Waited<'_>, timeout: Option<Time>) -> Outcome {
+        // SAFETY: as for this function.
+        unsafe { set.attach(&self.queue) }?;
+        let core = &self.context.core;
+        let until = deadline(core, timeout);
+        let is_ready = |set: &Waited<'_>| {
+            while let Some(task) = self.queue.pop() {
+                task.run();
+            }
+            self.context.tell_graph_changes();
+            // SAFETY: as for this function.
+            unsafe { set.is_any_ready() }
+        };
+        if !is_ready(&set) {
+            if timeout.is_some_and(|timeout| timeout.sec == 0 && timeout.nsec == 0) {
+                core.drive(&self.queue, core.platform.now());
+            } else {
+                core.drive_until(&self.queue, until, || {
+                    is_ready(&set) || self.context.is_shut_down()
+                });
+            }
+            is_ready(&set);
+        }
+        // SAFETY: as for this function.
+        if unsafe { set.keep_ready() } {
+            Ok(())
+        } else {
+            Err(Failure::new(ret::TIMEOUT, "nothing is ready"))
+        }
+    }
+}
+
+impl Waited<'_> {
+    /// Lets every entity wake the queue.
+    unsafe fn attach(&self, queue: &Arc<ReadyQueue>) -> Outcome {
+        // SAFETY: as for `WaitSetState::wait`.
+        unsafe {
+            for waiter in self.data.iter().flat_map(|list| list.iter()) {
+                non_null(waiter.cast_const(), "entry of a wait array")?.attach(queue);
+            }
+            for guard in &*self.guards {
+                non_null(guard.cast_const(), "entry of guard_conditions")?.add_waiter(queue);
+            }
+            for event in &*self.events {
+                event_state(*event)?.0.attach(queue);
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn is_any_ready(&self) -> bool {
+        // SAFETY: as for `WaitSetState::wait`; `attach` has checked for null.
+        unsafe {
+            let mut data = self.data.iter().flat_map(|list| list.iter());
+            data.any(|waiter| (**waiter).is_ready())
+                || self.guards.iter().any(|guard| (**guard).is_triggered())
+                || self.events.iter().any(|event| is_event_ready(*event))
+        }
+    }
+
+    /// Sets the entries that are not ready to null. Returns whether one is ready.
+    unsafe fn keep_ready(&mut self) -> bool {
+        let mut any = false;
+        // SAFETY: as for `WaitSetState::wait`.
+        unsafe {
+            for waiter in self.data.iter_mut().flat_map(|list| list.iter_mut()) {
+                keep(waiter, |waiter| (*waiter).is_ready(), &mut any);
+            }
+            for guard in &mut *self.guards {
+                keep(guard, |guard| (*guard).consume(), &mut any);
+            }
+            for event in &mut *self.events {
+                keep(event, |event| is_event_ready(event), &mut any);
+            }
+        }
+        any
+    }
+}
+
+fn keep<T>(entry: &mut *mut T, is_ready: impl FnOnce(*mut T) -> bool, any: &mut bool) {
+    if is_ready(*entry) {
+        *any = true;
+    } else {
+        *entry = std::ptr::null_mut();
+    }
+}
+
+unsafe fn event_state<'e>(event: *const Event) -> Outcome<(&'e EventState, u32)> {
+    // SAFETY: as for `WaitSetState::wait`.
+    unsafe {
+        let event = non_null(event, "entry of events")?;
+        Ok((
+            non_null(event.data.cast(), "event->data")?,
+            event.event_type,
+        ))
+    }
+}
+
+unsafe fn is_event_ready(event: *const Event) -> bool {
+    // SAFETY: as for `WaitSetState::wait`.
+    unsafe { event_state(event) }.is_ok_and(|(state, kind)| state.is_ready(kind))
+}
