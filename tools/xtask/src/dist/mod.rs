@@ -246,12 +246,21 @@ mod tests {
     #[test]
     fn the_dockerfile_has_the_declared_rust_version_and_builds_this_package() {
         let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
-        let (docker, workspace) = (read("tools/docker/Dockerfile"), read("Cargo.toml"));
+        let (docker, workspace) = (read("Dockerfile"), read("Cargo.toml"));
         let version = workspace.split("rust-version = \"").nth(1).unwrap();
         let version = version.split('"').next().unwrap();
-        assert!(docker.contains(&format!("FROM rust:{version}-")), "{docker}");
-        assert!(docker.contains(&format!("RUSTUP_TOOLCHAIN={version}\n")), "{docker}");
-        assert!(docker.contains("--profile dist --package pteros-cli\n"), "{docker}");
+        assert!(
+            docker.contains(&format!("FROM rust:{version}-")),
+            "{docker}"
+        );
+        assert!(
+            docker.contains(&format!("RUSTUP_TOOLCHAIN={version}\n")),
+            "{docker}"
+        );
+        assert!(
+            docker.contains("--profile dist --package pteros-cli\n"),
+            "{docker}"
+        );
         assert!(workspace.contains("[profile.dist]"), "{workspace}");
     }
 
