@@ -5,6 +5,7 @@ use crate::launch::packages;
 use anyhow::{Context as _, Error, Result, anyhow};
 use clap::Args;
 use pteros_container::ComponentIndex;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -33,12 +34,11 @@ impl Run {
         let packages = packages(&ComponentIndex::from_environment());
         let program = packages.executable(&self.package_name, &self.executable_name);
         let program = program.map_err(|message| anyhow!(message))?;
-        let program = program.display().to_string();
         let prefix = self.prefix.as_deref().unwrap_or("");
-        let mut words: Vec<String> = prefix.split_whitespace().map(String::from).collect();
-        words.push(program);
-        words.extend(self.arguments);
+        let mut words: Vec<OsString> = prefix.split_whitespace().map(Into::into).collect();
+        words.push(program.into());
+        words.extend(self.arguments.into_iter().map(Into::into));
         let error = Command::new(&words[0]).args(&words[1..]).exec();
-        Err(Error::new(error)).with_context(|| format!("start {}", words[0]))
+        Err(Error::new(error)).with_context(|| format!("start {}", words[0].display()))
     }
 }

@@ -20,11 +20,33 @@ fn a_definition_is_shown_with_nested_ones_indented_and_its_hash_on_request() {
     let text = run("interface show --type-hash std_msgs/msg/Header").ok();
     assert_contains(
         &text,
-        "builtin_interfaces/Time stamp\n\tint32 sec\n\tuint32 nanosec\nstring frame_id\n",
+        "\n\tint32 sec\n\tuint32 nanosec\nstring frame_id  # Name of the tf frame",
     );
     assert!(text.ends_with(
         "# type hash: RIHS01_f49fb3ae2cf070f793645ff749683ac6b06203e41c891e17701b1cb597ce6a01\n"
     ));
+}
+
+#[test]
+fn units_and_conventions_are_shown_unless_comments_are_disabled() {
+    let scan = run("interface show sensor_msgs/msg/LaserScan").ok();
+    assert_contains(
+        &scan,
+        "float32 angle_min  # Angle of the first beam, rad.\n",
+    );
+    // Nested definitions are shown without their comments.
+    assert_contains(&scan, "\tbuiltin_interfaces/Time stamp\n\t\tint32 sec\n");
+    let all = run("interface show sensor_msgs/msg/LaserScan --all-comments").ok();
+    assert_contains(&all, "\t\tint32 sec  # Whole seconds");
+    let plain = run("interface show std_msgs/msg/Header --no-comments").ok();
+    assert_eq!(
+        plain,
+        "builtin_interfaces/Time stamp\n\tint32 sec\n\tuint32 nanosec\nstring frame_id\n"
+    );
+    let fields = run("interface show sensor_msgs/msg/Imu --json").json();
+    let rate = &fields["parts"][0]["fields"][3];
+    assert_eq!(rate["name"], "angular_velocity");
+    assert_eq!(rate["comment"].as_str().map(str::trim), Some("rad/s."));
 }
 
 #[test]

@@ -20,11 +20,11 @@ fn messages_between_two_processes_are_recorded_shown_and_exported() {
     let folder = folder("cli-trace");
     let path = folder.to_str().expect("a path of letters");
     let pteros = env!("CARGO_BIN_EXE_pteros");
-    let script = format!(
-        "{pteros} topic echo /heard --once & \
-         {pteros} topic pub /heard std_msgs/msg/Int32 'data: 7' -w 1 -r 20 --times 40; wait"
-    );
-    let words = ["trace", "record", "-o", path, "--", "sh", "-c", &script];
+    let script = r#""$0" topic echo /heard --once &
+        "$0" topic pub /heard std_msgs/msg/Int32 'data: 7' -w 1 -r 20 --times 40; wait"#;
+    let words = [
+        "trace", "record", "-o", path, "--", "sh", "-c", script, pteros,
+    ];
     let output = finish(domain.command(words)).ok();
     assert!(output.contains("records of 2 contexts"), "{output}");
 

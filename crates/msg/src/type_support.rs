@@ -54,6 +54,11 @@ pub enum DescriptionOf<'a> {
 /// A message type: a generated one, or [`DynamicMessage`].
 ///
 /// Users need it in bounds at most; `T: Message` implies it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message type",
+    label = "cannot be published",
+    note = "messages are types as `pteros::interfaces::std_msgs::msg::String`, your own, generated in build.rs, or `pteros::msg::dynamic::DynamicMessage`"
+)]
 pub trait MessageTypeSupport: Encode + Clone + fmt::Debug + Send + Sync + 'static {
     /// What is known of the type beside the Rust type: `()` for generated types.
     type Support: Clone + fmt::Debug + Send + Sync + 'static;
@@ -205,6 +210,11 @@ pub type SupportOf<M> = <M as MessageTypeSupport>::Support;
 /// A service type: a generated one, or [`DynamicService`].
 ///
 /// Users need it in bounds at most; `S: Service` implies it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a service type",
+    label = "not generated from a `.srv` file",
+    note = "write the service's own type, as `pteros::interfaces::std_srvs::srv::SetBool`, or `pteros::msg::dynamic::DynamicService`"
+)]
 pub trait ServiceTypeSupport: 'static {
     /// What is known of the type beside the Rust type: `()` for generated types.
     type Support: Clone + fmt::Debug + Send + Sync + 'static;
@@ -342,6 +352,11 @@ pub type ServiceSupportOf<S> = <S as ServiceTypeSupport>::Support;
 /// An action type: a generated one, or [`DynamicAction`].
 ///
 /// Users need it in bounds at most; `A: Action` implies it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an action type",
+    label = "not generated from an `.action` file",
+    note = "write the action's own type, as `pteros::interfaces::example_interfaces::action::Fibonacci`, or `pteros::msg::dynamic::DynamicAction`"
+)]
 pub trait ActionTypeSupport: 'static {
     /// What is known of the type beside the Rust type: `()` for generated types.
     type Support: Clone + fmt::Debug + Send + Sync + 'static;

@@ -85,8 +85,6 @@ mod view;
 pub mod wait_set;
 mod waitable;
 
-pub use pteros_interfaces as interfaces;
-pub use pteros_msg as msg;
 #[doc(hidden)]
 pub use pteros_runtime::rtps::fault;
 pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, wire};
@@ -105,6 +103,19 @@ pub use sample::{Sample, SampleInfo};
 pub use service::{Client, ClientOptions, Service, ServiceOptions};
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use timer::{Timer, TimerOptions};
+
+// Modules and not renamed crates: the compiler then names a type by the path that users
+// write, as `pteros::interfaces::std_msgs::msg::String`.
+
+/// The standard interface packages as Rust types, and their definitions.
+pub mod interfaces {
+    pub use pteros_interfaces::*;
+}
+
+/// Serialization, type hashes, definitions and types known at run time.
+pub mod msg {
+    pub use pteros_msg::*;
+}
 
 /// Shared memory between processes of one host: its options and counters.
 pub mod shared_memory {

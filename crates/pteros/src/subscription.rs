@@ -10,6 +10,7 @@ mod create;
 mod group_member;
 mod message;
 mod next_message;
+mod topic_statistics;
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub use pteros_runtime::content_filter::FilterSpec as ContentFilter;
 pub use pteros_runtime::reader::ReaderCounts;
 pub use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 pub use pteros_runtime::sample::DeliveryPath;
+use topic_statistics::TopicStatistics;
+pub use topic_statistics::TopicStatisticsOptions;
 
 /// Callback for each message. A view callback may fail to decode the message.
 pub(crate) type SampleCallback<T> =
@@ -355,6 +358,7 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) waiters: Mutex<MessageWaiters>,
     pub(crate) undecodable: AtomicU64,
     pub(crate) group: Option<Arc<SubscriptionGroupCore>>,
+    pub(crate) topic_statistics: Option<TopicStatistics>,
 }
 
 impl<T> SubscriptionCore<T> {
@@ -396,6 +400,9 @@ impl<T: 'static> SubscriptionCore<T> {
             instance,
             ..
         } = item;
+        if let Some(statistics) = self.topic_statistics.as_ref().filter(|_| !is_end) {
+            statistics.measure(meta.source);
+        }
         let info = SampleInfo::new(meta, instance.as_deref());
         if let Some(keyed) = instance.filter(|_| is_end) {
             return match (self.decode_key)(&keyed.key) {

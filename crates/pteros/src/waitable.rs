@@ -11,6 +11,10 @@ use crate::node::{NodeCore, NodeEntity};
 
 /// Entities that a [`WaitSet`](crate::wait_set::WaitSet) accepts: subscriptions,
 /// timers, guard conditions, clients and services. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "a wait set cannot wait for `{Self}`",
+    label = "not a subscription, service, client, timer or guard condition"
+)]
 pub trait Waitable {
     #[doc(hidden)]
     fn waitable_entity(&self) -> Arc<dyn WaitableEntity>;

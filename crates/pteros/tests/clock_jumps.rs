@@ -91,14 +91,16 @@ struct Process {
 }
 
 impl Process {
-    fn start(part: &str, folder: &Path, library: &Path) -> Self {
+    fn start(part: &str, folder: &Path) -> Self {
         let clock = folder.join(part);
         std::fs::write(&clock, 0i64.to_ne_bytes()).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["child", "--exact", "--nocapture"])
             .env(PART, part)
             .env("PTEROS_TEST_CLOCK", &clock)
-            .env("LD_PRELOAD", library)
+            // A list with blanks between: the folder's own path may have some.
+            .env("LD_PRELOAD", format!("./{LIBRARY}"))
+            .current_dir(folder)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -159,8 +161,11 @@ impl Drop for Process {
     }
 }
 
-fn library(folder: &Path) -> PathBuf {
-    let library = folder.join("clock.so");
+/// File name of the library, in the folder of the test.
+const LIBRARY: &str = "clock.so";
+
+fn build_library(folder: &Path) {
+    let library = folder.join(LIBRARY);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clock_jumps.c");
     let status = Command::new("cc")
         .args(["-shared", "-fPIC", "-O2", "-Wall", "-o"])
@@ -168,7 +173,6 @@ fn library(folder: &Path) -> PathBuf {
         .status()
         .expect("a C compiler, cc");
     assert!(status.success());
-    library
 }
 
 #[test]
@@ -176,9 +180,9 @@ fn no_match_message_or_deadline_is_lost_when_the_system_clock_jumps() {
     const YEARS: i64 = 10 * 365 * 86_400;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clock_jumps");
     std::fs::create_dir_all(&folder).unwrap();
-    let library = library(&folder);
-    let mut listener = Process::start("listener", &folder, &library);
-    let mut talker = Process::start("talker", &folder, &library);
+    build_library(&folder);
+    let mut listener = Process::start("listener", &folder);
+    let mut talker = Process::start("talker", &folder);
     listener.expect_progress(0);
     for (jumps, other) in [(true, false), (false, true)] {
         for offset in [1, -1, 3_600, -3_600, YEARS, -YEARS, 0] {

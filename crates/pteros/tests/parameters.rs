@@ -557,3 +557,24 @@ fn a_request_for_too_many_parameters_is_refused_undecoded() {
     );
     assert_eq!(handle.value(), 1.0);
 }
+
+#[test]
+fn parameters_of_a_map_have_the_prefix_and_their_overrides() {
+    let context = context(&["-p", "gains.i:=0.5"]);
+    let node = context.create_node("wheels").unwrap();
+    let gains = node
+        .declare_parameters("gains", [("p", 1.5), ("i", 0.1)])
+        .unwrap();
+    let values: Vec<_> = gains
+        .iter()
+        .map(|gain| (gain.name(), gain.value()))
+        .collect();
+    assert_eq!(values, [("gains.p", 1.5), ("gains.i", 0.5)]);
+    node.declare_parameters("", [("name", ParameterValue::from("left"))])
+        .unwrap();
+    assert_eq!(node.parameter("name").unwrap(), "left".into());
+    // The first error ends it; what is before stays declared.
+    let error = node.declare_parameters("gains", [("d", 0.0), ("p", 2.0), ("f", 1.0)]);
+    assert!(error.unwrap_err().to_string().contains("gains.p"));
+    assert!(node.has_parameter("gains.d") && !node.has_parameter("gains.f"));
+}

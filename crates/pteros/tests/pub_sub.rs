@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pteros::TimerOptions;
+use pteros::interfaces::statistics_msgs::msg::{MetricsMessage, StatisticDataType};
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
-use pteros::subscription::SerializedType;
+use pteros::subscription::{SerializedType, TopicStatisticsOptions};
 use pteros::{
     SubscriptionOptions,
     error::PublishError,
@@ -293,4 +294,91 @@ fn a_best_effort_publisher_drops_and_counts_when_the_pool_is_exhausted() {
     for sample in &held {
         assert!(sample[20..].windows(2).all(|pair| pair[0] == pair[1]));
     }
+}
+
+#[test]
+fn one_message_is_awaited_on_a_topic_and_none_is_an_answer_too() {
+    let context = Context::with_options(ContextOptions::local(118)).unwrap();
+    let node = context.create_node("reader").unwrap();
+    let latched = || "word".keep_last(1).transient_local();
+    let none = node.wait_for_message::<Text>(latched(), Duration::ZERO);
+    assert!(none.unwrap().is_none());
+    let publisher = node.create_publisher::<Text>(latched()).unwrap();
+    publisher.publish(&text(7)).unwrap();
+    let heard = node.wait_for_message::<Text>(latched(), TIMEOUT).unwrap();
+    assert_eq!(heard.unwrap().data, "Hello World: 7");
+    // The subscription ended with the wait.
+    assert_eq!(publisher.matched_count(), 0);
+}
+
+#[test]
+fn topic_statistics_report_age_and_period_of_the_messages_of_a_window() {
+    let context = Context::with_options(ContextOptions::local(119)).unwrap();
+    let node = context.create_node("measured").unwrap();
+    let metrics = node
+        .create_polled_subscription::<MetricsMessage>("/numbers_of_chatter".keep_last(1000))
+        .unwrap();
+    let statistics = TopicStatisticsOptions {
+        publish_topic: "/numbers_of_chatter".into(),
+        publish_period: Duration::from_millis(50),
+    };
+    let options = SubscriptionOptions::<Text>::new("chatter".keep_last(10));
+    let heard = Arc::new(AtomicUsize::new(0));
+    let count = heard.clone();
+    let _subscription = node
+        .create_subscription(options.topic_statistics(statistics), move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        })
+        .unwrap();
+    let publisher = node
+        .create_publisher::<Text>("chatter".keep_last(10))
+        .unwrap();
+    for n in 0..3 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    let value = |message: &MetricsMessage, kind: u8| {
+        let found = message
+            .statistics
+            .iter()
+            .find(|point| point.data_type == kind);
+        found.unwrap().data
+    };
+    // Three messages have three ages and two periods, in one window or over several.
+    let (mut ages, mut periods) = (0.0, 0.0);
+    let all_reported = || {
+        while let Some(message) = metrics.take() {
+            assert_eq!(message.measurement_source_name, "measured");
+            assert_eq!((message.unit.as_str(), message.statistics.len()), ("ms", 5));
+            let counted = value(
+                &message,
+                StatisticDataType::STATISTICS_DATA_TYPE_SAMPLE_COUNT,
+            );
+            let average = value(&message, StatisticDataType::STATISTICS_DATA_TYPE_AVERAGE);
+            assert_eq!(average.is_nan(), counted == 0.0);
+            match message.metrics_source.as_str() {
+                "message_age" => ages += counted,
+                "message_period" => periods += counted,
+                other => panic!("{other}"),
+            }
+        }
+        ages >= 3.0 && periods >= 2.0
+    };
+    assert!(node.spin_until(all_reported, TIMEOUT));
+    assert_eq!(
+        (ages, periods, heard.load(Ordering::Relaxed)),
+        (3.0, 2.0, 3)
+    );
+}
+
+#[test]
+fn topic_statistics_need_a_period() {
+    let context = Context::with_options(ContextOptions::local(120)).unwrap();
+    let node = context.create_node("measured").unwrap();
+    let never = TopicStatisticsOptions {
+        publish_period: Duration::ZERO,
+        ..TopicStatisticsOptions::default()
+    };
+    let options = SubscriptionOptions::<Text>::new("chatter").topic_statistics(never);
+    let error = node.create_polled_subscription(options).unwrap_err();
+    assert!(error.to_string().contains("longer than zero"), "{error}");
 }

@@ -13,6 +13,7 @@ mod loaned_message;
 mod managed_nodes;
 mod parameters;
 mod qos_events;
+mod service;
 mod talker;
 mod timer;
 
@@ -74,6 +75,11 @@ const EXAMPLES: &[Example] = &[
         "managed_nodes",
         managed_nodes::main,
         "two managed nodes, brought up and down",
+    ),
+    (
+        "service",
+        service::main,
+        "a server and its client, with a future and a callback",
     ),
     (
         "action",

@@ -169,6 +169,17 @@ fn managed_nodes_are_brought_up_and_down_in_order() {
 }
 
 #[test]
+fn a_service_answers_a_future_and_a_callback() {
+    let promises = [
+        "server: 2 + 3",
+        "client: the sum is 5",
+        "server: 40 + 2",
+        "client: then 42",
+    ];
+    run("service", DOMAIN + 18, &promises);
+}
+
+#[test]
 fn an_action_succeeds_gives_feedback_and_is_cancelled() {
     let promises = [
         "server: goal 5",

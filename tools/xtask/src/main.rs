@@ -22,6 +22,7 @@ mod namespace;
 mod nightly;
 mod peers;
 mod peers_check;
+mod picture;
 mod prose;
 mod sim;
 mod test;
@@ -50,6 +51,7 @@ fn main() -> Result<()> {
         "bench" if rest.first().is_some_and(|what| what == "build") => {
             exit_as(build_time::run(rest.get(1..).unwrap_or_default())?)
         }
+        "picture" => println!("{}", picture::run(&rest)?),
         "dist" => println!("{}", dist::run(&rest)?),
         "bench" => exit_as(bench::run(&rest)?),
         "flood" => exit_as(flood::run(&rest)?),
@@ -60,7 +62,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

@@ -237,7 +237,14 @@ fn next_steps() -> String {
     )
 }
 
-/// This program as the user can type it.
+/// This program as the user can type it: quoted for a shell if its path needs that.
 fn program() -> String {
-    std::env::args().next().unwrap_or_else(|| "pteros".into())
+    let program = std::env::args_os().next();
+    let program = program.map_or_else(|| "pteros".into(), |path| path.display().to_string());
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+".contains(letter);
+    if program.chars().all(is_plain) {
+        program
+    } else {
+        format!("'{}'", program.replace('\'', r"'\''"))
+    }
 }

@@ -122,7 +122,7 @@ impl New {
         if let Some(checkout) = &self.pteros {
             let checkout = std::path::absolute(checkout).context("--pteros")?;
             return match by_path(&checkout) {
-                Some(path) => Ok(format!("{{ path = {path:?} }}")),
+                Some(path) => Ok(format!("{{ path = {} }}", toml_string(&path)?)),
                 None => bail!(
                     "--pteros {}: this is not a checkout of Pteros (it has crates/pteros/Cargo.toml)",
                     checkout.display()
@@ -131,10 +131,29 @@ impl New {
         }
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
         Ok(match own.and_then(by_path) {
-            Some(path) => format!("{{ path = {path:?} }}"),
+            Some(path) => format!("{{ path = {} }}", toml_string(&path)?),
             None => format!("{{ git = {:?} }}", env!("CARGO_PKG_REPOSITORY")),
         })
     }
+}
+
+/// A path as a basic string of TOML 1.0, whose escapes are not Rust's.
+fn toml_string(path: &Path) -> Result<String> {
+    let Some(text) = path.to_str() else {
+        bail!(
+            "{}: Cargo cannot read a path that is not UTF-8; use a link with another name",
+            path.display()
+        );
+    };
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            letter if letter.is_control() => quoted += &format!("\\u{:04X}", u32::from(letter)),
+            letter => quoted.push(letter),
+        }
+    }
+    Ok(quoted + "\"")
 }
 
 /// `my_robot` as `MyRobot`.
@@ -148,4 +167,20 @@ fn type_name(name: &str) -> String {
         ))
     });
     words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::toml_string;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    #[test]
+    fn a_path_of_any_letters_is_a_string_of_toml() {
+        let quoted = |path: &str| toml_string(Path::new(path)).unwrap();
+        assert_eq!(quoted("/a ü/u\u{308}"), "\"/a ü/u\u{308}\"");
+        assert_eq!(quoted("/a\"b\\c\td"), r#""/a\"b\\c\u0009d""#);
+        assert!(toml_string(Path::new(OsStr::from_bytes(b"/\xff"))).is_err());
+    }
 }

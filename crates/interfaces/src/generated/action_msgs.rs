@@ -5,13 +5,13 @@
 /// Messages of `action_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// action_msgs/msg/GoalInfo
+    /// Identity of a goal.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct GoalInfo {
-        /// `unique_identifier_msgs/UUID`
+        /// Chosen by the client.
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
-        /// `builtin_interfaces/Time`
+        /// When the server accepted it.
         pub stamp: super::super::builtin_interfaces::msg::Time,
     }
 
@@ -75,29 +75,29 @@ pub mod msg {
         }
     }
 
-    /// action_msgs/msg/GoalStatus
+    /// State of a goal, in the goal state machine of actions.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GoalStatus {
         /// `action_msgs/GoalInfo`
         pub goal_info: GoalInfo,
-        /// `int8`
+        /// One of the values above.
         pub status: i8,
     }
 
     impl GoalStatus {
-        /// `int8`
+        /// Never set by a server.
         pub const STATUS_UNKNOWN: i8 = 0;
-        /// `int8`
+        /// Accepted, and not executed yet.
         pub const STATUS_ACCEPTED: i8 = 1;
         /// `int8`
         pub const STATUS_EXECUTING: i8 = 2;
-        /// `int8`
+        /// The client asked for cancelling, and the server agreed.
         pub const STATUS_CANCELING: i8 = 3;
-        /// `int8`
+        /// Ended as asked for.
         pub const STATUS_SUCCEEDED: i8 = 4;
-        /// `int8`
+        /// Ended because the client asked for it.
         pub const STATUS_CANCELED: i8 = 5;
-        /// `int8`
+        /// Ended by the server.
         pub const STATUS_ABORTED: i8 = 6;
     }
 
@@ -159,7 +159,7 @@ pub mod msg {
         }
     }
 
-    /// action_msgs/msg/GoalStatusArray
+    /// States of all goals that a server knows.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GoalStatusArray {
         /// `action_msgs/GoalStatus[]`
@@ -257,10 +257,11 @@ pub mod srv {
         );
     }
 
-    /// action_msgs/srv/CancelGoal_Request
+    /// Asks an action server to cancel goals.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct CancelGoalRequest {
-        /// `action_msgs/GoalInfo`
+        /// The id names one goal, the time all goals accepted until then. With neither, all goals; with
+        /// both, the goal and the older ones.
         pub goal_info: super::msg::GoalInfo,
     }
 
@@ -307,20 +308,20 @@ pub mod srv {
     /// action_msgs/srv/CancelGoal_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CancelGoalResponse {
-        /// `int8`
+        /// One of the values above.
         pub return_code: i8,
-        /// `action_msgs/GoalInfo[]`
+        /// Goals that are being cancelled now.
         pub goals_canceling: ::std::vec::Vec<super::msg::GoalInfo>,
     }
 
     impl CancelGoalResponse {
-        /// `int8`
+        /// Values of return_code:
         pub const ERROR_NONE: i8 = 0;
-        /// `int8`
+        /// No goal is being cancelled.
         pub const ERROR_REJECTED: i8 = 1;
-        /// `int8`
+        /// There is no such goal.
         pub const ERROR_UNKNOWN_GOAL_ID: i8 = 2;
-        /// `int8`
+        /// The goal has ended already.
         pub const ERROR_GOAL_TERMINATED: i8 = 3;
     }
 

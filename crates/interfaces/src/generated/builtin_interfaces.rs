@@ -5,13 +5,13 @@
 /// Messages of `builtin_interfaces`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// builtin_interfaces/msg/Duration
+    /// A span of time: sec + nanosec / 1e9 seconds. The span is negative if sec is.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct Duration {
-        /// `int32`
+        /// Whole seconds, rounded down.
         pub sec: i32,
-        /// `uint32`
+        /// Nanoseconds to add, from 0 to 999999999, for negative spans too.
         pub nanosec: u32,
     }
 
@@ -76,13 +76,14 @@ pub mod msg {
         }
     }
 
-    /// builtin_interfaces/msg/Time
+    /// A point in time: sec + nanosec / 1e9 seconds since the epoch of its clock, 1970 for wall
+    /// clocks.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct Time {
-        /// `int32`
+        /// Whole seconds, rounded down.
         pub sec: i32,
-        /// `uint32`
+        /// Nanoseconds to add, from 0 to 999999999.
         pub nanosec: u32,
     }
 

@@ -19,7 +19,7 @@ pub mod srv {
         );
     }
 
-    /// composition_interfaces/srv/ListNodes_Request
+    /// Asks a container for its components.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ListNodesRequest {}
 
@@ -65,9 +65,9 @@ pub mod srv {
     /// composition_interfaces/srv/ListNodes_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ListNodesResponse {
-        /// `string[]`
+        /// Names with namespaces.
         pub full_node_names: ::std::vec::Vec<::std::string::String>,
-        /// `uint64[]`
+        /// Numbers of the components, in the same order.
         pub unique_ids: ::std::vec::Vec<u64>,
     }
 
@@ -190,24 +190,24 @@ pub mod srv {
         );
     }
 
-    /// composition_interfaces/srv/LoadNode_Request
+    /// Has a container load a component.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LoadNodeRequest {
-        /// `string`
+        /// Package whose index names the library.
         pub package_name: ::std::string::String,
-        /// `string`
+        /// Class of the component, as PACKAGE::CLASS.
         pub plugin_name: ::std::string::String,
-        /// `string`
+        /// Name of the node; empty: the component's own.
         pub node_name: ::std::string::String,
-        /// `string`
+        /// Namespace of the node; empty: the component's own.
         pub node_namespace: ::std::string::String,
-        /// `uint8`
+        /// Level of the node's logger; 0: unchanged.
         pub log_level: u8,
-        /// `string[]`
+        /// As FROM:=TO.
         pub remap_rules: ::std::vec::Vec<::std::string::String>,
-        /// `rcl_interfaces/Parameter[]`
+        /// Overrides of the node's parameters.
         pub parameters: ::std::vec::Vec<super::super::rcl_interfaces::msg::Parameter>,
-        /// `rcl_interfaces/Parameter[]`
+        /// Options of the container, such as use_intra_process_comms.
         pub extra_arguments: ::std::vec::Vec<super::super::rcl_interfaces::msg::Parameter>,
     }
 
@@ -268,13 +268,13 @@ pub mod srv {
     /// composition_interfaces/srv/LoadNode_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LoadNodeResponse {
-        /// `bool`
+        /// Whether the component runs.
         pub success: bool,
-        /// `string`
+        /// The reason if it does not.
         pub error_message: ::std::string::String,
-        /// `string`
+        /// Name with namespace.
         pub full_node_name: ::std::string::String,
-        /// `uint64`
+        /// Number of the component in this container.
         pub unique_id: u64,
     }
 
@@ -401,10 +401,10 @@ pub mod srv {
         );
     }
 
-    /// composition_interfaces/srv/UnloadNode_Request
+    /// Has a container end a component.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UnloadNodeRequest {
-        /// `uint64`
+        /// As LoadNode and ListNodes say.
         pub unique_id: u64,
     }
 
@@ -452,9 +452,9 @@ pub mod srv {
     /// composition_interfaces/srv/UnloadNode_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct UnloadNodeResponse {
-        /// `bool`
+        /// Whether it has ended.
         pub success: bool,
-        /// `string`
+        /// The reason if it has not.
         pub error_message: ::std::string::String,
     }
 

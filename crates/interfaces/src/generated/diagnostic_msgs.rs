@@ -5,10 +5,10 @@
 /// Messages of `diagnostic_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// diagnostic_msgs/msg/DiagnosticArray
+    /// States of components, by one publisher. Its topic is /diagnostics.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DiagnosticArray {
-        /// `std_msgs/Header`
+        /// When the states were determined.
         pub header: super::super::std_msgs::msg::Header,
         /// `diagnostic_msgs/DiagnosticStatus[]`
         pub status: ::std::vec::Vec<DiagnosticStatus>,
@@ -81,29 +81,29 @@ pub mod msg {
         }
     }
 
-    /// diagnostic_msgs/msg/DiagnosticStatus
+    /// State of one component of the robot.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DiagnosticStatus {
-        /// `byte`
+        /// One of the values above.
         pub level: u8,
-        /// `string`
+        /// Component and test, unique in the robot.
         pub name: ::std::string::String,
-        /// `string`
+        /// One line for people.
         pub message: ::std::string::String,
-        /// `string`
+        /// The device, for example by its serial number.
         pub hardware_id: ::std::string::String,
-        /// `diagnostic_msgs/KeyValue[]`
+        /// Details.
         pub values: ::std::vec::Vec<KeyValue>,
     }
 
     impl DiagnosticStatus {
-        /// `byte`
+        /// Values of level:
         pub const OK: u8 = 0;
         /// `byte`
         pub const WARN: u8 = 1;
         /// `byte`
         pub const ERROR: u8 = 2;
-        /// `byte`
+        /// Nothing has been heard from the component for too long.
         pub const STALE: u8 = 3;
     }
 
@@ -186,12 +186,12 @@ pub mod msg {
         }
     }
 
-    /// diagnostic_msgs/msg/KeyValue
+    /// A named value of a diagnostic state.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct KeyValue {
-        /// `string`
+        /// Name of the value.
         pub key: ::std::string::String,
-        /// `string`
+        /// The value as text.
         pub value: ::std::string::String,
     }
 
@@ -317,10 +317,10 @@ pub mod srv {
         );
     }
 
-    /// diagnostic_msgs/srv/AddDiagnostics_Request
+    /// Has an aggregator take more analyzers from its parameters.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AddDiagnosticsRequest {
-        /// `string`
+        /// Namespace of the parameters that describe them.
         pub load_namespace: ::std::string::String,
     }
 
@@ -368,9 +368,9 @@ pub mod srv {
     /// diagnostic_msgs/srv/AddDiagnostics_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AddDiagnosticsResponse {
-        /// `bool`
+        /// Whether they were added.
         pub success: bool,
-        /// `string`
+        /// The reason if not.
         pub message: ::std::string::String,
     }
 
@@ -493,7 +493,7 @@ pub mod srv {
         );
     }
 
-    /// diagnostic_msgs/srv/SelfTest_Request
+    /// Has a device test itself.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SelfTestRequest {}
 
@@ -539,11 +539,11 @@ pub mod srv {
     /// diagnostic_msgs/srv/SelfTest_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTestResponse {
-        /// `string`
+        /// The device, for example its serial number.
         pub id: ::std::string::String,
-        /// `byte`
+        /// Whether every test was passed.
         pub passed: u8,
-        /// `diagnostic_msgs/DiagnosticStatus[]`
+        /// One entry per test.
         pub status: ::std::vec::Vec<super::msg::DiagnosticStatus>,
     }
 

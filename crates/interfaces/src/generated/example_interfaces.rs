@@ -2227,7 +2227,7 @@ pub mod srv {
         );
     }
 
-    /// example_interfaces/srv/AddTwoInts_Request
+    /// Adds two integers.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AddTwoIntsRequest {
         /// `int64`
@@ -2817,10 +2817,10 @@ pub mod action {
         }
     }
 
-    /// example_interfaces/action/Fibonacci_Goal
+    /// Computes the Fibonacci sequence.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct FibonacciGoal {
-        /// `int32`
+        /// Index of the last number that is asked for.
         pub order: i32,
     }
 
@@ -2868,7 +2868,7 @@ pub mod action {
     /// example_interfaces/action/Fibonacci_Result
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FibonacciResult {
-        /// `int32[]`
+        /// The numbers so far, from 0 and 1.
         pub sequence: ::std::vec::Vec<i32>,
     }
 
@@ -2916,7 +2916,7 @@ pub mod action {
     /// example_interfaces/action/Fibonacci_Feedback
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FibonacciFeedback {
-        /// `int32[]`
+        /// The numbers so far, from 0 and 1.
         pub sequence: ::std::vec::Vec<i32>,
     }
 

@@ -5,13 +5,13 @@
 /// Messages of `geometry_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// geometry_msgs/msg/Accel
+    /// Acceleration of a body in free space.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Accel {
-        /// `geometry_msgs/Vector3`
+        /// m/s^2 along the axes.
         pub linear: Vector3,
-        /// `geometry_msgs/Vector3`
+        /// rad/s^2 about the axes.
         pub angular: Vector3,
     }
 
@@ -76,7 +76,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/AccelStamped
+    /// Acceleration with the time and frame in which its axes lie.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AccelStamped {
         /// `std_msgs/Header`
@@ -153,13 +153,13 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/AccelWithCovariance
+    /// Estimated acceleration and its uncertainty.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[repr(C)]
     pub struct AccelWithCovariance {
         /// `geometry_msgs/Accel`
         pub accel: Accel,
-        /// `float64[36]`
+        /// 6 x 6 matrix by rows; order x, y, z, then rotation about x, y, z.
         pub covariance: [f64; 36],
     }
 
@@ -234,7 +234,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/AccelWithCovarianceStamped
+    /// Estimated acceleration with time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AccelWithCovarianceStamped {
         /// `std_msgs/Header`
@@ -311,15 +311,15 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Inertia
+    /// Mass and rotational inertia of a rigid body.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Inertia {
-        /// `float64`
+        /// Mass in kg.
         pub m: f64,
-        /// `geometry_msgs/Vector3`
+        /// Centre of mass in m, from the origin of the frame.
         pub com: Vector3,
-        /// `float64`
+        /// Inertia tensor in kg m^2. It is symmetric: six of its nine numbers are here.
         pub ixx: f64,
         /// `float64`
         pub ixy: f64,
@@ -406,7 +406,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/InertiaStamped
+    /// Inertia with the time and frame of its axes.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InertiaStamped {
         /// `std_msgs/Header`
@@ -483,7 +483,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Point
+    /// A position in m.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Point {
@@ -558,7 +558,8 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Point32
+    /// A position in m with single precision. It halves large arrays; single points are better as
+    /// Point.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Point32 {
@@ -633,7 +634,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PointStamped
+    /// A position with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PointStamped {
         /// `std_msgs/Header`
@@ -710,7 +711,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Polygon
+    /// A closed outline: the last point is joined to the first.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Polygon {
         /// `geometry_msgs/Point32[]`
@@ -781,12 +782,12 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PolygonInstance
+    /// A polygon that can be told from others.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PolygonInstance {
         /// `geometry_msgs/Polygon`
         pub polygon: Polygon,
-        /// `int64`
+        /// Number of the polygon, unique among those published together.
         pub id: i64,
     }
 
@@ -858,7 +859,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PolygonInstanceStamped
+    /// A numbered polygon with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PolygonInstanceStamped {
         /// `std_msgs/Header`
@@ -935,7 +936,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PolygonStamped
+    /// A polygon with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PolygonStamped {
         /// `std_msgs/Header`
@@ -1012,13 +1013,13 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Pose
+    /// Position and orientation of a body.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Pose {
-        /// `geometry_msgs/Point`
+        /// m.
         pub position: Point,
-        /// `geometry_msgs/Quaternion`
+        /// Rotation from the body's axes to those of the frame.
         pub orientation: Quaternion,
     }
 
@@ -1083,15 +1084,15 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Pose2D
+    /// Pose in a plane. Deprecated: Pose works with tf and all tools.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Pose2D {
-        /// `float64`
+        /// m.
         pub x: f64,
-        /// `float64`
+        /// m.
         pub y: f64,
-        /// `float64`
+        /// Heading in rad, counter-clockwise from the x axis.
         pub theta: f64,
     }
 
@@ -1158,7 +1159,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PoseArray
+    /// Poses of one frame and time.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PoseArray {
         /// `std_msgs/Header`
@@ -1235,7 +1236,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PoseStamped
+    /// A pose with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PoseStamped {
         /// `std_msgs/Header`
@@ -1312,13 +1313,13 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PoseWithCovariance
+    /// Estimated pose and its uncertainty.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[repr(C)]
     pub struct PoseWithCovariance {
         /// `geometry_msgs/Pose`
         pub pose: Pose,
-        /// `float64[36]`
+        /// 6 x 6 matrix by rows, in m and rad; order x, y, z, then rotation about the fixed axes x, y, z.
         pub covariance: [f64; 36],
     }
 
@@ -1393,7 +1394,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/PoseWithCovarianceStamped
+    /// Estimated pose with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PoseWithCovarianceStamped {
         /// `std_msgs/Header`
@@ -1470,7 +1471,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Quaternion
+    /// A rotation as unit quaternion. The default is no rotation.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[repr(C)]
     pub struct Quaternion {
@@ -1480,7 +1481,7 @@ pub mod msg {
         pub y: f64,
         /// `float64`
         pub z: f64,
-        /// `float64`
+        /// The real part.
         pub w: f64,
     }
 
@@ -1561,7 +1562,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/QuaternionStamped
+    /// A rotation with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct QuaternionStamped {
         /// `std_msgs/Header`
@@ -1638,11 +1639,11 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Transform
+    /// Moves points from the child frame into the parent frame: rotate, then translate.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Transform {
-        /// `geometry_msgs/Vector3`
+        /// m.
         pub translation: Vector3,
         /// `geometry_msgs/Quaternion`
         pub rotation: Quaternion,
@@ -1709,12 +1710,12 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/TransformStamped
+    /// Where a child frame lies in the frame of the header, at the time of the header.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TransformStamped {
-        /// `std_msgs/Header`
+        /// frame_id is the parent.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string`
+        /// The frame that is placed by the transform.
         pub child_frame_id: ::std::string::String,
         /// `geometry_msgs/Transform`
         pub transform: Transform,
@@ -1792,13 +1793,13 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Twist
+    /// Velocity of a body in free space.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Twist {
-        /// `geometry_msgs/Vector3`
+        /// m/s along the axes.
         pub linear: Vector3,
-        /// `geometry_msgs/Vector3`
+        /// rad/s about the axes.
         pub angular: Vector3,
     }
 
@@ -1863,7 +1864,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/TwistStamped
+    /// Velocity with its time and the frame of its axes.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TwistStamped {
         /// `std_msgs/Header`
@@ -1940,13 +1941,13 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/TwistWithCovariance
+    /// Estimated velocity and its uncertainty.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[repr(C)]
     pub struct TwistWithCovariance {
         /// `geometry_msgs/Twist`
         pub twist: Twist,
-        /// `float64[36]`
+        /// 6 x 6 matrix by rows, in m/s and rad/s; order x, y, z, then rotation about x, y, z.
         pub covariance: [f64; 36],
     }
 
@@ -2021,7 +2022,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/TwistWithCovarianceStamped
+    /// Estimated velocity with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TwistWithCovarianceStamped {
         /// `std_msgs/Header`
@@ -2098,7 +2099,8 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Vector3
+    /// A direction with a length, whose unit its user says. A transform rotates it and does not move
+    /// it; use Point for positions.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Vector3 {
@@ -2173,7 +2175,7 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Vector3Stamped
+    /// A vector with its time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Vector3Stamped {
         /// `std_msgs/Header`
@@ -2250,14 +2252,14 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/VelocityStamped
+    /// Velocity of one frame as seen from another.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct VelocityStamped {
-        /// `std_msgs/Header`
+        /// frame_id names the axes of the velocity.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string`
+        /// The frame that moves.
         pub body_frame_id: ::std::string::String,
-        /// `string`
+        /// The frame that counts as at rest.
         pub reference_frame_id: ::std::string::String,
         /// `geometry_msgs/Twist`
         pub velocity: Twist,
@@ -2339,13 +2341,13 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/Wrench
+    /// Force and torque at one point.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Wrench {
-        /// `geometry_msgs/Vector3`
+        /// N.
         pub force: Vector3,
-        /// `geometry_msgs/Vector3`
+        /// N m.
         pub torque: Vector3,
     }
 
@@ -2410,10 +2412,10 @@ pub mod msg {
         }
     }
 
-    /// geometry_msgs/msg/WrenchStamped
+    /// Force and torque with time and frame.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WrenchStamped {
-        /// `std_msgs/Header`
+        /// frame_id names the axes and the point where they act.
         pub header: super::super::std_msgs::msg::Header,
         /// `geometry_msgs/Wrench`
         pub wrench: Wrench,

@@ -5,17 +5,17 @@
 /// Messages of `lifecycle_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// lifecycle_msgs/msg/State
+    /// A state of a managed node.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct State {
-        /// `uint8`
+        /// One of the values above.
         pub id: u8,
-        /// `string`
+        /// Its name in lower case.
         pub label: ::std::string::String,
     }
 
     impl State {
-        /// `uint8`
+        /// States in which a node stays:
         pub const PRIMARY_STATE_UNKNOWN: u8 = 0;
         /// `uint8`
         pub const PRIMARY_STATE_UNCONFIGURED: u8 = 1;
@@ -25,7 +25,7 @@ pub mod msg {
         pub const PRIMARY_STATE_ACTIVE: u8 = 3;
         /// `uint8`
         pub const PRIMARY_STATE_FINALIZED: u8 = 4;
-        /// `uint8`
+        /// States while a callback runs:
         pub const TRANSITION_STATE_CONFIGURING: u8 = 10;
         /// `uint8`
         pub const TRANSITION_STATE_CLEANINGUP: u8 = 11;
@@ -106,19 +106,19 @@ pub mod msg {
         }
     }
 
-    /// lifecycle_msgs/msg/Transition
+    /// A transition of a managed node. A request may give the id, or 0 and the label.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Transition {
-        /// `uint8`
+        /// One of the values above.
         pub id: u8,
-        /// `string`
+        /// Its name in lower case.
         pub label: ::std::string::String,
     }
 
     impl Transition {
-        /// `uint8`
+        /// Reserved.
         pub const TRANSITION_CREATE: u8 = 0;
-        /// `uint8`
+        /// Transitions to ask for:
         pub const TRANSITION_CONFIGURE: u8 = 1;
         /// `uint8`
         pub const TRANSITION_CLEANUP: u8 = 2;
@@ -134,7 +134,7 @@ pub mod msg {
         pub const TRANSITION_ACTIVE_SHUTDOWN: u8 = 7;
         /// `uint8`
         pub const TRANSITION_DESTROY: u8 = 8;
-        /// `uint8`
+        /// How callbacks end, of configure and the others:
         pub const TRANSITION_ON_CONFIGURE_SUCCESS: u8 = 10;
         /// `uint8`
         pub const TRANSITION_ON_CONFIGURE_FAILURE: u8 = 11;
@@ -170,7 +170,7 @@ pub mod msg {
         pub const TRANSITION_ON_ERROR_FAILURE: u8 = 61;
         /// `uint8`
         pub const TRANSITION_ON_ERROR_ERROR: u8 = 62;
-        /// `uint8`
+        /// How any callback ends:
         pub const TRANSITION_CALLBACK_SUCCESS: u8 = 97;
         /// `uint8`
         pub const TRANSITION_CALLBACK_FAILURE: u8 = 98;
@@ -245,14 +245,14 @@ pub mod msg {
         }
     }
 
-    /// lifecycle_msgs/msg/TransitionDescription
+    /// A transition with its two ends.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TransitionDescription {
-        /// `lifecycle_msgs/Transition`
+        /// Its id and name.
         pub transition: Transition,
-        /// `lifecycle_msgs/State`
+        /// Where it begins.
         pub start_state: State,
-        /// `lifecycle_msgs/State`
+        /// Where it ends if the callback succeeds.
         pub goal_state: State,
     }
 
@@ -327,16 +327,16 @@ pub mod msg {
         }
     }
 
-    /// lifecycle_msgs/msg/TransitionEvent
+    /// A transition that has taken place.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TransitionEvent {
-        /// `uint64`
+        /// ns of the node's clock.
         pub timestamp: u64,
-        /// `lifecycle_msgs/Transition`
+        /// Which one.
         pub transition: Transition,
-        /// `lifecycle_msgs/State`
+        /// State before it.
         pub start_state: State,
-        /// `lifecycle_msgs/State`
+        /// State after it.
         pub goal_state: State,
     }
 
@@ -478,10 +478,10 @@ pub mod srv {
         );
     }
 
-    /// lifecycle_msgs/srv/ChangeState_Request
+    /// Asks a managed node for a transition.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ChangeStateRequest {
-        /// `lifecycle_msgs/Transition`
+        /// By id, or by label if the id is 0.
         pub transition: super::msg::Transition,
     }
 
@@ -528,7 +528,7 @@ pub mod srv {
     /// lifecycle_msgs/srv/ChangeState_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ChangeStateResponse {
-        /// `bool`
+        /// Whether the transition took place and its callback succeeded.
         pub success: bool,
     }
 
@@ -649,7 +649,7 @@ pub mod srv {
         );
     }
 
-    /// lifecycle_msgs/srv/GetAvailableStates_Request
+    /// Asks a managed node for all of its states.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetAvailableStatesRequest {}
 
@@ -815,7 +815,8 @@ pub mod srv {
         );
     }
 
-    /// lifecycle_msgs/srv/GetAvailableTransitions_Request
+    /// Asks a managed node for transitions: those of its state, or all of them, by the service's
+    /// name.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetAvailableTransitionsRequest {}
 
@@ -981,7 +982,7 @@ pub mod srv {
         );
     }
 
-    /// lifecycle_msgs/srv/GetState_Request
+    /// Asks a managed node for its state.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetStateRequest {}
 

@@ -5,16 +5,16 @@
 /// Messages of `nav_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// nav_msgs/msg/GridCells
+    /// The occupied or free cells of a grid, without the others.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GridCells {
         /// `std_msgs/Header`
         pub header: super::super::std_msgs::msg::Header,
-        /// `float32`
+        /// m.
         pub cell_width: f32,
-        /// `float32`
+        /// m.
         pub cell_height: f32,
-        /// `geometry_msgs/Point[]`
+        /// Centre of each cell, in the frame of the header.
         pub cells: ::std::vec::Vec<super::super::geometry_msgs::msg::Point>,
     }
 
@@ -94,18 +94,18 @@ pub mod msg {
         }
     }
 
-    /// nav_msgs/msg/MapMetaData
+    /// Size and place of a map of equal cells.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct MapMetaData {
-        /// `builtin_interfaces/Time`
+        /// When the map was loaded.
         pub map_load_time: super::super::builtin_interfaces::msg::Time,
-        /// `float32`
+        /// Side of a cell in m.
         pub resolution: f32,
-        /// `uint32`
+        /// Cells along x.
         pub width: u32,
-        /// `uint32`
+        /// Cells along y.
         pub height: u32,
-        /// `geometry_msgs/Pose`
+        /// Pose of the corner of cell (0, 0), in m and rad, in the frame of the map.
         pub origin: super::super::geometry_msgs::msg::Pose,
     }
 
@@ -174,14 +174,14 @@ pub mod msg {
         }
     }
 
-    /// nav_msgs/msg/OccupancyGrid
+    /// A map of occupied cells in the plane.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct OccupancyGrid {
-        /// `std_msgs/Header`
+        /// frame_id is the frame of the map.
         pub header: super::super::std_msgs::msg::Header,
         /// `nav_msgs/MapMetaData`
         pub info: MapMetaData,
-        /// `int8[]`
+        /// Row after row, x first, from cell (0, 0). 0 is free, 100 is occupied, -1 is not known.
         pub data: ::std::vec::Vec<i8>,
     }
 
@@ -256,16 +256,16 @@ pub mod msg {
         }
     }
 
-    /// nav_msgs/msg/Odometry
+    /// Pose and velocity of a robot by its own motion. The pose drifts and never jumps.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Odometry {
-        /// `std_msgs/Header`
+        /// frame_id is the frame of the pose, usually odom.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string`
+        /// The frame of the velocity, usually base_link.
         pub child_frame_id: ::std::string::String,
-        /// `geometry_msgs/PoseWithCovariance`
+        /// In the frame of the header.
         pub pose: super::super::geometry_msgs::msg::PoseWithCovariance,
-        /// `geometry_msgs/TwistWithCovariance`
+        /// In the child frame: forwards is linear.x.
         pub twist: super::super::geometry_msgs::msg::TwistWithCovariance,
     }
 
@@ -345,10 +345,10 @@ pub mod msg {
         }
     }
 
-    /// nav_msgs/msg/Path
+    /// Poses that a robot is to follow, in order.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Path {
-        /// `std_msgs/Header`
+        /// frame_id is the frame of the path. The poses have headers of their own.
         pub header: super::super::std_msgs::msg::Header,
         /// `geometry_msgs/PoseStamped[]`
         pub poses: ::std::vec::Vec<super::super::geometry_msgs::msg::PoseStamped>,
@@ -489,7 +489,7 @@ pub mod srv {
         );
     }
 
-    /// nav_msgs/srv/GetMap_Request
+    /// Asks a map server for its map.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetMapRequest {}
 
@@ -535,7 +535,7 @@ pub mod srv {
     /// nav_msgs/srv/GetMap_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetMapResponse {
-        /// `nav_msgs/OccupancyGrid`
+        /// The map as it is now.
         pub map: super::msg::OccupancyGrid,
     }
 
@@ -655,14 +655,14 @@ pub mod srv {
         );
     }
 
-    /// nav_msgs/srv/GetPlan_Request
+    /// Asks a planner for a path.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetPlanRequest {
-        /// `geometry_msgs/PoseStamped`
+        /// Where it begins.
         pub start: super::super::geometry_msgs::msg::PoseStamped,
-        /// `geometry_msgs/PoseStamped`
+        /// Where it is to end.
         pub goal: super::super::geometry_msgs::msg::PoseStamped,
-        /// `float32`
+        /// How far from the goal the path may end if the goal itself cannot be reached, m.
         pub tolerance: f32,
     }
 
@@ -714,7 +714,7 @@ pub mod srv {
     /// nav_msgs/srv/GetPlan_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetPlanResponse {
-        /// `nav_msgs/Path`
+        /// The path; empty if there is none.
         pub plan: super::msg::Path,
     }
 
@@ -835,10 +835,10 @@ pub mod srv {
         );
     }
 
-    /// nav_msgs/srv/LoadMap_Request
+    /// Has a map server load another map.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LoadMapRequest {
-        /// `string`
+        /// The map's file: a path, or a URL such as package://PACKAGE/maps/NAME.yaml.
         pub map_url: ::std::string::String,
     }
 
@@ -886,9 +886,9 @@ pub mod srv {
     /// nav_msgs/srv/LoadMap_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LoadMapResponse {
-        /// `nav_msgs/OccupancyGrid`
+        /// Only valid after RESULT_SUCCESS.
         pub map: super::msg::OccupancyGrid,
-        /// `uint8`
+        /// One of the values above.
         pub result: u8,
     }
 
@@ -1023,12 +1023,12 @@ pub mod srv {
         );
     }
 
-    /// nav_msgs/srv/SetMap_Request
+    /// Gives a localization node a map and a first estimate of the pose in it.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetMapRequest {
-        /// `nav_msgs/OccupancyGrid`
+        /// Replaces the map that it had.
         pub map: super::msg::OccupancyGrid,
-        /// `geometry_msgs/PoseWithCovarianceStamped`
+        /// Where the robot is.
         pub initial_pose: super::super::geometry_msgs::msg::PoseWithCovarianceStamped,
     }
 
@@ -1077,7 +1077,7 @@ pub mod srv {
     /// nav_msgs/srv/SetMap_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SetMapResponse {
-        /// `bool`
+        /// Whether both were taken.
         pub success: bool,
     }
 

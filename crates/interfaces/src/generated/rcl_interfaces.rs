@@ -5,15 +5,15 @@
 /// Messages of `rcl_interfaces`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// rcl_interfaces/msg/FloatingPointRange
+    /// Allowed values of a double parameter.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct FloatingPointRange {
-        /// `float64`
+        /// Smallest value.
         pub from_value: f64,
-        /// `float64`
+        /// Largest value.
         pub to_value: f64,
-        /// `float64`
+        /// Distance of allowed values from the smallest one; 0: every value between.
         pub step: f64,
     }
 
@@ -80,15 +80,15 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/IntegerRange
+    /// Allowed values of an integer parameter.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct IntegerRange {
-        /// `int64`
+        /// Smallest value.
         pub from_value: i64,
-        /// `int64`
+        /// Largest value.
         pub to_value: i64,
-        /// `uint64`
+        /// Distance of allowed values from the smallest one; 0: every value between.
         pub step: u64,
     }
 
@@ -155,12 +155,12 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/ListParametersResult
+    /// Parameters of a node.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ListParametersResult {
-        /// `string[]`
+        /// Full names that match.
         pub names: ::std::vec::Vec<::std::string::String>,
-        /// `string[]`
+        /// The part before the last dot of each, once.
         pub prefixes: ::std::vec::Vec<::std::string::String>,
     }
 
@@ -232,27 +232,27 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/Log
+    /// One log line, on /rosout.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Log {
-        /// `builtin_interfaces/Time`
+        /// When it was logged.
         pub stamp: super::super::builtin_interfaces::msg::Time,
-        /// `uint8`
+        /// One of the values above, or a value between.
         pub level: u8,
-        /// `string`
+        /// Name of the logger.
         pub name: ::std::string::String,
-        /// `string`
+        /// The text.
         pub msg: ::std::string::String,
-        /// `string`
+        /// Source file.
         pub file: ::std::string::String,
-        /// `string`
+        /// Function in it.
         pub function: ::std::string::String,
-        /// `uint32`
+        /// Line in it.
         pub line: u32,
     }
 
     impl Log {
-        /// `uint8`
+        /// Values of level:
         pub const DEBUG: u8 = 10;
         /// `uint8`
         pub const INFO: u8 = 20;
@@ -351,12 +351,12 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/LoggerLevel
+    /// Level of a logger.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LoggerLevel {
-        /// `string`
+        /// Name of the logger; empty for all without a level of their own.
         pub name: ::std::string::String,
-        /// `uint32`
+        /// One of the values above.
         pub level: u32,
     }
 
@@ -443,10 +443,10 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/Parameter
+    /// A parameter's name and value.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Parameter {
-        /// `string`
+        /// Full name; dots separate its parts.
         pub name: ::std::string::String,
         /// `rcl_interfaces/ParameterValue`
         pub value: ParameterValue,
@@ -519,24 +519,24 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/ParameterDescriptor
+    /// What a parameter is and accepts.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ParameterDescriptor {
-        /// `string`
+        /// Full name of the parameter.
         pub name: ::std::string::String,
-        /// `uint8`
+        /// A value of ParameterType.
         pub r#type: u8,
-        /// `string`
+        /// Meaning, for people.
         pub description: ::std::string::String,
-        /// `string`
+        /// Rules that no range expresses, for people.
         pub additional_constraints: ::std::string::String,
-        /// `bool`
+        /// Set when it is declared, and never after.
         pub read_only: bool,
-        /// `bool`
+        /// The type may change.
         pub dynamic_typing: bool,
-        /// `rcl_interfaces/FloatingPointRange[<=1]`
+        /// For doubles; empty: any value.
         pub floating_point_range: ::std::vec::Vec<FloatingPointRange>,
-        /// `rcl_interfaces/IntegerRange[<=1]`
+        /// For integers; empty: any value.
         pub integer_range: ::std::vec::Vec<IntegerRange>,
     }
 
@@ -654,18 +654,18 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/ParameterEvent
+    /// Parameters that a node has declared, set or removed, on /parameter_events.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ParameterEvent {
-        /// `builtin_interfaces/Time`
+        /// When it happened.
         pub stamp: super::super::builtin_interfaces::msg::Time,
-        /// `string`
+        /// Full name of the node.
         pub node: ::std::string::String,
-        /// `rcl_interfaces/Parameter[]`
+        /// Declared ones.
         pub new_parameters: ::std::vec::Vec<Parameter>,
-        /// `rcl_interfaces/Parameter[]`
+        /// Ones with another value.
         pub changed_parameters: ::std::vec::Vec<Parameter>,
-        /// `rcl_interfaces/Parameter[]`
+        /// Undeclared ones.
         pub deleted_parameters: ::std::vec::Vec<Parameter>,
     }
 
@@ -748,7 +748,7 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/ParameterEventDescriptors
+    /// Descriptors of parameters that were declared, changed or removed.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ParameterEventDescriptors {
         /// `rcl_interfaces/ParameterDescriptor[]`
@@ -847,12 +847,12 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/ParameterType
+    /// Types of parameters.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ParameterType {}
 
     impl ParameterType {
-        /// `uint8`
+        /// Without a value.
         pub const PARAMETER_NOT_SET: u8 = 0;
         /// `uint8`
         pub const PARAMETER_BOOL: u8 = 1;
@@ -929,10 +929,10 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/ParameterValue
+    /// A value of one of several types. Only the field that type names counts.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ParameterValue {
-        /// `uint8`
+        /// A value of ParameterType.
         pub r#type: u8,
         /// `bool`
         pub bool_value: bool,
@@ -1053,12 +1053,12 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/SetLoggerLevelsResult
+    /// Whether a level was set.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetLoggerLevelsResult {
         /// `bool`
         pub successful: bool,
-        /// `string`
+        /// Why not.
         pub reason: ::std::string::String,
     }
 
@@ -1130,12 +1130,12 @@ pub mod msg {
         }
     }
 
-    /// rcl_interfaces/msg/SetParametersResult
+    /// Whether parameters were set.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetParametersResult {
         /// `bool`
         pub successful: bool,
-        /// `string`
+        /// Why not.
         pub reason: ::std::string::String,
     }
 
@@ -1364,10 +1364,10 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/DescribeParameters_Request
+    /// Asks a node for descriptors.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DescribeParametersRequest {
-        /// `string[]`
+        /// Full names of parameters.
         pub names: ::std::vec::Vec<::std::string::String>,
     }
 
@@ -1415,7 +1415,7 @@ pub mod srv {
     /// rcl_interfaces/srv/DescribeParameters_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DescribeParametersResponse {
-        /// `rcl_interfaces/ParameterDescriptor[]`
+        /// In the order of the names.
         pub descriptors: ::std::vec::Vec<super::msg::ParameterDescriptor>,
     }
 
@@ -1548,10 +1548,10 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/GetLoggerLevels_Request
+    /// Asks for the levels of loggers.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetLoggerLevelsRequest {
-        /// `string[]`
+        /// Names of loggers.
         pub names: ::std::vec::Vec<::std::string::String>,
     }
 
@@ -1599,7 +1599,7 @@ pub mod srv {
     /// rcl_interfaces/srv/GetLoggerLevels_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetLoggerLevelsResponse {
-        /// `rcl_interfaces/LoggerLevel[]`
+        /// In the order of the names.
         pub levels: ::std::vec::Vec<super::msg::LoggerLevel>,
     }
 
@@ -1720,10 +1720,10 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/GetParameterTypes_Request
+    /// Asks a node for the types of parameters.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetParameterTypesRequest {
-        /// `string[]`
+        /// Full names of parameters.
         pub names: ::std::vec::Vec<::std::string::String>,
     }
 
@@ -1771,7 +1771,7 @@ pub mod srv {
     /// rcl_interfaces/srv/GetParameterTypes_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetParameterTypesResponse {
-        /// `uint8[]`
+        /// Values of ParameterType, in the order of the names; PARAMETER_NOT_SET for unknown ones.
         pub types: ::std::vec::Vec<u8>,
     }
 
@@ -1891,10 +1891,10 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/GetParameters_Request
+    /// Asks a node for values.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetParametersRequest {
-        /// `string[]`
+        /// Full names of parameters.
         pub names: ::std::vec::Vec<::std::string::String>,
     }
 
@@ -1942,7 +1942,7 @@ pub mod srv {
     /// rcl_interfaces/srv/GetParameters_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetParametersResponse {
-        /// `rcl_interfaces/ParameterValue[]`
+        /// In the order of the names; of type PARAMETER_NOT_SET for unknown ones.
         pub values: ::std::vec::Vec<super::msg::ParameterValue>,
     }
 
@@ -2062,17 +2062,17 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/ListParameters_Request
+    /// Asks a node which parameters it has.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ListParametersRequest {
-        /// `string[]`
+        /// Parameters with one of these before a dot; empty for all.
         pub prefixes: ::std::vec::Vec<::std::string::String>,
-        /// `uint64`
+        /// How many dots may follow the prefix.
         pub depth: u64,
     }
 
     impl ListParametersRequest {
-        /// `uint64`
+        /// As depth: no limit.
         pub const DEPTH_RECURSIVE: u64 = 0;
     }
 
@@ -2243,7 +2243,7 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/SetLoggerLevels_Request
+    /// Sets levels of loggers, each by itself.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetLoggerLevelsRequest {
         /// `rcl_interfaces/LoggerLevel[]`
@@ -2294,7 +2294,7 @@ pub mod srv {
     /// rcl_interfaces/srv/SetLoggerLevels_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetLoggerLevelsResponse {
-        /// `rcl_interfaces/SetLoggerLevelsResult[]`
+        /// In the order of the request.
         pub results: ::std::vec::Vec<super::msg::SetLoggerLevelsResult>,
     }
 
@@ -2415,7 +2415,7 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/SetParameters_Request
+    /// Sets parameters one by one. Those before a refused one stay set.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetParametersRequest {
         /// `rcl_interfaces/Parameter[]`
@@ -2465,7 +2465,7 @@ pub mod srv {
     /// rcl_interfaces/srv/SetParameters_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetParametersResponse {
-        /// `rcl_interfaces/SetParametersResult[]`
+        /// In the order of the request.
         pub results: ::std::vec::Vec<super::msg::SetParametersResult>,
     }
 
@@ -2586,7 +2586,7 @@ pub mod srv {
         );
     }
 
-    /// rcl_interfaces/srv/SetParametersAtomically_Request
+    /// Sets all of these parameters, or none.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetParametersAtomicallyRequest {
         /// `rcl_interfaces/Parameter[]`

@@ -5,11 +5,11 @@
 /// Messages of `rmw_dds_common`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// rmw_dds_common/msg/Gid
+    /// Identity of a DDS entity.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct Gid {
-        /// `char[16]`
+        /// GUID prefix and entity id.
         pub data: [u8; 16],
     }
 
@@ -71,7 +71,7 @@ pub mod msg {
         }
     }
 
-    /// rmw_dds_common/msg/NodeEntitiesInfo
+    /// The endpoints of one node.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NodeEntitiesInfo {
         /// `string<=256`
@@ -166,10 +166,10 @@ pub mod msg {
         }
     }
 
-    /// rmw_dds_common/msg/ParticipantEntitiesInfo
+    /// The nodes of one participant, on ros_discovery_info.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ParticipantEntitiesInfo {
-        /// `rmw_dds_common/Gid`
+        /// The participant.
         pub gid: Gid,
         /// `rmw_dds_common/NodeEntitiesInfo[]`
         pub node_entities_info_seq: ::std::vec::Vec<NodeEntitiesInfo>,

@@ -5,14 +5,14 @@
 /// Messages of `rosbag2_interfaces`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// rosbag2_interfaces/msg/ReadSplitEvent
+    /// A player goes on with the next file of a bag.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ReadSplitEvent {
-        /// `string`
+        /// The file that has ended.
         pub closed_file: ::std::string::String,
-        /// `string`
+        /// The file that follows.
         pub opened_file: ::std::string::String,
-        /// `string`
+        /// The player.
         pub node_name: ::std::string::String,
     }
 
@@ -88,14 +88,14 @@ pub mod msg {
         }
     }
 
-    /// rosbag2_interfaces/msg/WriteSplitEvent
+    /// A recorder goes on in a new file of a bag.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WriteSplitEvent {
-        /// `string`
+        /// The file that is complete.
         pub closed_file: ::std::string::String,
-        /// `string`
+        /// The file that follows.
         pub opened_file: ::std::string::String,
-        /// `string`
+        /// The recorder.
         pub node_name: ::std::string::String,
     }
 
@@ -214,10 +214,10 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/Burst_Request
+    /// Has a paused player publish messages as fast as possible.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct BurstRequest {
-        /// `uint64`
+        /// How many; 0 for all.
         pub num_messages: u64,
     }
 
@@ -265,7 +265,7 @@ pub mod srv {
     /// rosbag2_interfaces/srv/Burst_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct BurstResponse {
-        /// `uint64`
+        /// How many it was.
         pub actually_burst: u64,
     }
 
@@ -386,7 +386,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/GetRate_Request
+    /// Asks a player for its rate.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetRateRequest {}
 
@@ -432,7 +432,7 @@ pub mod srv {
     /// rosbag2_interfaces/srv/GetRate_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct GetRateResponse {
-        /// `float64`
+        /// 1 is the speed of the recording.
         pub rate: f64,
     }
 
@@ -553,7 +553,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/IsPaused_Request
+    /// Asks whether a player or recorder is paused.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct IsPausedRequest {}
 
@@ -720,7 +720,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/Pause_Request
+    /// Pauses a player or recorder.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct PauseRequest {}
 
@@ -882,14 +882,14 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/Play_Request
+    /// Has a player begin.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct PlayRequest {
-        /// `builtin_interfaces/Time`
+        /// Where in the bag it begins.
         pub start_offset: super::super::builtin_interfaces::msg::Time,
-        /// `builtin_interfaces/Duration`
+        /// How long it plays; negative: to the end.
         pub playback_duration: super::super::builtin_interfaces::msg::Duration,
-        /// `builtin_interfaces/Time`
+        /// Time of the recording at which it ends; negative: at the end.
         pub playback_until_timestamp: super::super::builtin_interfaces::msg::Time,
     }
 
@@ -941,7 +941,7 @@ pub mod srv {
     /// rosbag2_interfaces/srv/Play_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct PlayResponse {
-        /// `bool`
+        /// Whether it plays now.
         pub success: bool,
     }
 
@@ -1062,7 +1062,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/PlayNext_Request
+    /// Has a paused player publish one message.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct PlayNextRequest {}
 
@@ -1108,7 +1108,7 @@ pub mod srv {
     /// rosbag2_interfaces/srv/PlayNext_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct PlayNextResponse {
-        /// `bool`
+        /// Whether there was one.
         pub success: bool,
     }
 
@@ -1229,7 +1229,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/Resume_Request
+    /// Has a paused player or recorder go on.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ResumeRequest {}
 
@@ -1391,10 +1391,10 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/Seek_Request
+    /// Has a player continue elsewhere in the bag.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SeekRequest {
-        /// `builtin_interfaces/Time`
+        /// Time of the recording.
         pub time: super::super::builtin_interfaces::msg::Time,
     }
 
@@ -1442,7 +1442,7 @@ pub mod srv {
     /// rosbag2_interfaces/srv/Seek_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SeekResponse {
-        /// `bool`
+        /// Whether the bag has that time.
         pub success: bool,
     }
 
@@ -1563,10 +1563,10 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/SetRate_Request
+    /// Sets the rate of a player.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct SetRateRequest {
-        /// `float64`
+        /// Above 0; 1 is the speed of the recording.
         pub rate: f64,
     }
 
@@ -1614,7 +1614,7 @@ pub mod srv {
     /// rosbag2_interfaces/srv/SetRate_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SetRateResponse {
-        /// `bool`
+        /// Whether it was set.
         pub success: bool,
     }
 
@@ -1735,7 +1735,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/Snapshot_Request
+    /// Has a recorder write what it keeps in memory.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SnapshotRequest {}
 
@@ -1781,7 +1781,7 @@ pub mod srv {
     /// rosbag2_interfaces/srv/Snapshot_Response
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SnapshotResponse {
-        /// `bool`
+        /// Whether it is written.
         pub success: bool,
     }
 
@@ -1902,7 +1902,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/SplitBagfile_Request
+    /// Has a recorder go on in a new file.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SplitBagfileRequest {}
 
@@ -2064,7 +2064,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/Stop_Request
+    /// Ends playing or recording.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct StopRequest {}
 
@@ -2226,7 +2226,7 @@ pub mod srv {
         );
     }
 
-    /// rosbag2_interfaces/srv/TogglePaused_Request
+    /// Pauses a player that plays, and has a paused one go on.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct TogglePausedRequest {}
 

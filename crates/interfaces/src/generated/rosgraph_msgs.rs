@@ -5,11 +5,11 @@
 /// Messages of `rosgraph_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// rosgraph_msgs/msg/Clock
+    /// Simulated time, on /clock. Nodes with use_sim_time follow it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct Clock {
-        /// `builtin_interfaces/Time`
+        /// The time now.
         pub clock: super::super::builtin_interfaces::msg::Time,
     }
 

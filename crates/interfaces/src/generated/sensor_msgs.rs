@@ -5,24 +5,24 @@
 /// Messages of `sensor_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// sensor_msgs/msg/BatteryState
+    /// State of a battery. Numbers that are not known are NaN.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct BatteryState {
         /// `std_msgs/Header`
         pub header: super::super::std_msgs::msg::Header,
-        /// `float32`
+        /// V.
         pub voltage: f32,
-        /// `float32`
+        /// Degrees Celsius.
         pub temperature: f32,
-        /// `float32`
+        /// A; negative while the battery is discharged.
         pub current: f32,
-        /// `float32`
+        /// Charge that is left, in Ah.
         pub charge: f32,
-        /// `float32`
+        /// Charge when full, as last measured, in Ah.
         pub capacity: f32,
-        /// `float32`
+        /// Charge when full, by the data sheet, in Ah.
         pub design_capacity: f32,
-        /// `float32`
+        /// Charge over capacity, from 0 to 1.
         pub percentage: f32,
         /// `uint8`
         pub power_supply_status: u8,
@@ -30,20 +30,20 @@ pub mod msg {
         pub power_supply_health: u8,
         /// `uint8`
         pub power_supply_technology: u8,
-        /// `bool`
+        /// Whether a battery is inserted.
         pub present: bool,
-        /// `float32[]`
+        /// V per cell; empty if cells are not measured.
         pub cell_voltage: ::std::vec::Vec<f32>,
-        /// `float32[]`
+        /// Degrees Celsius per cell; empty if cells are not measured.
         pub cell_temperature: ::std::vec::Vec<f32>,
-        /// `string`
+        /// Where the battery sits: a slot or a plug.
         pub location: ::std::string::String,
-        /// `string`
+        /// As printed on the battery.
         pub serial_number: ::std::string::String,
     }
 
     impl BatteryState {
-        /// `uint8`
+        /// Values of power_supply_status:
         pub const POWER_SUPPLY_STATUS_UNKNOWN: u8 = 0;
         /// `uint8`
         pub const POWER_SUPPLY_STATUS_CHARGING: u8 = 1;
@@ -53,7 +53,7 @@ pub mod msg {
         pub const POWER_SUPPLY_STATUS_NOT_CHARGING: u8 = 3;
         /// `uint8`
         pub const POWER_SUPPLY_STATUS_FULL: u8 = 4;
-        /// `uint8`
+        /// Values of power_supply_health:
         pub const POWER_SUPPLY_HEALTH_UNKNOWN: u8 = 0;
         /// `uint8`
         pub const POWER_SUPPLY_HEALTH_GOOD: u8 = 1;
@@ -71,7 +71,7 @@ pub mod msg {
         pub const POWER_SUPPLY_HEALTH_WATCHDOG_TIMER_EXPIRE: u8 = 7;
         /// `uint8`
         pub const POWER_SUPPLY_HEALTH_SAFETY_TIMER_EXPIRE: u8 = 8;
-        /// `uint8`
+        /// Values of power_supply_technology, the chemistry:
         pub const POWER_SUPPLY_TECHNOLOGY_UNKNOWN: u8 = 0;
         /// `uint8`
         pub const POWER_SUPPLY_TECHNOLOGY_NIMH: u8 = 1;
@@ -79,15 +79,15 @@ pub mod msg {
         pub const POWER_SUPPLY_TECHNOLOGY_LION: u8 = 2;
         /// `uint8`
         pub const POWER_SUPPLY_TECHNOLOGY_LIPO: u8 = 3;
-        /// `uint8`
+        /// Lithium iron phosphate.
         pub const POWER_SUPPLY_TECHNOLOGY_LIFE: u8 = 4;
         /// `uint8`
         pub const POWER_SUPPLY_TECHNOLOGY_NICD: u8 = 5;
-        /// `uint8`
+        /// Lithium manganese.
         pub const POWER_SUPPLY_TECHNOLOGY_LIMN: u8 = 6;
-        /// `uint8`
+        /// Nickel, manganese and cobalt.
         pub const POWER_SUPPLY_TECHNOLOGY_TERNARY: u8 = 7;
-        /// `uint8`
+        /// Sealed lead-acid.
         pub const POWER_SUPPLY_TECHNOLOGY_VRLA: u8 = 8;
     }
 
@@ -214,30 +214,35 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/CameraInfo
+    /// Calibration of a camera, for the image with the same header. Pixels count from the top left
+    /// corner.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CameraInfo {
-        /// `std_msgs/Header`
+        /// frame_id is the optical frame: x right, y down, z away from the camera.
         pub header: super::super::std_msgs::msg::Header,
-        /// `uint32`
+        /// Rows of the calibrated image, before binning and cropping.
         pub height: u32,
-        /// `uint32`
+        /// Columns of the calibrated image, before binning and cropping.
         pub width: u32,
-        /// `string`
+        /// Name of the lens model, which says how many numbers d has: plumb_bob 5, rational_polynomial 8,
+        /// equidistant 4.
         pub distortion_model: ::std::string::String,
-        /// `float64[]`
+        /// Lens distortion. Empty means none is known.
         pub d: ::std::vec::Vec<f64>,
-        /// `float64[9]`
+        /// Intrinsic matrix of the raw image, 3 x 3 by rows: [fx 0 cx, 0 fy cy, 0 0 1], in pixels. k[0] =
+        /// 0: not calibrated.
         pub k: [f64; 9],
-        /// `float64[9]`
+        /// Rectification, 3 x 3 by rows: rotates rays so that the rows of a stereo pair agree. Identity
+        /// for one camera.
         pub r: [f64; 9],
-        /// `float64[12]`
+        /// Projection to the rectified image, 3 x 4 by rows: [fx' 0 cx' Tx, 0 fy' cy' Ty, 0 0 1 0]. Tx =
+        /// -fx' times the baseline in m for the right camera of a pair, else 0.
         pub p: [f64; 12],
-        /// `uint32`
+        /// Columns of the sensor that make one of the image; 0 counts as 1.
         pub binning_x: u32,
-        /// `uint32`
+        /// Rows of the sensor that make one of the image; 0 counts as 1.
         pub binning_y: u32,
-        /// `sensor_msgs/RegionOfInterest`
+        /// The cropped window, in pixels of the full image. All zero is the full image.
         pub roi: RegionOfInterest,
     }
 
@@ -345,12 +350,12 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/ChannelFloat32
+    /// One more value for each point of a PointCloud.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ChannelFloat32 {
-        /// `string`
+        /// Meaning of the values. Customary are intensity, distance, rgb, u and v.
         pub name: ::std::string::String,
-        /// `float32[]`
+        /// As many as the cloud has points.
         pub values: ::std::vec::Vec<f32>,
     }
 
@@ -422,14 +427,15 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/CompressedImage
+    /// An image in a file format.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CompressedImage {
-        /// `std_msgs/Header`
+        /// Time of the exposure; frame_id is the optical frame.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string`
+        /// Format of the data: jpeg, png, tiff or avif; image transports put the pixels' encoding before
+        /// it.
         pub format: ::std::string::String,
-        /// `uint8[]`
+        /// The bytes of the file.
         pub data: ::std::vec::Vec<u8>,
     }
 
@@ -504,14 +510,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/FluidPressure
+    /// Pressure of a gas or a liquid, for example of the atmosphere. Not for forces on a surface.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FluidPressure {
-        /// `std_msgs/Header`
+        /// frame_id is the sensor.
         pub header: super::super::std_msgs::msg::Header,
-        /// `float64`
+        /// Absolute pressure in Pa.
         pub fluid_pressure: f64,
-        /// `float64`
+        /// Pa^2; 0 if it is not known.
         pub variance: f64,
     }
 
@@ -587,14 +593,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/Illuminance
+    /// Light that falls on a sensor, as the eye sees it.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Illuminance {
-        /// `std_msgs/Header`
+        /// frame_id is the sensor.
         pub header: super::super::std_msgs::msg::Header,
-        /// `float64`
+        /// lx.
         pub illuminance: f64,
-        /// `float64`
+        /// lx^2; 0 if it is not known.
         pub variance: f64,
     }
 
@@ -670,22 +676,22 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/Image
+    /// An image without compression, row after row from the top left.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Image {
-        /// `std_msgs/Header`
+        /// Time of the exposure. frame_id is the optical frame: x right, y down, z away from the camera.
         pub header: super::super::std_msgs::msg::Header,
-        /// `uint32`
+        /// Rows.
         pub height: u32,
-        /// `uint32`
+        /// Columns.
         pub width: u32,
-        /// `string`
+        /// Channels and bits of a pixel: rgb8, bgr8, mono8, 16UC1, 32FC1, bayer_rggb8 and others.
         pub encoding: ::std::string::String,
-        /// `uint8`
+        /// 1 if the most significant byte of a channel comes first, else 0.
         pub is_bigendian: u8,
-        /// `uint32`
+        /// Bytes of a row, padding included.
         pub step: u32,
-        /// `uint8[]`
+        /// step * height bytes.
         pub data: ::std::vec::Vec<u8>,
     }
 
@@ -776,22 +782,24 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/Imu
+    /// Measurements of an inertial unit.
+    /// Covariances are 3 x 3 matrices by rows about x, y, z. All zero: not known.
+    /// A first element of -1: the unit does not measure this quantity.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Imu {
         /// `std_msgs/Header`
         pub header: super::super::std_msgs::msg::Header,
-        /// `geometry_msgs/Quaternion`
+        /// From the axes of the sensor to the world.
         pub orientation: super::super::geometry_msgs::msg::Quaternion,
-        /// `float64[9]`
+        /// rad^2.
         pub orientation_covariance: [f64; 9],
-        /// `geometry_msgs/Vector3`
+        /// rad/s.
         pub angular_velocity: super::super::geometry_msgs::msg::Vector3,
-        /// `float64[9]`
+        /// (rad/s)^2.
         pub angular_velocity_covariance: [f64; 9],
-        /// `geometry_msgs/Vector3`
+        /// m/s^2, gravity included: a unit at rest measures +9.81 upwards.
         pub linear_acceleration: super::super::geometry_msgs::msg::Vector3,
-        /// `float64[9]`
+        /// (m/s^2)^2.
         pub linear_acceleration_covariance: [f64; 9],
     }
 
@@ -883,18 +891,19 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/JointState
+    /// State of single-axis joints. Arrays belong together by index. An array is empty if none of its
+    /// values is known.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct JointState {
-        /// `std_msgs/Header`
+        /// When the joints had this state. frame_id is not used.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string[]`
+        /// Names of the joints, as in the robot's description.
         pub name: ::std::vec::Vec<::std::string::String>,
-        /// `float64[]`
+        /// rad for revolute joints, m for prismatic ones.
         pub position: ::std::vec::Vec<f64>,
-        /// `float64[]`
+        /// rad/s or m/s.
         pub velocity: ::std::vec::Vec<f64>,
-        /// `float64[]`
+        /// N m or N.
         pub effort: ::std::vec::Vec<f64>,
     }
 
@@ -978,14 +987,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/Joy
+    /// All axes and buttons of a joystick or game controller.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Joy {
-        /// `std_msgs/Header`
+        /// When the state was read.
         pub header: super::super::std_msgs::msg::Header,
-        /// `float32[]`
+        /// From -1 to 1; the driver says which axis is which.
         pub axes: ::std::vec::Vec<f32>,
-        /// `int32[]`
+        /// 1 while pressed, else 0.
         pub buttons: ::std::vec::Vec<i32>,
     }
 
@@ -1061,14 +1070,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/JoyFeedback
+    /// What one actuator of a game controller should do.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct JoyFeedback {
-        /// `uint8`
+        /// One of the values above.
         pub r#type: u8,
-        /// `uint8`
+        /// Number of the actuator among those of its type.
         pub id: u8,
-        /// `float32`
+        /// From 0 to 1. An LED of two states is on from 0.5.
         pub intensity: f32,
     }
 
@@ -1141,7 +1150,7 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/JoyFeedbackArray
+    /// Commands for several actuators of a game controller.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct JoyFeedbackArray {
         /// `sensor_msgs/JoyFeedback[]`
@@ -1211,10 +1220,10 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/LaserEcho
+    /// All returns of one beam.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LaserEcho {
-        /// `float32[]`
+        /// Ranges in m, or intensities.
         pub echoes: ::std::vec::Vec<f32>,
     }
 
@@ -1282,28 +1291,28 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/LaserScan
+    /// One sweep of a planar laser scanner.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LaserScan {
-        /// `std_msgs/Header`
+        /// Time of the first beam. In frame_id the beams turn about +z, and angle 0 is +x.
         pub header: super::super::std_msgs::msg::Header,
-        /// `float32`
+        /// Angle of the first beam, rad.
         pub angle_min: f32,
-        /// `float32`
+        /// Angle of the last beam, rad.
         pub angle_max: f32,
-        /// `float32`
+        /// From one beam to the next, rad.
         pub angle_increment: f32,
-        /// `float32`
+        /// From one beam to the next, s: places the beams of a moving scanner. 0: all at once.
         pub time_increment: f32,
-        /// `float32`
+        /// From one sweep to the next, s.
         pub scan_time: f32,
-        /// `float32`
+        /// Shortest range that counts, m.
         pub range_min: f32,
-        /// `float32`
+        /// Longest range that counts, m.
         pub range_max: f32,
-        /// `float32[]`
+        /// m, one per beam. Values outside of range_min to range_max are no measurements.
         pub ranges: ::std::vec::Vec<f32>,
-        /// `float32[]`
+        /// Strength of the return, in the device's own unit; empty if it has none.
         pub intensities: ::std::vec::Vec<f32>,
     }
 
@@ -1407,14 +1416,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/MagneticField
+    /// Magnetic field at a sensor.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MagneticField {
-        /// `std_msgs/Header`
+        /// frame_id gives the axes.
         pub header: super::super::std_msgs::msg::Header,
-        /// `geometry_msgs/Vector3`
+        /// T; NaN for an axis that is not measured.
         pub magnetic_field: super::super::geometry_msgs::msg::Vector3,
-        /// `float64[9]`
+        /// 3 x 3 by rows about x, y, z, in T^2. All zero: not known.
         pub magnetic_field_covariance: [f64; 9],
     }
 
@@ -1490,18 +1499,18 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/MultiDOFJointState
+    /// State of joints with several axes. Arrays belong together by index, or are empty.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiDOFJointState {
-        /// `std_msgs/Header`
+        /// frame_id is the frame of transforms, velocities and forces.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string[]`
+        /// Names of the joints, as in the robot's description.
         pub joint_names: ::std::vec::Vec<::std::string::String>,
-        /// `geometry_msgs/Transform[]`
+        /// Pose of each joint.
         pub transforms: ::std::vec::Vec<super::super::geometry_msgs::msg::Transform>,
-        /// `geometry_msgs/Twist[]`
+        /// Velocity, m/s and rad/s.
         pub twist: ::std::vec::Vec<super::super::geometry_msgs::msg::Twist>,
-        /// `geometry_msgs/Wrench[]`
+        /// Force and torque, N and N m.
         pub wrench: ::std::vec::Vec<super::super::geometry_msgs::msg::Wrench>,
     }
 
@@ -1585,28 +1594,28 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/MultiEchoLaserScan
+    /// One sweep of a laser scanner that reports several returns per beam.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiEchoLaserScan {
-        /// `std_msgs/Header`
+        /// Time of the first beam. In frame_id the beams turn about +z, and angle 0 is +x.
         pub header: super::super::std_msgs::msg::Header,
-        /// `float32`
+        /// Angle of the first beam, rad.
         pub angle_min: f32,
-        /// `float32`
+        /// Angle of the last beam, rad.
         pub angle_max: f32,
-        /// `float32`
+        /// From one beam to the next, rad.
         pub angle_increment: f32,
-        /// `float32`
+        /// From one beam to the next, s.
         pub time_increment: f32,
-        /// `float32`
+        /// From one sweep to the next, s.
         pub scan_time: f32,
-        /// `float32`
+        /// Shortest range that counts, m.
         pub range_min: f32,
-        /// `float32`
+        /// Longest range that counts, m.
         pub range_max: f32,
-        /// `sensor_msgs/LaserEcho[]`
+        /// Per beam, in m. +Inf: no return within range; -Inf: too close.
         pub ranges: ::std::vec::Vec<LaserEcho>,
-        /// `sensor_msgs/LaserEcho[]`
+        /// Per beam, in the device's own unit; empty if it has none.
         pub intensities: ::std::vec::Vec<LaserEcho>,
     }
 
@@ -1710,33 +1719,33 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/NavSatFix
+    /// Position by a satellite receiver, in the WGS 84 ellipsoid.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NavSatFix {
-        /// `std_msgs/Header`
+        /// When the position was measured. frame_id is the antenna.
         pub header: super::super::std_msgs::msg::Header,
-        /// `sensor_msgs/NavSatStatus`
+        /// Kind of fix and systems in use.
         pub status: NavSatStatus,
-        /// `float64`
+        /// Degrees, north is positive.
         pub latitude: f64,
-        /// `float64`
+        /// Degrees, east is positive.
         pub longitude: f64,
-        /// `float64`
+        /// m above the ellipsoid, not above the sea; NaN if it is not known.
         pub altitude: f64,
-        /// `float64[9]`
+        /// 3 x 3 matrix by rows, in m^2; order east, north, up.
         pub position_covariance: [f64; 9],
         /// `uint8`
         pub position_covariance_type: u8,
     }
 
     impl NavSatFix {
-        /// `uint8`
+        /// Where the covariance comes from, as position_covariance_type:
         pub const COVARIANCE_TYPE_UNKNOWN: u8 = 0;
-        /// `uint8`
+        /// Estimated, for example from the dilution of precision.
         pub const COVARIANCE_TYPE_APPROXIMATED: u8 = 1;
-        /// `uint8`
+        /// Only the variances are from the receiver.
         pub const COVARIANCE_TYPE_DIAGONAL_KNOWN: u8 = 2;
-        /// `uint8`
+        /// The whole matrix is from the receiver.
         pub const COVARIANCE_TYPE_KNOWN: u8 = 3;
     }
 
@@ -1827,33 +1836,33 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/NavSatStatus
+    /// Kind of fix of a satellite receiver.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct NavSatStatus {
         /// `int8`
         pub status: i8,
-        /// `uint16`
+        /// Satellite systems in use, one bit each.
         pub service: u16,
     }
 
     impl NavSatStatus {
-        /// `int8`
+        /// Not known yet.
         pub const STATUS_UNKNOWN: i8 = -2;
-        /// `int8`
+        /// No position.
         pub const STATUS_NO_FIX: i8 = -1;
-        /// `int8`
+        /// Position without correction.
         pub const STATUS_FIX: i8 = 0;
-        /// `int8`
+        /// With corrections from satellites.
         pub const STATUS_SBAS_FIX: i8 = 1;
-        /// `int8`
+        /// With corrections from ground stations.
         pub const STATUS_GBAS_FIX: i8 = 2;
-        /// `uint16`
+        /// Bits of service:
         pub const SERVICE_UNKNOWN: u16 = 0;
         /// `uint16`
         pub const SERVICE_GPS: u16 = 1;
         /// `uint16`
         pub const SERVICE_GLONASS: u16 = 2;
-        /// `uint16`
+        /// BeiDou too.
         pub const SERVICE_COMPASS: u16 = 4;
         /// `uint16`
         pub const SERVICE_GALILEO: u16 = 8;
@@ -1927,14 +1936,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/PointCloud
+    /// Points with named values. Deprecated: PointCloud2 is the type of all drivers and tools.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PointCloud {
         /// `std_msgs/Header`
         pub header: super::super::std_msgs::msg::Header,
-        /// `geometry_msgs/Point32[]`
+        /// m, in the frame of the header.
         pub points: ::std::vec::Vec<super::super::geometry_msgs::msg::Point32>,
-        /// `sensor_msgs/ChannelFloat32[]`
+        /// Each has one value per point.
         pub channels: ::std::vec::Vec<ChannelFloat32>,
     }
 
@@ -2010,26 +2019,26 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/PointCloud2
+    /// Points as packed records, in one row or in the rows of a depth image.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PointCloud2 {
-        /// `std_msgs/Header`
+        /// Time of the measurement; frame_id is the frame of the coordinates.
         pub header: super::super::std_msgs::msg::Header,
-        /// `uint32`
+        /// Rows; 1 if the points have no order.
         pub height: u32,
-        /// `uint32`
+        /// Points in a row.
         pub width: u32,
-        /// `sensor_msgs/PointField[]`
+        /// Layout of a point's record.
         pub fields: ::std::vec::Vec<PointField>,
-        /// `bool`
+        /// Whether the most significant byte of a number comes first.
         pub is_bigendian: bool,
-        /// `uint32`
+        /// Bytes of a record.
         pub point_step: u32,
-        /// `uint32`
+        /// Bytes of a row.
         pub row_step: u32,
-        /// `uint8[]`
+        /// row_step * height bytes.
         pub data: ::std::vec::Vec<u8>,
-        /// `bool`
+        /// No point has an invalid coordinate, such as NaN.
         pub is_dense: bool,
     }
 
@@ -2128,21 +2137,21 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/PointField
+    /// One field in the records of a PointCloud2.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PointField {
-        /// `string`
+        /// Customary are x, y, z, intensity, rgb and ring.
         pub name: ::std::string::String,
-        /// `uint32`
+        /// Bytes from the start of the record.
         pub offset: u32,
-        /// `uint8`
+        /// Type of a number, one of the values above.
         pub datatype: u8,
-        /// `uint32`
+        /// Numbers in the field, usually 1.
         pub count: u32,
     }
 
     impl PointField {
-        /// `uint8`
+        /// Values of datatype:
         pub const INT8: u8 = 1;
         /// `uint8`
         pub const UINT8: u8 = 2;
@@ -2235,22 +2244,22 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/Range
+    /// One distance along the axis of an ultrasonic or infrared sensor.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Range {
-        /// `std_msgs/Header`
+        /// When the pulse returned. frame_id looks along +x.
         pub header: super::super::std_msgs::msg::Header,
-        /// `uint8`
+        /// One of the values above.
         pub radiation_type: u8,
-        /// `float32`
+        /// Width of the cone in rad. The object may be anywhere on its arc.
         pub field_of_view: f32,
-        /// `float32`
+        /// Shortest range that counts, m. For sensors of one distance it equals max_range.
         pub min_range: f32,
-        /// `float32`
+        /// Longest range that counts, m.
         pub max_range: f32,
-        /// `float32`
+        /// m. Sensors of one distance say -Inf for an object and +Inf for none.
         pub range: f32,
-        /// `float32`
+        /// m^2; 0 if it is not known.
         pub variance: f32,
     }
 
@@ -2348,18 +2357,18 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/RegionOfInterest
+    /// A window in an image. All zero stands for the full image.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RegionOfInterest {
-        /// `uint32`
+        /// Column of its left edge.
         pub x_offset: u32,
-        /// `uint32`
+        /// Row of its upper edge.
         pub y_offset: u32,
-        /// `uint32`
+        /// Rows.
         pub height: u32,
-        /// `uint32`
+        /// Columns.
         pub width: u32,
-        /// `bool`
+        /// The window was chosen in the rectified image. False in a full image.
         pub do_rectify: bool,
     }
 
@@ -2428,14 +2437,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/RelativeHumidity
+    /// Humidity of air.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RelativeHumidity {
-        /// `std_msgs/Header`
+        /// frame_id is the sensor.
         pub header: super::super::std_msgs::msg::Header,
-        /// `float64`
+        /// From 0 to 1, where 1 is saturated air.
         pub relative_humidity: f64,
-        /// `float64`
+        /// 0 if it is not known.
         pub variance: f64,
     }
 
@@ -2511,14 +2520,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/Temperature
+    /// One temperature.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Temperature {
-        /// `std_msgs/Header`
+        /// frame_id is the sensor.
         pub header: super::super::std_msgs::msg::Header,
-        /// `float64`
+        /// Degrees Celsius.
         pub temperature: f64,
-        /// `float64`
+        /// Degrees Celsius squared; 0 if it is not known.
         pub variance: f64,
     }
 
@@ -2594,14 +2603,14 @@ pub mod msg {
         }
     }
 
-    /// sensor_msgs/msg/TimeReference
+    /// A reading of a clock outside the computer, and when it was read.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TimeReference {
-        /// `std_msgs/Header`
+        /// ROS time of the reading. frame_id is not used.
         pub header: super::super::std_msgs::msg::Header,
-        /// `builtin_interfaces/Time`
+        /// What the clock said.
         pub time_ref: super::super::builtin_interfaces::msg::Time,
-        /// `string`
+        /// Name of the clock.
         pub source: ::std::string::String,
     }
 
@@ -3076,10 +3085,10 @@ pub mod srv {
         );
     }
 
-    /// sensor_msgs/srv/SetCameraInfo_Request
+    /// Has a camera driver store a calibration.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetCameraInfoRequest {
-        /// `sensor_msgs/CameraInfo`
+        /// Replaces what the camera had.
         pub camera_info: super::msg::CameraInfo,
     }
 
@@ -3127,9 +3136,9 @@ pub mod srv {
     /// sensor_msgs/srv/SetCameraInfo_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetCameraInfoResponse {
-        /// `bool`
+        /// Whether it is stored.
         pub success: bool,
-        /// `string`
+        /// The reason if it is not.
         pub status_message: ::std::string::String,
     }
 

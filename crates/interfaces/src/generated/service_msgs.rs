@@ -5,16 +5,16 @@
 /// Messages of `service_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// service_msgs/msg/ServiceEventInfo
+    /// Which step of a service call an introspection event reports.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ServiceEventInfo {
-        /// `uint8`
+        /// One of the values above.
         pub event_type: u8,
-        /// `builtin_interfaces/Time`
+        /// When it happened.
         pub stamp: super::super::builtin_interfaces::msg::Time,
-        /// `char[16]`
+        /// The client; with the number below it names the call.
         pub client_gid: [u8; 16],
-        /// `int64`
+        /// Number of the request, by its client.
         pub sequence_number: i64,
     }
 

@@ -5,12 +5,12 @@
 /// Messages of `shape_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// shape_msgs/msg/Mesh
+    /// A surface of triangles.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Mesh {
-        /// `shape_msgs/MeshTriangle[]`
+        /// Each names three vertices.
         pub triangles: ::std::vec::Vec<MeshTriangle>,
-        /// `geometry_msgs/Point[]`
+        /// m.
         pub vertices: ::std::vec::Vec<super::super::geometry_msgs::msg::Point>,
     }
 
@@ -82,11 +82,11 @@ pub mod msg {
         }
     }
 
-    /// shape_msgs/msg/MeshTriangle
+    /// A triangle of a mesh.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct MeshTriangle {
-        /// `uint32[3]`
+        /// Three positions in the list of vertices, counter-clockwise seen from outside.
         pub vertex_indices: [u32; 3],
     }
 
@@ -149,11 +149,11 @@ pub mod msg {
         }
     }
 
-    /// shape_msgs/msg/Plane
+    /// The points with a x + b y + c z + d = 0.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct Plane {
-        /// `float64[4]`
+        /// a, b, c, d.
         pub coef: [f64; 4],
     }
 
@@ -216,19 +216,19 @@ pub mod msg {
         }
     }
 
-    /// shape_msgs/msg/SolidPrimitive
+    /// A simple solid about its own centre.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SolidPrimitive {
         /// `uint8`
         pub r#type: u8,
-        /// `float64[<=3]`
+        /// Sizes in m; the constants below are positions in it.
         pub dimensions: ::std::vec::Vec<f64>,
-        /// `geometry_msgs/Polygon`
+        /// Outline of a prism across z; empty otherwise.
         pub polygon: super::super::geometry_msgs::msg::Polygon,
     }
 
     impl SolidPrimitive {
-        /// `uint8`
+        /// Values of type:
         pub const BOX: u8 = 1;
         /// `uint8`
         pub const SPHERE: u8 = 2;
@@ -238,7 +238,7 @@ pub mod msg {
         pub const CONE: u8 = 4;
         /// `uint8`
         pub const PRISM: u8 = 5;
-        /// `uint8`
+        /// Edges along x, y, z.
         pub const BOX_X: u8 = 0;
         /// `uint8`
         pub const BOX_Y: u8 = 1;
@@ -246,15 +246,15 @@ pub mod msg {
         pub const BOX_Z: u8 = 2;
         /// `uint8`
         pub const SPHERE_RADIUS: u8 = 0;
-        /// `uint8`
+        /// Along z.
         pub const CYLINDER_HEIGHT: u8 = 0;
         /// `uint8`
         pub const CYLINDER_RADIUS: u8 = 1;
-        /// `uint8`
+        /// Along z, to the tip.
         pub const CONE_HEIGHT: u8 = 0;
         /// `uint8`
         pub const CONE_RADIUS: u8 = 1;
-        /// `uint8`
+        /// Along z, half of it on each side of the outline.
         pub const PRISM_HEIGHT: u8 = 0;
     }
 

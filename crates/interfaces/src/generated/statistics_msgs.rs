@@ -5,20 +5,20 @@
 /// Messages of `statistics_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// statistics_msgs/msg/MetricsMessage
+    /// Statistics of one metric over one window of time.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MetricsMessage {
-        /// `string`
+        /// Where it was measured, for example a node's name.
         pub measurement_source_name: ::std::string::String,
-        /// `string`
+        /// What was measured, for example message_age.
         pub metrics_source: ::std::string::String,
-        /// `string`
+        /// Unit of the data, for example ms.
         pub unit: ::std::string::String,
-        /// `builtin_interfaces/Time`
+        /// When measuring began.
         pub window_start: super::super::builtin_interfaces::msg::Time,
-        /// `builtin_interfaces/Time`
+        /// When measuring ended.
         pub window_stop: super::super::builtin_interfaces::msg::Time,
-        /// `statistics_msgs/StatisticDataPoint[]`
+        /// One entry per statistic.
         pub statistics: ::std::vec::Vec<StatisticDataPoint>,
     }
 
@@ -105,12 +105,12 @@ pub mod msg {
         }
     }
 
-    /// statistics_msgs/msg/StatisticDataPoint
+    /// One statistic of a window.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct StatisticDataPoint {
-        /// `uint8`
+        /// A value of StatisticDataType.
         pub data_type: u8,
-        /// `float64`
+        /// The number; NaN without measurements.
         pub data: f64,
     }
 
@@ -172,7 +172,7 @@ pub mod msg {
         }
     }
 
-    /// statistics_msgs/msg/StatisticDataType
+    /// Kinds of statistics.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct StatisticDataType {}
 

@@ -277,17 +277,17 @@ pub mod msg {
         }
     }
 
-    /// std_msgs/msg/ColorRGBA
+    /// A colour. Each part is from 0 to 1.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct ColorRGBA {
-        /// `float32`
+        /// Red.
         pub r: f32,
-        /// `float32`
+        /// Green.
         pub g: f32,
-        /// `float32`
+        /// Blue.
         pub b: f32,
-        /// `float32`
+        /// Opacity: 0 is invisible, 1 is solid.
         pub a: f32,
     }
 
@@ -703,12 +703,12 @@ pub mod msg {
         }
     }
 
-    /// std_msgs/msg/Header
+    /// Time and coordinate frame of the data that follows.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Header {
-        /// `builtin_interfaces/Time`
+        /// When the data was measured, by the clock of ROS time.
         pub stamp: super::super::builtin_interfaces::msg::Time,
-        /// `string`
+        /// Name of the tf frame in which coordinates are given.
         pub frame_id: ::std::string::String,
     }
 
@@ -1354,14 +1354,14 @@ pub mod msg {
         }
     }
 
-    /// std_msgs/msg/MultiArrayDimension
+    /// One dimension of a multi-dimensional array.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiArrayDimension {
-        /// `string`
+        /// Name of the dimension, for people.
         pub label: ::std::string::String,
-        /// `uint32`
+        /// Number of elements along it.
         pub size: u32,
-        /// `uint32`
+        /// Product of the sizes of this dimension and of all that follow.
         pub stride: u32,
     }
 
@@ -1437,12 +1437,12 @@ pub mod msg {
         }
     }
 
-    /// std_msgs/msg/MultiArrayLayout
+    /// How the flat array beside it is to be read as a matrix or tensor.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiArrayLayout {
-        /// `std_msgs/MultiArrayDimension[]`
+        /// The dimensions, outermost first.
         pub dim: ::std::vec::Vec<MultiArrayDimension>,
-        /// `uint32`
+        /// Index of the first element in use; elements before it are padding.
         pub data_offset: u32,
     }
 

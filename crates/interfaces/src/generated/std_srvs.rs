@@ -19,7 +19,7 @@ pub mod srv {
         );
     }
 
-    /// std_srvs/srv/Empty_Request
+    /// A call without arguments and without a result.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct EmptyRequest {}
 
@@ -181,10 +181,10 @@ pub mod srv {
         );
     }
 
-    /// std_srvs/srv/SetBool_Request
+    /// Switches something.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SetBoolRequest {
-        /// `bool`
+        /// On or off.
         pub data: bool,
     }
 
@@ -232,9 +232,9 @@ pub mod srv {
     /// std_srvs/srv/SetBool_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetBoolResponse {
-        /// `bool`
+        /// Whether it was switched.
         pub success: bool,
-        /// `string`
+        /// Reason or remark, for people.
         pub message: ::std::string::String,
     }
 
@@ -357,7 +357,7 @@ pub mod srv {
         );
     }
 
-    /// std_srvs/srv/Trigger_Request
+    /// Starts something.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct TriggerRequest {}
 
@@ -403,9 +403,9 @@ pub mod srv {
     /// std_srvs/srv/Trigger_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TriggerResponse {
-        /// `bool`
+        /// Whether it was done.
         pub success: bool,
-        /// `string`
+        /// Reason or remark, for people.
         pub message: ::std::string::String,
     }
 

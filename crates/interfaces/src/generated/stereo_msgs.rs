@@ -5,24 +5,24 @@
 /// Messages of `stereo_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// stereo_msgs/msg/DisparityImage
+    /// Disparities of a rectified stereo pair. Depth is f * t / d.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DisparityImage {
-        /// `std_msgs/Header`
+        /// That of the left image.
         pub header: super::super::std_msgs::msg::Header,
-        /// `sensor_msgs/Image`
+        /// One 32FC1 value per pixel, in pixels.
         pub image: super::super::sensor_msgs::msg::Image,
-        /// `float32`
+        /// Focal length in pixels.
         pub f: f32,
-        /// `float32`
+        /// Baseline in m.
         pub t: f32,
-        /// `sensor_msgs/RegionOfInterest`
+        /// Part of the image in which disparities were looked for.
         pub valid_window: super::super::sensor_msgs::msg::RegionOfInterest,
-        /// `float32`
+        /// Smallest disparity that was looked for.
         pub min_disparity: f32,
-        /// `float32`
+        /// Largest disparity that was looked for.
         pub max_disparity: f32,
-        /// `float32`
+        /// Smallest step between two disparities. The step in depth at z is z^2 / (f t) * delta_d.
         pub delta_d: f32,
     }
 

@@ -5,29 +5,29 @@
 /// Messages of `tf2_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// tf2_msgs/msg/TF2Error
+    /// Why a transform was not found.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TF2Error {
-        /// `uint8`
+        /// One of the values above.
         pub error: u8,
-        /// `string`
+        /// The reason, for people.
         pub error_string: ::std::string::String,
     }
 
     impl TF2Error {
-        /// `uint8`
+        /// Values of error:
         pub const NO_ERROR: u8 = 0;
-        /// `uint8`
+        /// A frame does not exist.
         pub const LOOKUP_ERROR: u8 = 1;
-        /// `uint8`
+        /// The frames belong to two trees.
         pub const CONNECTIVITY_ERROR: u8 = 2;
-        /// `uint8`
+        /// The time lies outside of what the buffer holds.
         pub const EXTRAPOLATION_ERROR: u8 = 3;
-        /// `uint8`
+        /// The request is malformed.
         pub const INVALID_ARGUMENT_ERROR: u8 = 4;
-        /// `uint8`
+        /// It did not come in time.
         pub const TIMEOUT_ERROR: u8 = 5;
-        /// `uint8`
+        /// Any other reason.
         pub const TRANSFORM_ERROR: u8 = 6;
     }
 
@@ -98,7 +98,7 @@ pub mod msg {
         }
     }
 
-    /// tf2_msgs/msg/TFMessage
+    /// Transforms of one publisher, on /tf or /tf_static.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TFMessage {
         /// `geometry_msgs/TransformStamped[]`
@@ -206,7 +206,7 @@ pub mod srv {
         );
     }
 
-    /// tf2_msgs/srv/FrameGraph_Request
+    /// Asks for the tree of frames.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct FrameGraphRequest {}
 
@@ -252,7 +252,7 @@ pub mod srv {
     /// tf2_msgs/srv/FrameGraph_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FrameGraphResponse {
-        /// `string`
+        /// The frames in YAML: parent, rate and age of each.
         pub frame_yaml: ::std::string::String,
     }
 
@@ -440,22 +440,22 @@ pub mod action {
         }
     }
 
-    /// tf2_msgs/action/LookupTransform_Goal
+    /// Waits for a transform between two frames, on a buffer server.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LookupTransformGoal {
-        /// `string`
+        /// Frame into which the transform leads.
         pub target_frame: ::std::string::String,
-        /// `string`
+        /// Frame from which it leads.
         pub source_frame: ::std::string::String,
-        /// `builtin_interfaces/Time`
+        /// Time of the source frame; zero is the newest that there is.
         pub source_time: super::super::builtin_interfaces::msg::Time,
-        /// `builtin_interfaces/Duration`
+        /// How long the server waits for the transform.
         pub timeout: super::super::builtin_interfaces::msg::Duration,
-        /// `builtin_interfaces/Time`
+        /// Time of the target frame, if advanced.
         pub target_time: super::super::builtin_interfaces::msg::Time,
-        /// `string`
+        /// Frame that does not move between the two times, if advanced.
         pub fixed_frame: ::std::string::String,
-        /// `bool`
+        /// Whether both times and the fixed frame are used.
         pub advanced: bool,
     }
 
@@ -515,9 +515,9 @@ pub mod action {
     /// tf2_msgs/action/LookupTransform_Result
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LookupTransformResult {
-        /// `geometry_msgs/TransformStamped`
+        /// Valid if there is no error.
         pub transform: super::super::geometry_msgs::msg::TransformStamped,
-        /// `tf2_msgs/TF2Error`
+        /// Why there is no transform.
         pub error: super::msg::TF2Error,
     }
 

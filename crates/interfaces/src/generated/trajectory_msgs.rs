@@ -5,14 +5,14 @@
 /// Messages of `trajectory_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// trajectory_msgs/msg/JointTrajectory
+    /// Motion of joints over time.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct JointTrajectory {
-        /// `std_msgs/Header`
+        /// When it begins; zero is at once.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string[]`
+        /// Order of the joints in every point.
         pub joint_names: ::std::vec::Vec<::std::string::String>,
-        /// `trajectory_msgs/JointTrajectoryPoint[]`
+        /// Way points with growing times.
         pub points: ::std::vec::Vec<JointTrajectoryPoint>,
     }
 
@@ -88,18 +88,18 @@ pub mod msg {
         }
     }
 
-    /// trajectory_msgs/msg/JointTrajectoryPoint
+    /// State of all joints at one time. Each array has one value per joint, or none.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct JointTrajectoryPoint {
-        /// `float64[]`
+        /// rad or m.
         pub positions: ::std::vec::Vec<f64>,
-        /// `float64[]`
+        /// rad/s or m/s.
         pub velocities: ::std::vec::Vec<f64>,
-        /// `float64[]`
+        /// rad/s^2 or m/s^2.
         pub accelerations: ::std::vec::Vec<f64>,
-        /// `float64[]`
+        /// N m or N.
         pub effort: ::std::vec::Vec<f64>,
-        /// `builtin_interfaces/Duration`
+        /// From the trajectory's beginning.
         pub time_from_start: super::super::builtin_interfaces::msg::Duration,
     }
 
@@ -183,14 +183,14 @@ pub mod msg {
         }
     }
 
-    /// trajectory_msgs/msg/MultiDOFJointTrajectory
+    /// Motion of joints with several axes over time.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiDOFJointTrajectory {
-        /// `std_msgs/Header`
+        /// When it begins; zero is at once. frame_id is the frame of the transforms.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string[]`
+        /// Order of the joints in every point.
         pub joint_names: ::std::vec::Vec<::std::string::String>,
-        /// `trajectory_msgs/MultiDOFJointTrajectoryPoint[]`
+        /// Way points with growing times.
         pub points: ::std::vec::Vec<MultiDOFJointTrajectoryPoint>,
     }
 
@@ -266,16 +266,16 @@ pub mod msg {
         }
     }
 
-    /// trajectory_msgs/msg/MultiDOFJointTrajectoryPoint
+    /// State of all joints at one time. Each array has one value per joint, or none.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiDOFJointTrajectoryPoint {
         /// `geometry_msgs/Transform[]`
         pub transforms: ::std::vec::Vec<super::super::geometry_msgs::msg::Transform>,
-        /// `geometry_msgs/Twist[]`
+        /// m/s and rad/s.
         pub velocities: ::std::vec::Vec<super::super::geometry_msgs::msg::Twist>,
-        /// `geometry_msgs/Twist[]`
+        /// m/s^2 and rad/s^2.
         pub accelerations: ::std::vec::Vec<super::super::geometry_msgs::msg::Twist>,
-        /// `builtin_interfaces/Duration`
+        /// From the trajectory's beginning.
         pub time_from_start: super::super::builtin_interfaces::msg::Duration,
     }
 

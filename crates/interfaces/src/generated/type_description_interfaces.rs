@@ -5,14 +5,14 @@
 /// Messages of `type_description_interfaces`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// type_description_interfaces/msg/Field
+    /// One field of a type.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Field {
         /// `string`
         pub name: ::std::string::String,
         /// `type_description_interfaces/FieldType`
         pub r#type: FieldType,
-        /// `string`
+        /// As written in the definition; empty for none.
         pub default_value: ::std::string::String,
     }
 
@@ -94,16 +94,16 @@ pub mod msg {
         }
     }
 
-    /// type_description_interfaces/msg/FieldType
+    /// Type of a field: a base type, alone, in an array, or in a bounded or unbounded sequence.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FieldType {
-        /// `uint8`
+        /// One of the values above.
         pub type_id: u8,
-        /// `uint64`
+        /// Elements of an array, or bound of a sequence.
         pub capacity: u64,
-        /// `uint64`
+        /// Bound of a bounded string, or length of a fixed one.
         pub string_capacity: u64,
-        /// `string<=255`
+        /// Full name of a nested type, as package/msg/Name.
         pub nested_type_name: ::std::string::String,
     }
 
@@ -381,10 +381,10 @@ pub mod msg {
         }
     }
 
-    /// type_description_interfaces/msg/IndividualTypeDescription
+    /// A type without the types that it uses.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct IndividualTypeDescription {
-        /// `string<=255`
+        /// As package/msg/Name.
         pub type_name: ::std::string::String,
         /// `type_description_interfaces/Field[]`
         pub fields: ::std::vec::Vec<Field>,
@@ -467,7 +467,7 @@ pub mod msg {
         }
     }
 
-    /// type_description_interfaces/msg/KeyValue
+    /// A named text.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct KeyValue {
         /// `string`
@@ -544,12 +544,12 @@ pub mod msg {
         }
     }
 
-    /// type_description_interfaces/msg/TypeDescription
+    /// A type and all types that it uses. Its hash is that of the type.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TypeDescription {
-        /// `type_description_interfaces/IndividualTypeDescription`
+        /// The type itself.
         pub type_description: IndividualTypeDescription,
-        /// `type_description_interfaces/IndividualTypeDescription[]`
+        /// Types that it uses, directly or not, sorted by name.
         pub referenced_type_descriptions: ::std::vec::Vec<IndividualTypeDescription>,
     }
 
@@ -631,14 +631,14 @@ pub mod msg {
         }
     }
 
-    /// type_description_interfaces/msg/TypeSource
+    /// The file that a type was generated from.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TypeSource {
-        /// `string`
+        /// As package/msg/Name.
         pub type_name: ::std::string::String,
-        /// `string`
+        /// Format of the file: msg, srv, action, idl, dynamic or implicit.
         pub encoding: ::std::string::String,
-        /// `string`
+        /// The file's text; empty for dynamic and implicit types.
         pub raw_file_contents: ::std::string::String,
     }
 
@@ -797,14 +797,14 @@ pub mod srv {
         );
     }
 
-    /// type_description_interfaces/srv/GetTypeDescription_Request
+    /// Asks a node to describe a type that it uses.
     #[derive(Clone, Debug, PartialEq)]
     pub struct GetTypeDescriptionRequest {
-        /// `string`
+        /// As package/msg/Name.
         pub type_name: ::std::string::String,
-        /// `string`
+        /// As RIHS01_ and 64 hexadecimal digits.
         pub type_hash: ::std::string::String,
-        /// `bool`
+        /// Whether type_sources is filled.
         pub include_type_sources: bool,
     }
 
@@ -867,15 +867,15 @@ pub mod srv {
     /// type_description_interfaces/srv/GetTypeDescription_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetTypeDescriptionResponse {
-        /// `bool`
+        /// Whether the node knows the type.
         pub successful: bool,
-        /// `string`
+        /// Why not.
         pub failure_reason: ::std::string::String,
         /// `type_description_interfaces/TypeDescription`
         pub type_description: super::msg::TypeDescription,
-        /// `type_description_interfaces/TypeSource[]`
+        /// The files of the type and of the types that it uses.
         pub type_sources: ::std::vec::Vec<super::msg::TypeSource>,
-        /// `type_description_interfaces/KeyValue[]`
+        /// Anything else, by name.
         pub extra_information: ::std::vec::Vec<super::msg::KeyValue>,
     }
 

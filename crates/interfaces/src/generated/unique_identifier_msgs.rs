@@ -5,11 +5,11 @@
 /// Messages of `unique_identifier_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// unique_identifier_msgs/msg/UUID
+    /// A universally unique identifier (RFC 4122).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[repr(C)]
     pub struct UUID {
-        /// `uint8[16]`
+        /// Its bytes in the order of the text form.
         pub uuid: [u8; 16],
     }
 

@@ -5,39 +5,39 @@
 /// Messages of `visualization_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
-    /// visualization_msgs/msg/ImageMarker
+    /// A drawing on an image.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ImageMarker {
         /// `std_msgs/Header`
         pub header: super::super::std_msgs::msg::Header,
-        /// `string`
+        /// With id it names the drawing. The same pair replaces what was drawn.
         pub ns: ::std::string::String,
         /// `int32`
         pub id: i32,
-        /// `int32`
+        /// One of the values above.
         pub r#type: i32,
-        /// `int32`
+        /// One of the values above.
         pub action: i32,
-        /// `geometry_msgs/Point`
+        /// Centre of a circle, in pixels.
         pub position: super::super::geometry_msgs::msg::Point,
-        /// `float32`
+        /// Diameter of a circle, else width of lines, in pixels.
         pub scale: f32,
         /// `std_msgs/ColorRGBA`
         pub outline_color: super::super::std_msgs::msg::ColorRGBA,
-        /// `uint8`
+        /// Whether a shape is filled.
         pub filled: u8,
-        /// `std_msgs/ColorRGBA`
+        /// Colour of the filling.
         pub fill_color: super::super::std_msgs::msg::ColorRGBA,
-        /// `builtin_interfaces/Duration`
+        /// How long it is shown; 0 is for ever.
         pub lifetime: super::super::builtin_interfaces::msg::Duration,
-        /// `geometry_msgs/Point[]`
+        /// Corners, in pixels, unless it is a circle.
         pub points: ::std::vec::Vec<super::super::geometry_msgs::msg::Point>,
-        /// `std_msgs/ColorRGBA[]`
+        /// One colour per line or point; empty: outline_color for all.
         pub outline_colors: ::std::vec::Vec<super::super::std_msgs::msg::ColorRGBA>,
     }
 
     impl ImageMarker {
-        /// `int32`
+        /// Values of type:
         pub const CIRCLE: i32 = 0;
         /// `int32`
         pub const LINE_STRIP: i32 = 1;
@@ -47,7 +47,7 @@ pub mod msg {
         pub const POLYGON: i32 = 3;
         /// `int32`
         pub const POINTS: i32 = 4;
-        /// `int32`
+        /// Values of action:
         pub const ADD: i32 = 0;
         /// `int32`
         pub const REMOVE: i32 = 1;
@@ -164,22 +164,22 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/InteractiveMarker
+    /// An object in a 3D view that people move, turn or click.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarker {
-        /// `std_msgs/Header`
+        /// frame_id is the frame of the pose. With a time of zero it follows the frame.
         pub header: super::super::std_msgs::msg::Header,
-        /// `geometry_msgs/Pose`
+        /// Where the object is at first.
         pub pose: super::super::geometry_msgs::msg::Pose,
-        /// `string`
+        /// Unique among the objects of a server.
         pub name: ::std::string::String,
-        /// `string`
+        /// Shown above the object.
         pub description: ::std::string::String,
-        /// `float32`
+        /// Size of its controls in the view.
         pub scale: f32,
-        /// `visualization_msgs/MenuEntry[]`
+        /// Menu of the object, parents before children.
         pub menu_entries: ::std::vec::Vec<MenuEntry>,
-        /// `visualization_msgs/InteractiveMarkerControl[]`
+        /// Parts that react to the mouse.
         pub controls: ::std::vec::Vec<InteractiveMarkerControl>,
     }
 
@@ -270,53 +270,53 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/InteractiveMarkerControl
+    /// A part of an object that reacts to the mouse.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerControl {
-        /// `string`
+        /// Unique within the object.
         pub name: ::std::string::String,
-        /// `geometry_msgs/Quaternion`
+        /// Directs the axis of the control: movement and rotation are along and about +x.
         pub orientation: super::super::geometry_msgs::msg::Quaternion,
         /// `uint8`
         pub orientation_mode: u8,
         /// `uint8`
         pub interaction_mode: u8,
-        /// `bool`
+        /// Also visible when the object is not being used.
         pub always_visible: bool,
-        /// `visualization_msgs/Marker[]`
+        /// Its shape. Empty: the view draws a suitable one.
         pub markers: ::std::vec::Vec<Marker>,
-        /// `bool`
+        /// The markers do not follow the orientation above (VIEW_FACING).
         pub independent_marker_orientation: bool,
-        /// `string`
+        /// Shown as a tool tip.
         pub description: ::std::string::String,
     }
 
     impl InteractiveMarkerControl {
-        /// `uint8`
+        /// The orientation follows the object.
         pub const INHERIT: u8 = 0;
-        /// `uint8`
+        /// The orientation stays as it is given.
         pub const FIXED: u8 = 1;
-        /// `uint8`
+        /// x points to the viewer.
         pub const VIEW_FACING: u8 = 2;
-        /// `uint8`
+        /// Values of interaction_mode:
         pub const NONE: u8 = 0;
-        /// `uint8`
+        /// Opens the menu.
         pub const MENU: u8 = 1;
-        /// `uint8`
+        /// Sends a click.
         pub const BUTTON: u8 = 2;
-        /// `uint8`
+        /// Moves along x.
         pub const MOVE_AXIS: u8 = 3;
-        /// `uint8`
+        /// Moves in the plane across x.
         pub const MOVE_PLANE: u8 = 4;
-        /// `uint8`
+        /// Turns about x.
         pub const ROTATE_AXIS: u8 = 5;
-        /// `uint8`
+        /// Moves in the plane and turns about x.
         pub const MOVE_ROTATE: u8 = 6;
-        /// `uint8`
+        /// Moves freely.
         pub const MOVE_3D: u8 = 7;
-        /// `uint8`
+        /// Turns freely.
         pub const ROTATE_3D: u8 = 8;
-        /// `uint8`
+        /// Moves and turns freely.
         pub const MOVE_ROTATE_3D: u8 = 9;
     }
 
@@ -411,33 +411,33 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/InteractiveMarkerFeedback
+    /// What a person has done with an object.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerFeedback {
-        /// `std_msgs/Header`
+        /// frame_id is the frame of pose and mouse_point.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string`
+        /// Which view it was.
         pub client_id: ::std::string::String,
-        /// `string`
+        /// The object.
         pub marker_name: ::std::string::String,
-        /// `string`
+        /// The part that was used.
         pub control_name: ::std::string::String,
-        /// `uint8`
+        /// One of the values above.
         pub event_type: u8,
-        /// `geometry_msgs/Pose`
+        /// New pose of the object.
         pub pose: super::super::geometry_msgs::msg::Pose,
-        /// `uint32`
+        /// Chosen entry, after MENU_SELECT.
         pub menu_entry_id: u32,
-        /// `geometry_msgs/Point`
+        /// Where the mouse met the object.
         pub mouse_point: super::super::geometry_msgs::msg::Point,
-        /// `bool`
+        /// Whether mouse_point is set.
         pub mouse_point_valid: bool,
     }
 
     impl InteractiveMarkerFeedback {
-        /// `uint8`
+        /// Sent while dragging, so that the server does not give the object to others.
         pub const KEEP_ALIVE: u8 = 0;
-        /// `uint8`
+        /// The pose has changed.
         pub const POSE_UPDATE: u8 = 1;
         /// `uint8`
         pub const MENU_SELECT: u8 = 2;
@@ -544,12 +544,12 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/InteractiveMarkerInit
+    /// All objects of a server. Deprecated: views ask by GetInteractiveMarkers.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerInit {
-        /// `string`
+        /// Name of the server.
         pub server_id: ::std::string::String,
-        /// `uint64`
+        /// Number of the last update that is contained.
         pub seq_num: u64,
         /// `visualization_msgs/InteractiveMarker[]`
         pub markers: ::std::vec::Vec<InteractiveMarker>,
@@ -626,14 +626,14 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/InteractiveMarkerPose
+    /// New pose of an object.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerPose {
         /// `std_msgs/Header`
         pub header: super::super::std_msgs::msg::Header,
         /// `geometry_msgs/Pose`
         pub pose: super::super::geometry_msgs::msg::Pose,
-        /// `string`
+        /// The object.
         pub name: ::std::string::String,
     }
 
@@ -709,27 +709,27 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/InteractiveMarkerUpdate
+    /// What has changed on a server of objects.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerUpdate {
-        /// `string`
+        /// Name of the server.
         pub server_id: ::std::string::String,
-        /// `uint64`
+        /// Counts updates. A view that misses one asks for all objects.
         pub seq_num: u64,
         /// `uint8`
         pub r#type: u8,
-        /// `visualization_msgs/InteractiveMarker[]`
+        /// New and changed objects.
         pub markers: ::std::vec::Vec<InteractiveMarker>,
-        /// `visualization_msgs/InteractiveMarkerPose[]`
+        /// Objects that only moved.
         pub poses: ::std::vec::Vec<InteractiveMarkerPose>,
-        /// `string[]`
+        /// Names of removed objects.
         pub erases: ::std::vec::Vec<::std::string::String>,
     }
 
     impl InteractiveMarkerUpdate {
-        /// `uint8`
+        /// Nothing has changed; the server is there.
         pub const KEEP_ALIVE: u8 = 0;
-        /// `uint8`
+        /// The lists below say what has changed.
         pub const UPDATE: u8 = 1;
     }
 
@@ -816,51 +816,52 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/Marker
+    /// A shape in a 3D view. Sizes are in m.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Marker {
-        /// `std_msgs/Header`
+        /// frame_id is the frame of pose and points.
         pub header: super::super::std_msgs::msg::Header,
-        /// `string`
+        /// With id it names the marker. The same pair replaces what was shown.
         pub ns: ::std::string::String,
         /// `int32`
         pub id: i32,
-        /// `int32`
+        /// One of the values above.
         pub r#type: i32,
-        /// `int32`
+        /// One of the values above.
         pub action: i32,
-        /// `geometry_msgs/Pose`
+        /// Pose of the shape.
         pub pose: super::super::geometry_msgs::msg::Pose,
-        /// `geometry_msgs/Vector3`
+        /// Length, width and height. Lines: x is the width. Points: x and y. Text: z is the height of a
+        /// capital.
         pub scale: super::super::geometry_msgs::msg::Vector3,
-        /// `std_msgs/ColorRGBA`
+        /// All zero is invisible: set a.
         pub color: super::super::std_msgs::msg::ColorRGBA,
-        /// `builtin_interfaces/Duration`
+        /// How long it is shown; 0 is for ever.
         pub lifetime: super::super::builtin_interfaces::msg::Duration,
-        /// `bool`
+        /// The marker follows its frame from now on.
         pub frame_locked: bool,
-        /// `geometry_msgs/Point[]`
+        /// For lines, lists and points. Two points for an arrow: tail and tip.
         pub points: ::std::vec::Vec<super::super::geometry_msgs::msg::Point>,
-        /// `std_msgs/ColorRGBA[]`
+        /// One colour per point; empty: color for all.
         pub colors: ::std::vec::Vec<super::super::std_msgs::msg::ColorRGBA>,
-        /// `string`
+        /// URL of an image, or the name of the embedded one below.
         pub texture_resource: ::std::string::String,
-        /// `sensor_msgs/CompressedImage`
+        /// Image for the mesh, sent only with the first marker that uses it.
         pub texture: super::super::sensor_msgs::msg::CompressedImage,
-        /// `visualization_msgs/UVCoordinate[]`
+        /// Place in the texture of each point.
         pub uv_coordinates: ::std::vec::Vec<UVCoordinate>,
-        /// `string`
+        /// For text.
         pub text: ::std::string::String,
-        /// `string`
+        /// URL of a mesh: package://, file:// or http://, or the name of the embedded one below.
         pub mesh_resource: ::std::string::String,
-        /// `visualization_msgs/MeshFile`
+        /// The mesh itself, sent only with the first marker that uses it.
         pub mesh_file: MeshFile,
-        /// `bool`
+        /// Colours are those of the mesh's file.
         pub mesh_use_embedded_materials: bool,
     }
 
     impl Marker {
-        /// `int32`
+        /// Values of type:
         pub const ARROW: i32 = 0;
         /// `int32`
         pub const CUBE: i32 = 1;
@@ -868,9 +869,9 @@ pub mod msg {
         pub const SPHERE: i32 = 2;
         /// `int32`
         pub const CYLINDER: i32 = 3;
-        /// `int32`
+        /// A line through all points.
         pub const LINE_STRIP: i32 = 4;
-        /// `int32`
+        /// A line between each pair of points.
         pub const LINE_LIST: i32 = 5;
         /// `int32`
         pub const CUBE_LIST: i32 = 6;
@@ -878,21 +879,21 @@ pub mod msg {
         pub const SPHERE_LIST: i32 = 7;
         /// `int32`
         pub const POINTS: i32 = 8;
-        /// `int32`
+        /// Text that turns to the viewer.
         pub const TEXT_VIEW_FACING: i32 = 9;
-        /// `int32`
+        /// A mesh from a file.
         pub const MESH_RESOURCE: i32 = 10;
-        /// `int32`
+        /// A triangle for each three points.
         pub const TRIANGLE_LIST: i32 = 11;
         /// `int32`
         pub const ARROW_STRIP: i32 = 12;
-        /// `int32`
+        /// Values of action: ADD and MODIFY are the same.
         pub const ADD: i32 = 0;
         /// `int32`
         pub const MODIFY: i32 = 0;
         /// `int32`
         pub const DELETE: i32 = 2;
-        /// `int32`
+        /// Removes every marker of the publisher.
         pub const DELETEALL: i32 = 3;
     }
 
@@ -1031,7 +1032,7 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/MarkerArray
+    /// Markers that are shown together.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MarkerArray {
         /// `visualization_msgs/Marker[]`
@@ -1101,27 +1102,27 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/MenuEntry
+    /// An entry in the menu of an interactive marker.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MenuEntry {
-        /// `uint32`
+        /// Unique in the menu, not 0.
         pub id: u32,
-        /// `uint32`
+        /// Entry above it; 0 at the top.
         pub parent_id: u32,
-        /// `string`
+        /// Shown text. "[x] " and "[ ] " before it are check marks.
         pub title: ::std::string::String,
-        /// `string`
+        /// What ROSRUN or ROSLAUNCH start.
         pub command: ::std::string::String,
         /// `uint8`
         pub command_type: u8,
     }
 
     impl MenuEntry {
-        /// `uint8`
+        /// The choice is reported to the server.
         pub const FEEDBACK: u8 = 0;
-        /// `uint8`
+        /// The view runs a program.
         pub const ROSRUN: u8 = 1;
-        /// `uint8`
+        /// The view launches a file.
         pub const ROSLAUNCH: u8 = 2;
     }
 
@@ -1204,12 +1205,12 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/MeshFile
+    /// A mesh within a message.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MeshFile {
-        /// `string`
+        /// Its name. The extension says which format it has.
         pub filename: ::std::string::String,
-        /// `uint8[]`
+        /// The bytes of the file.
         pub data: ::std::vec::Vec<u8>,
     }
 
@@ -1280,7 +1281,7 @@ pub mod msg {
         }
     }
 
-    /// visualization_msgs/msg/UVCoordinate
+    /// A place in a texture, from 0 to 1 along each axis.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
     pub struct UVCoordinate {
@@ -1579,7 +1580,7 @@ pub mod srv {
         );
     }
 
-    /// visualization_msgs/srv/GetInteractiveMarkers_Request
+    /// Asks a server for all of its objects.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetInteractiveMarkersRequest {}
 
@@ -1625,9 +1626,9 @@ pub mod srv {
     /// visualization_msgs/srv/GetInteractiveMarkers_Response
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetInteractiveMarkersResponse {
-        /// `uint64`
+        /// Number of the last update that is contained.
         pub sequence_number: u64,
-        /// `visualization_msgs/InteractiveMarker[]`
+        /// The objects.
         pub markers: ::std::vec::Vec<super::msg::InteractiveMarker>,
     }
 

@@ -106,6 +106,11 @@ impl NodeCore {
         self.context.core()
     }
 
+    /// The node's name, after remapping.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Adds the node to an executor.
     pub(crate) fn add_to_executor(&self, executor_queue: &Arc<ExecutorQueue>) {
         let mut assignment = self.assignment.lock();

@@ -26,6 +26,11 @@ pub type UserFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The return type of a callback: nothing, or a boxed future for the executor to run.
 ///
 /// `|message| Box::pin(async move { … })` is an async callback.
+#[diagnostic::on_unimplemented(
+    message = "a callback cannot return `{Self}`",
+    label = "returns neither nothing nor a boxed future",
+    note = "handle an error in the callback and end it with `;`, or return `Box::pin(async move {{ … }})`"
+)]
 pub trait CallbackOutput {
     /// Whether it is a future.
     const IS_FUTURE: bool;

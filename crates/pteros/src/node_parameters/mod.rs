@@ -54,6 +54,37 @@ impl Node {
         self.declare::<D::Kind>(name, default, descriptor)
     }
 
+    /// Declares the parameters `namespace.name`, with defaults of one type, as rclcpp's
+    /// `declare_parameters`. An empty namespace adds no prefix.
+    ///
+    /// The handles have the order of `defaults`. Defaults that are [`ParameterValue`]s
+    /// may differ in type; the parameters are of dynamic type then.
+    ///
+    /// ```no_run
+    /// use pteros::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let node = Context::new()?.create_node("wheels")?;
+    /// let gains = node.declare_parameters("gains", [("p", 1.5), ("i", 0.1)])?;
+    /// assert_eq!(gains[1].name(), "gains.i");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first [`ParameterError`]; the parameters before it stay declared.
+    pub fn declare_parameters<N: AsRef<str>, D: IntoParameter>(
+        &self,
+        namespace: &str,
+        defaults: impl IntoIterator<Item = (N, D)>,
+    ) -> Result<Vec<ParameterHandle<D::Kind>>, ParameterError> {
+        let declare = |(name, default): (N, D)| match namespace {
+            "" => self.declare_parameter(name.as_ref(), default),
+            _ => self.declare_parameter(&format!("{namespace}.{}", name.as_ref()), default),
+        };
+        defaults.into_iter().map(declare).collect()
+    }
+
     /// Declares a parameter without a default: an override must give it a value.
     ///
     /// # Errors

@@ -237,6 +237,11 @@ impl fmt::Display for ParameterValue {
 /// Rust type that a parameter can be read as. Sealed: ROS 2 has ten types.
 ///
 /// `ParameterValue` itself stands for a parameter of dynamic type.
+#[diagnostic::on_unimplemented(
+    message = "a parameter cannot be read as `{Self}`",
+    label = "not one of ROS 2's parameter types",
+    note = "use `bool`, `i64`, `f64`, `String`, a `Vec` of one of these or of `u8`, or `pteros::parameter::ParameterValue`"
+)]
 pub trait ParameterKind: Clone + Send + Sync + Sized + 'static {
     /// The type of the parameter.
     const TYPE: ParameterType;
@@ -362,6 +367,11 @@ impl ParameterKind for ParameterValue {
 
 /// Default values accepted by a declaration: a parameter kind, or a type that
 /// converts to one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a parameter value",
+    label = "not one of ROS 2's parameter types",
+    note = "use `bool`, `i64`, `f64`, text, a `Vec` of one of these or of `u8`, or `pteros::parameter::ParameterValue`; convert other numbers, as `i64::from(x)`"
+)]
 pub trait IntoParameter {
     /// Type as which the parameter is read.
     type Kind: ParameterKind;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_runtime::content_filter::FilterSpec as ContentFilter;
@@ -11,6 +12,7 @@ use pteros_runtime::names::dds_topic;
 use pteros_runtime::reader::ReaderEndpoint;
 
 use super::next_message::MessageWaiters;
+use super::topic_statistics::{TopicStatistics, TopicStatisticsOptions};
 use super::{
     AnyCallback, AsyncCallback, InstanceEndCallback, SampleCallback, Subscription,
     SubscriptionCallback, SubscriptionCallbacks, SubscriptionCore, SubscriptionMessage,
@@ -25,6 +27,7 @@ use crate::named_qos::{NamedQos, options_from_names};
 use crate::node::{Node, NodeCore};
 use crate::qos::QosProfile;
 use crate::qos_overrides::QosOverridingOptions;
+use crate::sample::Sample;
 use crate::set_qos::CurrentQos;
 use crate::subscription_group::SubscriptionGroupCore;
 use crate::task::AsyncSlots;
@@ -51,6 +54,7 @@ pub struct SubscriptionOptions<T: SubscriptionMessage> {
     pub(crate) group: Option<Arc<SubscriptionGroupCore>>,
     pub(crate) callback_group: Option<CallbackGroup>,
     pub(crate) qos_overrides: Option<QosOverridingOptions>,
+    pub(crate) topic_statistics: Option<TopicStatisticsOptions>,
 }
 
 options_from_names!(SubscriptionOptions<T: SubscriptionMessage>);
@@ -85,6 +89,7 @@ impl<T: SubscriptionMessage> SubscriptionOptions<T> {
             group: None,
             callback_group: None,
             qos_overrides: None,
+            topic_statistics: None,
         }
     }
 
@@ -162,6 +167,34 @@ impl<T: SubscriptionMessage> SubscriptionOptions<T> {
         parameters: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
         self.content_filter = Some(content_filter(expression, parameters));
+        self
+    }
+
+    /// Publishes age and period of the received messages, as rclcpp's topic
+    /// statistics.
+    ///
+    /// Once per period there is one `statistics_msgs/msg/MetricsMessage` each for
+    /// `message_age` (from source timestamp to taking, by wall clocks) and
+    /// `message_period` (between two takings), in milliseconds. The node's executor
+    /// publishes them, in the callback group of the subscription. Off by default.
+    ///
+    /// ```no_run
+    /// use pteros::SubscriptionOptions;
+    /// use pteros::interfaces::sensor_msgs::msg::LaserScan;
+    /// use pteros::prelude::*;
+    /// use pteros::subscription::TopicStatisticsOptions;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let node = Context::new()?.create_node("mapper")?;
+    /// let scans = SubscriptionOptions::<LaserScan>::new("scan".sensor_data())
+    ///     .topic_statistics(TopicStatisticsOptions::default());
+    /// let _scans = node.create_subscription(scans, |scan| println!("{}", scan.ranges.len()))?;
+    /// node.spin();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn topic_statistics(mut self, options: TopicStatisticsOptions) -> Self {
+        self.topic_statistics = Some(options);
         self
     }
 
@@ -251,6 +284,41 @@ impl Node {
     ) -> Result<Subscription<T>, CreateError> {
         self.core().create_subscription(options.into())
     }
+
+    /// Waits for one message on a topic, as rclcpp's `wait_for_message`; `None` after
+    /// `timeout` or when the context shuts down.
+    ///
+    /// Creates a subscription for this wait. A latched message arrives with
+    /// `"map".transient_local()`. Blocks, drives the network itself and runs no
+    /// callbacks.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use pteros::interfaces::nav_msgs::msg::OccupancyGrid;
+    /// use pteros::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let node = Context::new()?.create_node("planner")?;
+    /// let map = "map".keep_last(1).transient_local();
+    /// match node.wait_for_message::<OccupancyGrid>(map, Duration::from_secs(5))? {
+    ///     Some(map) => println!("{} cells", map.data.len()),
+    ///     None => println!("no map within 5 s"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn wait_for_message<T: SubscriptionMessage>(
+        &self,
+        options: impl Into<SubscriptionOptions<T>>,
+        timeout: Duration,
+    ) -> Result<Option<Sample<T>>, CreateError> {
+        let subscription = self.create_polled_subscription(options)?;
+        Ok(subscription.take_timeout(timeout))
+    }
 }
 
 impl NodeCore {
@@ -313,6 +381,10 @@ impl NodeCore {
                 async_callback(callback, slots, &endpoint)
             }
         });
+        let topic_statistics = options
+            .topic_statistics
+            .map(|options| TopicStatistics::start(self, &callback_group, options))
+            .transpose()?;
         let on_instance_end = options.on_instance_end;
         let callbacks = on_sample.map(|on_sample| SubscriptionCallbacks {
             on_sample,
@@ -334,6 +406,7 @@ impl NodeCore {
             waiters: Mutex::new(MessageWaiters::default()),
             undecodable: AtomicU64::new(0),
             group: options.group,
+            topic_statistics,
         });
         if let Some(group) = &core.group {
             let member: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);

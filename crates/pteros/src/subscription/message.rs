@@ -47,6 +47,11 @@ pub(crate) enum Decoded<T> {
 /// ([`SerializedMessage`]).
 ///
 /// Users need it in bounds at most; `T: Message` implies it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message type",
+    label = "cannot be received",
+    note = "messages are types as `pteros::interfaces::std_msgs::msg::String`, your own, generated in build.rs, or `pteros::msg::dynamic::DynamicMessage`"
+)]
 pub trait SubscriptionMessage: Send + Sync + 'static {
     /// The type support value beside the Rust type: `()` for generated types.
     type Support: Clone + Send + Sync + 'static;

@@ -1,7 +1,7 @@
 //! Packages of the command: `cargo xtask dist [--host-glibc]`, and of the crates for
 //! the registry: `cargo xtask dist --crates`.
 //!
-//! Builds `pteros` with profile `dist` for x86-64 Linux and writes to `target/dist-packages`:
+//! Builds `pteros` with profile `dist` for x86-64 Linux and writes to `dist-packages` in the build folder:
 //! an archive, a Debian package, and their SHA-256 checksums. Both hold the stripped
 //! program, man pages and shell completions. The program is linked by zig against
 //! glibc 2.28 (Debian 10, RHEL 8), or with `--host-glibc` against this
@@ -17,6 +17,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::checkout::root;
+use crate::peers::target_folder;
 
 /// Oldest glibc that the packages run with.
 const GLIBC_MIN: Glibc = Glibc(2, 28);
@@ -39,7 +40,7 @@ pub fn run(arguments: &[String]) -> Result<String> {
         _ => bail!(USAGE),
     };
     let root = checkout()?;
-    let folder = root.join("target/dist-packages");
+    let folder = target_folder()?.join("dist-packages");
     if folder.exists() {
         fs::remove_dir_all(&folder).context("remove the packages of the last run")?;
     }
@@ -93,7 +94,7 @@ fn build(root: &Path, on_host: bool) -> Result<PathBuf> {
     if on_host {
         cargo.arg("build").args(["--target", TARGET]);
     } else {
-        let tools = install_tools(root)?;
+        let tools = install_tools()?;
         let path = std::env::var("PATH").unwrap_or_default();
         cargo
             .args(["zigbuild", "--target"])
@@ -103,12 +104,12 @@ fn build(root: &Path, on_host: bool) -> Result<PathBuf> {
     let status = cargo.args(options).args(features).status();
     let status = status.context("run cargo")?;
     ensure!(status.success(), "the build failed ({status})");
-    Ok(root.join("target").join(TARGET).join("dist/pteros"))
+    Ok(target_folder()?.join(TARGET).join("dist/pteros"))
 }
 
-/// Installs zig and its cargo command into `target`, once.
-fn install_tools(root: &Path) -> Result<PathBuf> {
-    let folder = root.join("target/dist-tools");
+/// Installs zig and its cargo command into the build folder, once.
+fn install_tools() -> Result<PathBuf> {
+    let folder = target_folder()?.join("dist-tools");
     if folder.join("bin/cargo-zigbuild").exists() {
         return Ok(folder);
     }
@@ -165,12 +166,14 @@ fn stage(root: &Path, program: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Packs `name` of a folder: the same bytes for the same content.
+/// Packs `name` of a folder: the same bytes for the same content, readable for every
+/// user, whatever the umask of the build.
 fn tar(folder: &Path, name: &str, archive: &Path) -> Result<()> {
     run_tool(
         Command::new("tar")
             .args(["--create", "--gzip", "--sort=name", "--mtime=@0"])
-            .args(["--owner=0", "--group=0", "--numeric-owner", "--file"])
+            .args(["--owner=0", "--group=0", "--numeric-owner"])
+            .args(["--mode=u=rwX,go=rX", "--file"])
             .arg(archive)
             .arg("--directory")
             .arg(folder)
@@ -238,6 +241,28 @@ fn run_tool(command: &mut Command) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The image is not built here: it needs Docker and a network.
+    #[test]
+    fn the_dockerfile_has_the_declared_rust_version_and_builds_this_package() {
+        let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+        let (docker, workspace) = (read("Dockerfile"), read("Cargo.toml"));
+        let version = workspace.split("rust-version = \"").nth(1).unwrap();
+        let version = version.split('"').next().unwrap();
+        assert!(
+            docker.contains(&format!("FROM rust:{version}-")),
+            "{docker}"
+        );
+        assert!(
+            docker.contains(&format!("RUSTUP_TOOLCHAIN={version}\n")),
+            "{docker}"
+        );
+        assert!(
+            docker.contains("--profile dist --package pteros-cli\n"),
+            "{docker}"
+        );
+        assert!(workspace.contains("[profile.dist]"), "{workspace}");
+    }
 
     #[test]
     fn the_newest_symbol_version_counts_as_numbers_do() {
