@@ -1,7 +1,7 @@
 //! The receive memory budget of a context and the accounts of its remote participants
-//! (`memory_budget.rs`). Discovery charges here what it stores of each participant:
-//! its announcement and those of its endpoints. The runtime takes the accounts for
-//! samples and node lists.
+//! (`memory_budget.rs`). Discovery charges here what it stores of each participant: its
+//! announcement, those of its endpoints, TypeObjects, and incomplete samples of built-in
+//! topics. The runtime takes the accounts for samples and node lists.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -148,6 +148,19 @@ impl Participant {
             self.report_refused_record(prefix, &account);
         }
         charge
+    }
+
+    /// Charges what a participant leaves incomplete at the built-in readers that are
+    /// matched with it, and its TypeObjects.
+    pub(super) fn charge_built_in_readers(&mut self, prefix: GuidPrefix) {
+        let account = self.receive_memory.account(prefix);
+        for topic in self.sedp.channels().chain(self.wlp.channels()) {
+            topic.limit_memory(prefix, &account);
+        }
+        for topic in self.secure_topics_of(prefix) {
+            topic.limit_memory(prefix, &account);
+        }
+        self.types.limit_memory(prefix, &account);
     }
 
     fn report_refused_record(&mut self, prefix: GuidPrefix, account: &MemoryAccount) {
