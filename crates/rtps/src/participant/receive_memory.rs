@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::mem::size_of;
 
 use crate::discovery::data::{EndpointData, ParticipantData};
-use crate::id::GuidPrefix;
+use crate::id::{Guid, GuidPrefix};
 use crate::locator::Locator;
 use crate::memory_budget::{MemoryAccount, MemoryBudget, RecordCharge};
 use crate::qos::EndpointQos;
@@ -243,5 +243,6 @@ fn endpoint_bytes(data: &EndpointData) -> usize {
         data.qos.topic_data.len(),
         data.qos.group_data.len(),
         data.qos.representation.len().saturating_mul(2),
+        data.stalled_readers.len().saturating_mul(size_of::<Guid>()),
     ])
 }
