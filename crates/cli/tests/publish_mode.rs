@@ -87,3 +87,26 @@ fn a_publisher_without_space_says_so_and_tries_again() {
     publisher.signal("INT");
     assert_eq!(publisher.wait().ok(), "publisher: beginning loop\n");
 }
+
+#[test]
+fn a_paused_subscription_is_named_by_topic_info_and_doctor() {
+    let domain = Domain::new();
+    let qos = "--qos-reliability reliable";
+    let mut echo = domain.start(&format!("topic echo /drive std_msgs/msg/Int32 --csv {qos}"));
+    let words = format!("topic pub /drive std_msgs/msg/Int32 -r 20 -w 1 {qos}");
+    let _publisher = domain.start_with(&words, "data: 7");
+    assert_eq!(echo.line(), "7");
+    echo.signal("STOP");
+    let says = "has acknowledged nothing";
+    let info = domain.run_until("topic info -v /drive", |answer| answer.out.contains(says));
+    assert_contains(&info.ok(), "; it has acknowledged nothing for 2 s\n");
+    let json = domain.run("topic info -v --json /drive").json();
+    assert_eq!(json["matches"][0]["stalled"], true);
+    let doctor = domain.run("doctor").out;
+    assert_contains(&doctor, "topic /drive: ");
+    assert_contains(&doctor, "although messages are outstanding");
+    echo.signal("CONT");
+    let info = domain.run_until("topic info -v /drive", |answer| !answer.out.contains(says));
+    let info = info.ok();
+    assert!(!info.contains(says), "{info}");
+}

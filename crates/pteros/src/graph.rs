@@ -124,6 +124,10 @@ pub struct EndpointInfo {
     ///
     /// [`ContentFilterProperty::class`] names the filter language.
     pub content_filter: Option<ContentFilterProperty>,
+    /// The gids of reliable subscriptions that have acknowledged nothing of this
+    /// publisher for 2 s although messages are outstanding, at most 16. Publishers of
+    /// Pteros announce them.
+    pub stalled_subscriptions: Vec<Guid>,
     /// Whether it belongs to this context.
     pub local: bool,
     data: Arc<EndpointData>,
@@ -169,6 +173,15 @@ pub struct MatchReport {
     pub subscription: EndpointInfo,
     /// Every reason found; a single [`MatchOutcome::Matched`] if they are matched.
     pub outcomes: Vec<MatchOutcome>,
+}
+
+impl MatchReport {
+    /// Whether the subscription has acknowledged nothing of the publisher for 2 s
+    /// although messages are outstanding, as the publisher announces.
+    pub fn is_stalled(&self) -> bool {
+        let stalled = &self.publisher.stalled_subscriptions;
+        stalled.contains(&self.subscription.gid)
+    }
 }
 
 impl Context {
@@ -333,6 +346,7 @@ impl Graph {
             vendor,
             enclave,
             content_filter: data.content_filter.clone(),
+            stalled_subscriptions: data.stalled_readers.clone(),
             local: endpoint.local,
             data,
         }

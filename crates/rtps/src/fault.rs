@@ -117,7 +117,8 @@ mod armed {
         x ^= x >> 7;
         x ^= x << 17;
         CHANCE.set(x);
-        ((x >> 32) % u64::from(limit)) as u32
+        let high = u32::try_from(x >> 32).unwrap_or_default();
+        high.checked_rem(limit).unwrap_or_default()
     }
 
     /// Counts one step of work on behalf of a peer.
@@ -126,7 +127,7 @@ mod armed {
     /// After two million steps without a call of `take_steps`: an endless loop.
     #[inline]
     pub fn step() {
-        let steps = STEPS.get() + 1;
+        let steps = STEPS.get().saturating_add(1);
         STEPS.set(steps);
         assert!(
             steps < STEPS_MAX || std::thread::panicking(),

@@ -8,8 +8,8 @@
 //! application takes it. Samples in a peer's shared memory are not charged: the peer's
 //! pool bounds them.
 //!
-//! Discovery charges its records (participants, endpoints, node lists) to the same
-//! accounts.
+//! Discovery charges its records (participants, endpoints, node lists, TypeObjects) and
+//! the partial and reordered samples of its readers to the same accounts.
 //!
 //! A participant reserves at most its own limit, and at most as much as the context
 //! has free (dynamic threshold, Choudhury and Hahne 1998). So one alone gets half of
@@ -27,7 +27,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 pub const CHARGED_BYTES_MIN: usize = 1 << 10;
 
 /// Records take at most this part of a limit. They always find it, because without
-/// them nothing else works: samples may fill the whole limit before.
+/// them nothing else works: samples may fill the whole limit before. The partial and
+/// reordered samples of discovery find the same part beyond the limit.
 const RECORDS_PART: usize = 8;
 
 /// The budget of one context. Thread-safe; nothing blocks.
@@ -87,7 +88,7 @@ impl MemoryBudget {
     }
 
     /// The most bytes that they may reserve. Records may exceed it by an eighth, until
-    /// samples are taken.
+    /// samples are taken, and samples of discovery by another.
     pub fn context_max(&self) -> usize {
         self.context_max
     }
@@ -149,10 +150,25 @@ impl MemoryAccount {
     }
 
     fn reserve(&self, bytes: usize, max: usize) -> bool {
+        self.reserve_below(bytes, max.min(self.budget.free()))
+    }
+
+    /// Reserves the bytes of a sample of discovery, beyond the limit by the part that
+    /// is for records.
+    fn reserve_for_discovery(&self, bytes: usize) -> bool {
+        let more = |max: usize| {
+            let part = max.checked_div(RECORDS_PART).unwrap_or(0);
+            max.saturating_add(part)
+        };
+        let context_free = more(self.budget.context_max).saturating_sub(self.budget.reserved());
+        self.reserve_below(bytes, more(self.budget.participant_max).min(context_free))
+    }
+
+    fn reserve_below(&self, bytes: usize, max: usize) -> bool {
         let max = if fault!("memory-without-budget") {
             usize::MAX
         } else {
-            max.min(self.budget.free())
+            max
         };
         let add = |own: usize| own.checked_add(bytes).filter(|sum| *sum <= max);
         if self.reserved.fetch_update(Relaxed, Relaxed, add).is_err() {
@@ -218,6 +234,8 @@ const EXACT_SIZES: usize = 32;
 pub(crate) struct MemoryCharger {
     used: Option<Arc<WriterUse>>,
     sizes: BTreeMap<usize, Arc<SizeClass>>,
+    /// Its reader is a built-in one, which takes complete samples at once.
+    is_of_discovery: bool,
 }
 
 impl MemoryCharger {
@@ -228,7 +246,16 @@ impl MemoryCharger {
         };
         Self {
             used: Some(Arc::new(used)),
-            sizes: BTreeMap::new(),
+            ..Self::default()
+        }
+    }
+
+    /// Charges the samples of a built-in writer: those that wait for fragments or for
+    /// earlier samples. Complete ones are free, because discovery takes them at once.
+    pub fn of_discovery(account: Arc<MemoryAccount>) -> Self {
+        Self {
+            is_of_discovery: true,
+            ..Self::new(account)
         }
     }
 
@@ -237,6 +264,7 @@ impl MemoryCharger {
         Self {
             used: self.used.clone(),
             sizes: BTreeMap::new(),
+            is_of_discovery: self.is_of_discovery,
         }
     }
 
@@ -256,7 +284,7 @@ impl MemoryCharger {
     /// Reserves the bytes of a complete sample. `None` when there is not enough. Small
     /// samples are not charged.
     pub fn reserve_sample(&mut self, bytes: usize) -> Option<SampleCharge> {
-        if bytes < CHARGED_BYTES_MIN {
+        if bytes < CHARGED_BYTES_MIN || self.is_of_discovery {
             return Some(SampleCharge::default());
         }
         let Some(used) = self.used.clone() else {
@@ -279,6 +307,9 @@ impl MemoryCharger {
 
     /// Turns the charge of a sample that has become complete into one of the history.
     pub fn complete(&mut self, mut charge: MemoryCharge) -> SampleCharge {
+        if self.is_of_discovery {
+            return SampleCharge::default();
+        }
         let Some(used) = charge.used.take() else {
             return SampleCharge::default();
         };
@@ -301,6 +332,13 @@ impl MemoryCharger {
 
     fn reserve_within(&self, bytes: usize, divisor: usize) -> Option<MemoryCharge> {
         if let Some(used) = &self.used {
+            let account = &used.account;
+            if self.is_of_discovery && !account.reserve_for_discovery(bytes) {
+                return None;
+            }
+        }
+        let user = self.used.as_ref().filter(|_| !self.is_of_discovery);
+        if let Some(used) = user {
             let account = &used.account;
             let has_history = used.history.load(Relaxed) > 0;
             if has_history && used.is_beyond_share(bytes) {
@@ -469,6 +507,27 @@ mod tests {
         let again = charger.reserve(60);
         assert!(again.is_some() && charger.note_refused());
         assert_eq!((budget.refused(), budget.reserved()), (3, 60));
+    }
+
+    #[test]
+    fn samples_of_discovery_find_memory_when_user_samples_have_filled_it() {
+        let budget = MemoryBudget::new(800, 8_000);
+        let account = budget.account();
+        let user = MemoryCharger::new(account.clone());
+        let taken = user.reserve(800).unwrap();
+        assert!(user.reserve(1).is_none());
+        let mut discovery = MemoryCharger::of_discovery(account.clone());
+        let partial = discovery.reserve(100).unwrap();
+        assert!(
+            discovery.reserve_from_half(1).is_none(),
+            "an eighth is used"
+        );
+        assert!(discovery.reserve_sample(1 << 20).is_some(), "taken at once");
+        assert_eq!(account.reserved(), 900);
+        let complete = discovery.complete(partial);
+        assert_eq!((complete.bytes(), account.reserved()), (0, 800));
+        drop(taken);
+        assert_eq!(budget.reserved(), 0);
     }
 
     #[test]

@@ -146,6 +146,7 @@ fn every_policy_survives() {
                 .prefix
                 .with(EntityId::new([0, 0, 7], EntityId::KIND_WRITER_GROUP)),
         ),
+        stalled_readers: vec![READER, WRITER],
         ..EndpointData::new(
             WRITER,
             "rt/chatter",
@@ -174,6 +175,26 @@ fn every_policy_survives() {
         ..writer
     };
     assert_eq!(EndpointData::parse(&reader.encode()), Ok(reader));
+}
+
+/// Vendors give their own parameters what ids they like.
+#[test]
+fn stalled_readers_are_read_from_our_announcements_alone() {
+    let list = |vendor: [u8; 2]| {
+        let list = smallest(WRITER, false)
+            .raw(pid::VENDOR_ID, &vendor)
+            .raw(pid::PTEROS_STALLED_READERS, &READER.to_bytes());
+        EndpointData::parse(&list.end())
+    };
+    let ours = list(VendorId::PTEROS.0).unwrap();
+    assert_eq!(ours.stalled_readers, [READER]);
+    assert_eq!(list([1, 0x10]).unwrap().stalled_readers, []);
+    let many = READER.to_bytes().repeat(40);
+    let list = smallest(WRITER, false)
+        .raw(pid::VENDOR_ID, &VendorId::PTEROS.0)
+        .raw(pid::PTEROS_STALLED_READERS, &many);
+    let data = EndpointData::parse(&list.end()).unwrap();
+    assert_eq!(data.stalled_readers.len(), limits::STALLED_READERS);
 }
 
 #[test]

@@ -314,6 +314,30 @@ fn a_lost_carrier_is_told_to_the_other_side_in_one_datagram() {
     assert_eq!(net.state(0, 1), PathState::LinkDown);
 }
 
+/// What was heard of the better network delayed every question there, so it never
+/// answered after the network in use had died.
+#[test]
+fn a_dead_network_is_left_for_one_that_is_heard_all_the_time() {
+    let mut net = Internet::met();
+    net.dead.insert(1);
+    net.run_for(millis(3000));
+    net.dead.clear();
+    net.run_for(SECOND);
+    assert!(
+        net.both_use(2),
+        "the first network must prove itself longer"
+    );
+    net.dead.insert(2);
+    let from = Locator::udp_v4(ip(1, 1), 7410);
+    for _ in 0..20 {
+        let now = net.now;
+        let machine = &mut net.hosts[0].machine;
+        machine.note_heard(now, from, prefix(1));
+        net.run_for(millis(50));
+    }
+    assert_eq!(net.in_use(0), ip(1, 1));
+}
+
 #[test]
 fn traffic_returns_to_the_better_network_when_it_has_answered_for_a_while() {
     let mut net = Internet::met();

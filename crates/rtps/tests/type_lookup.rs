@@ -91,6 +91,32 @@ fn a_type_is_received_at_33_percent_loss() {
     }
 }
 
+/// TypeObjects are charged to the memory of the peer that sent them.
+#[test]
+fn type_objects_take_receive_memory_and_are_refused_without_it() {
+    let records = |memory: Option<usize>| {
+        let mut domain = Domain::new(1);
+        domain.join(config(0, 0));
+        let mut small = config(1, 0);
+        if let Some(bytes) = memory {
+            small.limits.participant_memory_bytes = bytes;
+        }
+        domain.join(small);
+        domain.run_for(Duration::from_millis(500));
+        let guid = with_odometry(&mut domain);
+        let used = |domain: &Domain| domain.nodes[1].machine.receive_memory_use().records;
+        let before = used(&domain);
+        let (found, _) = request_until_known(&mut domain, guid);
+        (found, before, used(&domain) - before)
+    };
+    let (found, before, taken) = records(None);
+    assert_is_odometry(&found);
+    assert!((500..50_000).contains(&taken), "{taken} bytes");
+    // An eighth of the memory is for records: half of the objects find it.
+    let (found, ..) = records(Some(8 * (before + taken / 2)));
+    assert_eq!(found, RemoteType::TimedOut);
+}
+
 #[test]
 fn a_peer_that_never_answers_gets_four_requests() {
     let mut domain = Domain::met(2);

@@ -1,8 +1,11 @@
 //! Commands with a time limit: `nightly` and `mutants` run tests that may hang.
+//!
+//! A command has a process group of its own, so that its children end with it. A signal
+//! to the group of xtask does not reach it. A watchdog process ends it then.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -25,7 +28,7 @@ impl Output {
 }
 
 /// Runs a command at the root, keeps its output, prints it if `shows`, and ends it
-/// with its children after `limit`.
+/// with its children after `limit`, or if this process is killed.
 pub fn run_limited(command: &mut Command, limit: Duration, shows: bool) -> Result<Output> {
     let mut child = command
         .stdout(Stdio::piped())
@@ -34,6 +37,7 @@ pub fn run_limited(command: &mut Command, limit: Duration, shows: bool) -> Resul
         .spawn()
         .with_context(|| format!("run {:?}", command.get_program()))?;
     let group = nix::unistd::Pid::from_raw(-i32::try_from(child.id())?);
+    let watchdog = Watchdog::start(child.id())?;
     let streams = (child.stdout.take(), child.stderr.take());
     let (succeeded, ended_early, text) = std::thread::scope(|scope| -> Result<_> {
         let out = scope.spawn(|| streams.0.map(|out| read(out, shows)).unwrap_or_default());
@@ -53,11 +57,48 @@ pub fn run_limited(command: &mut Command, limit: Duration, shows: bool) -> Resul
         let text = out.join().unwrap_or_default() + &err.join().unwrap_or_default();
         Ok((status.success(), ended_early, text))
     })?;
+    watchdog.finish();
     Ok(Output {
         text,
         succeeded,
         ended_early,
     })
+}
+
+/// A shell that ends a process group when this process ends without a word, as by
+/// SIGKILL. The kernel closes the pipe between them then.
+struct Watchdog {
+    shell: Child,
+    pipe: Option<ChildStdin>,
+}
+
+impl Watchdog {
+    /// Watches over the process group with this leader.
+    fn start(group: u32) -> Result<Self> {
+        let mut shell = Command::new("sh")
+            .args([
+                "-c",
+                r#"read -r word; [ "$word" = done ] || kill -KILL "-$1""#,
+            ])
+            .args(["watchdog".into(), group.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("run sh, which ends the command if this process is killed")?;
+        let pipe = shell.stdin.take();
+        Ok(Self { shell, pipe })
+    }
+
+    /// Ends the watchdog: the command has ended.
+    fn finish(mut self) {
+        if let Some(mut pipe) = self.pipe.take() {
+            // The shell may have been killed.
+            let _ = pipe.write_all(b"done\n");
+        }
+        let _ = self.shell.wait();
+    }
 }
 
 /// Reads a stream to its end.
@@ -90,5 +131,29 @@ mod tests {
         let output = run_limited(&mut command, Duration::from_secs(60), false).unwrap();
         assert!(output.failed());
         assert_eq!(output.text, "boom\n");
+    }
+
+    #[test]
+    fn a_command_ends_with_the_process_that_started_it() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & wait"]).process_group(0);
+        let mut child = command.spawn().unwrap();
+        let mut watchdog = Watchdog::start(child.id()).unwrap();
+        // As the kernel does when the process is killed.
+        drop(watchdog.pipe.take());
+        assert!(watchdog.shell.wait().unwrap().success());
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_watchdog_that_is_told_of_the_end_kills_nothing() {
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        Watchdog::start(child.id()).unwrap().finish();
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
     }
 }

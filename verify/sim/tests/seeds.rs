@@ -77,6 +77,27 @@ fn traffic_to_an_attacker_with_an_infinite_lease_is_expected_6050() {
     assert_named_sound(6050);
 }
 
+/// A writer joined a publisher group and wrote into a coherent set. Discovery showed it
+/// to a reader only after the set had counted as complete without it.
+#[test]
+fn a_coherent_set_is_not_delivered_without_an_undiscovered_writer_41959() {
+    assert_named_sound(41959);
+}
+
+/// A late joiner took the first samples of a history in KEEP_LAST before later ones came,
+/// and the check took this for too many.
+#[test]
+fn a_late_joiner_may_take_samples_while_the_history_comes_19635() {
+    assert_sound(&Graphs, 19635, &Options::default());
+}
+
+/// A KEEP_LAST writer replaced every large sample before it arrived. The reader reported
+/// the losses, and the check missed an event of the writer.
+#[test]
+fn a_reported_loss_is_no_silence_40314() {
+    assert_sound(&Graphs, 40314, &Options::default());
+}
+
 /// A process that reused the GUID prefix of a dead one (same host and process id)
 /// was taken for it, and its sequence numbers for old ones. If the dead process had
 /// sent equally much, one peer in a hundred still cannot distinguish them: at most

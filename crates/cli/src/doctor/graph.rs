@@ -4,9 +4,14 @@ use super::finding::{Finding, Findings};
 use super::{paths, stacks};
 use crate::node::list::node_names;
 use crate::session::Session;
+use crate::topic::info::node_path;
 use crate::topic::lookup::shown_topics;
+use pteros::log::escape_line;
 use pteros::network::{CoreCounts, ReceiveMemoryUse};
-use pteros::{Graph, graph::MatchOutcome};
+use pteros::{
+    Graph,
+    graph::{MatchOutcome, MatchReport},
+};
 use std::collections::BTreeSet;
 
 /// Largest number of topics that are checked for mismatches.
@@ -164,12 +169,29 @@ fn check_duplicate_names(graph: &Graph, found: &mut Findings) {
     }
 }
 
+/// What to do about a subscription that acknowledges nothing.
+const STALLED_FIX: &str = "see whether its process is stopped or busy, and whether the network \
+                           carries packets in both directions: pteros doctor hello";
+
+/// One line about a subscription that acknowledges nothing.
+fn stalled_text(topic: &str, pair: &MatchReport) -> String {
+    let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
+    format!(
+        "topic {topic}: {} has acknowledged nothing of {} for 2 s although messages are outstanding",
+        escape_line(&to),
+        escape_line(&from)
+    )
+}
+
 fn check_matching(graph: &Graph, topic: &str, found: &mut Findings) {
     if graph.publishers(topic).len() * graph.subscriptions(topic).len() > PAIRS_MAX {
         return;
     }
     let mut reported = BTreeSet::new();
     for pair in graph.match_reports(topic) {
+        if pair.is_stalled() {
+            found.warn(stalled_text(topic, &pair), STALLED_FIX);
+        }
         for outcome in &pair.outcomes {
             let MatchOutcome::Incompatible {
                 policy,

@@ -27,8 +27,8 @@ pub struct Info {
     #[command(flatten)]
     discovery: DiscoveryFlags,
     /// Show node, type, type hash, GID and QoS of every publisher and subscription,
-    /// the delivery path of every match, and what shared memory has carried and
-    /// dropped, up to four seconds ago
+    /// the delivery path of every match, subscriptions that acknowledge nothing, and
+    /// what shared memory has carried and dropped, up to four seconds ago
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Name of the topic (e.g. /chatter)
@@ -90,13 +90,21 @@ impl Info {
     }
 }
 
+/// Beside the path of a match whose subscription is stalled.
+const STALLED: &str = "; it has acknowledged nothing for 2 s";
+
 /// The delivery path of each match. `topic why` explains the pairs that do not
 /// match.
 fn matches_text(pairs: &[MatchReport]) -> String {
     let mut text = String::new();
     for (pair, path) in matches(pairs) {
         let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
-        text += &format!("  {} -> {}: {path}\n", escape_line(&from), escape_line(&to));
+        let stalled = if pair.is_stalled() { STALLED } else { "" };
+        text += &format!(
+            "  {} -> {}: {path}{stalled}\n",
+            escape_line(&from),
+            escape_line(&to)
+        );
     }
     if text.is_empty() {
         text
@@ -226,6 +234,7 @@ fn match_json(pair: &MatchReport, path: &str) -> Value {
         "publisher": gid_text(&pair.publisher),
         "subscription": gid_text(&pair.subscription),
         "path": path,
+        "stalled": pair.is_stalled(),
     })
 }
 

@@ -5,7 +5,7 @@ mod delay;
 pub mod echo;
 mod find;
 mod hz;
-mod info;
+pub mod info;
 mod list;
 pub mod lookup;
 pub mod message_template;

@@ -169,7 +169,7 @@ impl SetAssembly {
         mut out: impl FnMut(ReadyBatch),
     ) {
         if let Some(merge) = self.publishers.get_mut(&publisher) {
-            merge.discovered_digest = Some(known);
+            merge.note_discovered(known);
             merge.advance(now, &mut self.dropped, &mut out);
         }
     }

@@ -18,7 +18,9 @@ use super::writer_stream::{SET_BYTES_MAX, SetPart, StreamOutput};
 use crate::sample::queued_sample::QueuedSample;
 
 /// How long a complete set waits for writers that it names and discovery does not
-/// show. Then it counts as complete. A stack may name its writers in another way.
+/// show. Then it counts as complete, because a stack may name its writers in another
+/// way. One whose writers announce their position names them as we do: its set waits
+/// for [`WRITER_TIMEOUT`] and is dropped then.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long an ordered sample waits for writers that do not announce their
@@ -40,6 +42,9 @@ pub(super) const SAMPLES_MAX: usize = 20_000;
 
 /// Bytes of them, as for one set.
 const BYTES_MAX: usize = SET_BYTES_MAX;
+
+/// Groups of writers that discovery has shown and that are remembered.
+const DIGESTS_MAX: usize = 8;
 
 /// Dropped sets that are remembered, since parts of them may still arrive. Beyond
 /// it the oldest is forgotten, and counts again if a part arrives.
@@ -64,8 +69,9 @@ pub(crate) struct GroupMerge {
     held_bytes: usize,
     /// When the merge was last evaluated.
     evaluated_at: Instant,
-    /// The digest of the writers that discovery shows, as sets name them.
-    pub discovered_digest: Option<[u8; 4]>,
+    /// The digests of the writers that discovery shows and has shown, as sets name them.
+    /// A writer that is gone had its part in sets that come late.
+    discovered: VecDeque<[u8; 4]>,
     /// Sets that were counted as dropped, and for which reader.
     dropped_sets: BTreeSet<(i64, usize)>,
 }
@@ -75,6 +81,8 @@ struct WriterProgress {
     passed_through: i64,
     /// The writer announces its position even when it is idle.
     sends_group_info: bool,
+    /// It is known to do so from the match on, because it is one of ours.
+    is_own: bool,
 }
 
 #[derive(Default)]
@@ -92,6 +100,15 @@ struct MergeUnit {
 }
 
 impl MergeUnit {
+    /// Whether the samples of a set that begins at this group sequence number have all
+    /// numbers up to its end.
+    fn has_every_number(&self, first: i64) -> bool {
+        let numbers: BTreeSet<i64> = self.items.iter().map(|(number, ..)| *number).collect();
+        let count = i64::try_from(numbers.len()).unwrap_or(i64::MAX);
+        self.end
+            .is_some_and(|end| end.saturating_sub(first) == count)
+    }
+
     fn bytes(&self) -> usize {
         self.items.iter().map(|(_, _, item)| item.weight()).sum()
     }
@@ -118,7 +135,7 @@ impl GroupMerge {
             held: 0,
             held_bytes: 0,
             evaluated_at: Instant::ZERO,
-            discovered_digest: None,
+            discovered: VecDeque::new(),
             dropped_sets: BTreeSet::new(),
         }
     }
@@ -130,7 +147,19 @@ impl GroupMerge {
         self.progress.entry(key).or_insert(WriterProgress {
             passed_through: passed,
             sends_group_info,
+            is_own: sends_group_info,
         });
+    }
+
+    /// Discovery shows these writers.
+    pub fn note_discovered(&mut self, digest: [u8; 4]) {
+        if self.discovered.back() == Some(&digest) {
+            return;
+        }
+        if self.discovered.len() >= DIGESTS_MAX {
+            self.discovered.pop_front();
+        }
+        self.discovered.push_back(digest);
     }
 
     /// Removes a writer after the match has ended. An open set will be incomplete:
@@ -405,16 +434,35 @@ impl GroupMerge {
                 MergeDecision::Drop
             };
         }
-        let all = self.progress.keys().all(|key| unit.ended.contains(key));
-        if !all && now >= unit.since.after(WRITER_TIMEOUT) {
-            return MergeDecision::Drop;
-        }
-        let named = unit.writers.is_none() || unit.writers == self.discovered_digest;
-        if all && (named || now >= unit.since.after(DISCOVERY_TIMEOUT)) {
+        let all = self.has_all_ends(unit);
+        let has_waited = |timeout| now >= unit.since.after(timeout);
+        let is_known = all && self.knows_writers(group_sequence, unit);
+        let is_excused = all && !self.has_own_names() && has_waited(DISCOVERY_TIMEOUT);
+        if is_known || is_excused {
             MergeDecision::Release
+        } else if has_waited(WRITER_TIMEOUT) {
+            MergeDecision::Drop
         } else {
             MergeDecision::Wait
         }
+    }
+
+    fn has_all_ends(&self, unit: &MergeUnit) -> bool {
+        self.progress.keys().all(|key| unit.ended.contains(key))
+    }
+
+    /// Whether discovery shows the writers that a set names, or no other writer can have
+    /// a part of it.
+    fn knows_writers(&self, group_sequence: i64, unit: &MergeUnit) -> bool {
+        let mut named = unit.writers.iter();
+        let is_known = named.all(|named| self.discovered.contains(named));
+        is_known || unit.has_every_number(group_sequence)
+    }
+
+    /// Whether the publisher names its writers as we do.
+    fn has_own_names(&self) -> bool {
+        let mut all = self.progress.values();
+        all.all(|progress| progress.is_own)
     }
 
     /// Whether a set has a gap, or some writer is past it without having ended its
@@ -430,7 +478,7 @@ impl GroupMerge {
     pub fn wakes_at(&self) -> Option<Instant> {
         let (group_sequence, unit) = self.units.first_key_value().filter(|_| self.is_open)?;
         let timeout = if unit.is_set && !self.is_broken(unit) {
-            if self.progress.keys().all(|key| unit.ended.contains(key)) {
+            if self.has_all_ends(unit) && !self.has_own_names() {
                 DISCOVERY_TIMEOUT
             } else {
                 WRITER_TIMEOUT

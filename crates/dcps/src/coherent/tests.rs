@@ -278,28 +278,72 @@ fn a_set_larger_than_the_reader_keeps_is_not_held() {
     assert_eq!(harness.losses(), expected);
 }
 
-#[test]
-fn a_set_with_undiscovered_writers_waits_until_the_timeout() {
-    let mut harness = Harness::new(GROUP, &[1]);
-    harness.sample(1, 1, 1, (1, 1));
+/// The end of a set with group sequence numbers 1 to `end`, that names writers which
+/// discovery does not show.
+fn end_of_undiscovered(harness: &mut Harness, end: i64) {
     harness.offer(
         1,
         2,
         CoherentMark {
             kind: CoherentMarkKind::SetEnd,
             group_coherent_set: Some(SequenceNumber(1)),
-            group_sequence: Some(SequenceNumber(2)),
+            group_sequence: Some(SequenceNumber(end)),
             writer_group_digest: Some([1, 2, 3, 4]),
             ..CoherentMark::default()
         },
     );
-    assert!(harness.seen.is_empty());
-    let wakes_at = harness.assembly.wakes_at().unwrap();
-    assert_eq!(wakes_at, harness.now.after(Duration::from_secs(1)));
+}
+
+/// Lets the next timeout pass. Returns after how long it was due.
+fn pass_timeout(harness: &mut Harness) -> Option<Duration> {
+    let wakes_at = harness.assembly.wakes_at()?;
+    let waited = wakes_at.since(harness.now);
+    harness.now = wakes_at;
     let seen = &mut harness.seen;
-    harness
-        .assembly
-        .handle_timeout(wakes_at, |b| Harness::note(seen, &b));
+    let assembly = &mut harness.assembly;
+    assembly.handle_timeout(wakes_at, |b| Harness::note(seen, &b));
+    Some(waited)
+}
+
+#[test]
+fn a_set_with_undiscovered_writers_waits_until_the_timeout() {
+    // Another stack may name its writers in another way.
+    let mut harness = Harness::in_order(&[(1, false)], true);
+    harness.sample(1, 1, 1, (1, 1));
+    end_of_undiscovered(&mut harness, 3);
+    assert!(harness.seen.is_empty());
+    assert_eq!(pass_timeout(&mut harness), Some(Duration::from_secs(1)));
+    assert_eq!(harness.seen, [[(1, 1)]]);
+}
+
+#[test]
+fn a_set_of_ours_is_never_delivered_without_an_undiscovered_writer() {
+    let mut harness = Harness::new(GROUP, &[1]);
+    harness.sample(1, 1, 1, (1, 1));
+    // Number 2 is of the writer that discovery does not show.
+    end_of_undiscovered(&mut harness, 3);
+    assert_eq!(pass_timeout(&mut harness), Some(Duration::from_secs(5)));
+    assert!(harness.seen.is_empty());
+    assert_eq!(harness.losses().sets, 1);
+}
+
+#[test]
+fn a_set_with_all_numbers_needs_no_undiscovered_writer() {
+    let mut harness = Harness::new(GROUP, &[1]);
+    harness.sample(1, 1, 1, (1, 1));
+    end_of_undiscovered(&mut harness, 2);
+    assert_eq!(harness.seen, [[(1, 1)]]);
+}
+
+#[test]
+fn a_set_with_a_writer_that_is_gone_meanwhile_is_delivered() {
+    let mut harness = Harness::new(GROUP, &[1]);
+    let (assembly, now) = (&mut harness.assembly, harness.now);
+    for digest in [[1, 2, 3, 4], [9; 4]] {
+        assembly.set_discovered_digest(now, guid(100), digest, |_| {});
+    }
+    harness.sample(1, 1, 1, (1, 1));
+    end_of_undiscovered(&mut harness, 3);
     assert_eq!(harness.seen, [[(1, 1)]]);
 }
 

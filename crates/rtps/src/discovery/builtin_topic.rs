@@ -5,6 +5,7 @@
 //! not its past.
 
 use alloc::collections::{BTreeSet, VecDeque};
+use alloc::sync::Arc;
 use core::hash::{Hash, Hasher};
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use crate::change::{CacheChange, ChangeKind};
 use crate::discovery::data::ParticipantData;
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Route;
+use crate::memory_budget::MemoryAccount;
 use crate::outbox::Outbox;
 use crate::qos::{Durability, EndpointQos, History};
 use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
@@ -145,6 +147,12 @@ impl BuiltinTopic {
                 },
             );
         }
+    }
+
+    /// Charges what a matched peer leaves incomplete here to its account.
+    pub(crate) fn limit_memory(&mut self, prefix: GuidPrefix, account: &Arc<MemoryAccount>) {
+        let writer = prefix.with(self.endpoints.writer);
+        self.reader.limit_discovery_memory(writer, account.clone());
     }
 
     /// Unmatches the endpoints of a peer.

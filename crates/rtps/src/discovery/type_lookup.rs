@@ -7,7 +7,8 @@
 //! at most [`lookup::OBJECTS_BYTES_MAX`] plus headers.
 //!
 //! TypeObjects of peers are requested only when the owner needs a type
-//! (`TypeLookup::describe`). Others that arrive are ignored.
+//! (`TypeLookup::describe`). Others that arrive are ignored. Those that are kept are
+//! charged to the peer's receive memory (`memory_budget.rs`).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -30,13 +31,20 @@ use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic};
 use crate::discovery::data::EndpointData;
 use crate::discovery::spdp;
 use crate::id::{EntityId, GuidPrefix};
+use crate::memory_budget::{MemoryAccount, RecordCharge};
 use crate::receiver::Source;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
-/// TypeObjects of peers that are kept. When full, all are dropped, and requested
-/// again if needed.
+/// TypeObjects of peers that are kept. When full, or without memory for another one,
+/// all are dropped, and requested again if needed.
 const RECEIVED_MAX: usize = 4096;
+
+/// The memory of a kept TypeObject beside its bytes: its id and its entry.
+const OBJECT_OVERHEAD_BYTES: usize = 64;
+
+/// A type whose objects were dropped so often does not fit into the memory.
+const DROPPED_MAX: u32 = 2;
 
 /// The timeout of a request, and the number of attempts.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(500);
@@ -59,7 +67,7 @@ pub enum RemoteType {
     Known(TypeDescription),
     /// The peer announces no TypeInformation, or has no TypeLookup service.
     NotAnnounced,
-    /// Four requests got no answer.
+    /// Four requests got no answer, or there is no memory for the answer.
     TimedOut,
     /// The type is of an unsupported kind, or malformed.
     Unsupported(TypeObjectError),
@@ -74,6 +82,8 @@ struct PendingRequest {
     wanted: BTreeSet<TypeObjectId>,
     requested_at: Instant,
     requests_sent: u32,
+    /// How often objects were dropped meanwhile, because there was no memory.
+    dropped: u32,
 }
 
 /// Both sides of the service.
@@ -88,6 +98,10 @@ pub(crate) struct TypeLookup {
     lazy: BTreeMap<&'static [u8], Option<DescribeFn>>,
     /// TypeObjects of peers.
     received: BTreeMap<TypeObjectId, Arc<[u8]>>,
+    /// The memory that they take.
+    charges: Vec<RecordCharge>,
+    /// The accounts of the matched peers.
+    accounts: BTreeMap<GuidPrefix, Arc<MemoryAccount>>,
     pending: Vec<PendingRequest>,
     /// TypeObjects arrived since the last call of [`Self::take_new_objects`].
     has_new_objects: bool,
@@ -121,6 +135,8 @@ impl TypeLookup {
             offered: BTreeMap::new(),
             lazy: BTreeMap::new(),
             received: BTreeMap::new(),
+            charges: Vec::new(),
+            accounts: BTreeMap::new(),
             pending: Vec::new(),
             has_new_objects: false,
             number: 0,
@@ -235,11 +251,41 @@ impl TypeLookup {
             if !is_requested {
                 continue;
             }
-            if self.received.len() >= RECEIVED_MAX {
-                self.received.clear();
+            if self.received.contains_key(&object.id) {
+                continue;
             }
-            self.received.insert(object.id, object.bytes);
-            self.has_new_objects = true;
+            if self.received.len() >= RECEIVED_MAX {
+                self.drop_received();
+            }
+            if self.charge(change.writer.prefix, object.bytes.len()) {
+                self.received.insert(object.id, object.bytes);
+                self.has_new_objects = true;
+            }
+        }
+    }
+
+    /// Charges a TypeObject to the account of its peer. When there is no memory, all
+    /// others make room. False when that was not enough.
+    fn charge(&mut self, peer: GuidPrefix, bytes: usize) -> bool {
+        let Some(account) = self.accounts.get(&peer).cloned() else {
+            return true;
+        };
+        let bytes = bytes.saturating_add(OBJECT_OVERHEAD_BYTES);
+        let mut charge = account.reserve_record(bytes);
+        if charge.is_none() {
+            self.drop_received();
+            charge = account.reserve_record(bytes);
+        }
+        let is_charged = charge.is_some();
+        self.charges.extend(charge);
+        is_charged
+    }
+
+    fn drop_received(&mut self) {
+        self.received.clear();
+        self.charges.clear();
+        for pending in &mut self.pending {
+            pending.dropped = pending.dropped.saturating_add(1);
         }
     }
 
@@ -294,7 +340,7 @@ impl TypeLookup {
         wanted: BTreeSet<TypeObjectId>,
     ) -> RemoteType {
         let of_it = |pending: &PendingRequest| pending.root == root && pending.peer == peer;
-        let mut requests_sent = 0;
+        let (mut requests_sent, mut dropped) = (0, 0);
         if let Some(at) = self.pending.iter().position(of_it) {
             let Some(pending) = self.pending.get(at) else {
                 return RemoteType::TimedOut;
@@ -303,10 +349,12 @@ impl TypeLookup {
             if !progressed && now < pending.requested_at + REPLY_TIMEOUT {
                 return RemoteType::Requested;
             }
-            if !progressed && pending.requests_sent >= REQUESTS_MAX {
+            let is_repeated = !progressed && pending.requests_sent >= REQUESTS_MAX;
+            if is_repeated || pending.dropped >= DROPPED_MAX {
                 self.pending.remove(at);
                 return RemoteType::TimedOut;
             }
+            dropped = pending.dropped;
             requests_sent = if progressed { 0 } else { pending.requests_sent };
             self.pending.remove(at);
         }
@@ -330,14 +378,23 @@ impl TypeLookup {
             wanted,
             requested_at: now,
             requests_sent: requests_sent.saturating_add(1),
+            dropped,
         });
         RemoteType::Requested
+    }
+
+    /// Charges what a matched peer sends to its account.
+    pub(crate) fn limit_memory(&mut self, prefix: GuidPrefix, account: &Arc<MemoryAccount>) {
+        self.requests.limit_memory(prefix, account);
+        self.replies.limit_memory(prefix, account);
+        self.accounts.insert(prefix, account.clone());
     }
 
     /// Drops the requests to a lost participant.
     pub(crate) fn remove_peer(&mut self, prefix: GuidPrefix) {
         self.requests.unmatch_peer(prefix);
         self.replies.unmatch_peer(prefix);
+        self.accounts.remove(&prefix);
         self.pending.retain(|pending| pending.peer != prefix);
     }
 }

@@ -47,6 +47,7 @@ impl Participant {
                 .peers
                 .network_peers()
                 .all(|(_, other)| other.metatraffic.is_same_host());
+        self.charge_built_in_readers(data.prefix);
         self.peers.insert(now, peer);
         self.paths.look_at(now);
         self.announcer.note_network_peer(now, is_first_on_network);

@@ -9,9 +9,10 @@
 //!   with the liveliness flag, which no other one there has. The peer answers with a
 //!   final one to where the question came from, whatever path it uses itself. Other
 //!   stacks answer with an ACKNACK, so any of their datagrams counts as an answer.
-//! - Other datagrams of an address delay the first question. They do not prove that
-//!   it hears us, so only answers count once it is asked, and before traffic moves
-//!   there. Announcements by multicast and questions do not even delay it.
+//! - Other datagrams of an address delay the first question, unless the address in use
+//!   does not answer. They do not prove that it hears us, so only answers count once it
+//!   is asked, and before traffic moves there. Announcements by multicast and questions
+//!   do not even delay it.
 //! - A peer that repeats its question does not hear us, so its path is asked at once.
 //! - Five questions (`RETRIES_MAX`) without an answer, while another address of the peer
 //!   answers: traffic moves there, within 0.7 s. A silent peer without another
@@ -437,10 +438,11 @@ impl Participant {
                 } else {
                     address.ask_at(now, quiet)
                 }
+            } else if is_suspect && !address.is_answered_after(state(in_use).first_asked_at) {
+                // Whatever is heard from there: that may be a path in one direction.
+                address.next_ask_at
             } else if present.is_some_and(|present| candidate.rank < present.rank) {
                 address.ask_at(now, BETTER_PERIOD)
-            } else if is_suspect && !address.is_answered_after(state(in_use).first_asked_at) {
-                address.next_ask_at
             } else {
                 continue;
             };

@@ -1,7 +1,7 @@
 //! The receive memory budget of a context and the accounts of its remote participants
-//! (`memory_budget.rs`). Discovery charges here what it stores of each participant:
-//! its announcement and those of its endpoints. The runtime takes the accounts for
-//! samples and node lists.
+//! (`memory_budget.rs`). Discovery charges here what it stores of each participant: its
+//! announcement, those of its endpoints, TypeObjects, and incomplete samples of built-in
+//! topics. The runtime takes the accounts for samples and node lists.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::mem::size_of;
 
 use crate::discovery::data::{EndpointData, ParticipantData};
-use crate::id::GuidPrefix;
+use crate::id::{Guid, GuidPrefix};
 use crate::locator::Locator;
 use crate::memory_budget::{MemoryAccount, MemoryBudget, RecordCharge};
 use crate::qos::EndpointQos;
@@ -150,6 +150,19 @@ impl Participant {
         charge
     }
 
+    /// Charges what a participant leaves incomplete at the built-in readers that are
+    /// matched with it, and its TypeObjects.
+    pub(super) fn charge_built_in_readers(&mut self, prefix: GuidPrefix) {
+        let account = self.receive_memory.account(prefix);
+        for topic in self.sedp.channels().chain(self.wlp.channels()) {
+            topic.limit_memory(prefix, &account);
+        }
+        for topic in self.secure_topics_of(prefix) {
+            topic.limit_memory(prefix, &account);
+        }
+        self.types.limit_memory(prefix, &account);
+    }
+
     fn report_refused_record(&mut self, prefix: GuidPrefix, account: &MemoryAccount) {
         if self.clock < self.receive_memory.report_at {
             return;
@@ -230,5 +243,6 @@ fn endpoint_bytes(data: &EndpointData) -> usize {
         data.qos.topic_data.len(),
         data.qos.group_data.len(),
         data.qos.representation.len().saturating_mul(2),
+        data.stalled_readers.len().saturating_mul(size_of::<Guid>()),
     ])
 }

@@ -225,6 +225,7 @@ impl Participant {
             let (data, route) = (peer.data.clone(), peer.metatraffic.clone());
             self.types.requests.match_peer(now, &data, &route);
             self.types.replies.match_peer(now, &data, &route);
+            self.charge_built_in_readers(prefix);
         }
     }
 }

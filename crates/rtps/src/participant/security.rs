@@ -171,7 +171,21 @@ impl Participant {
             secured.announcements.match_peer(now, &data, &at);
             self.sedp.match_peer(now, &data, &at, true);
             self.wlp.match_peer(now, &data, &at, true);
+            self.charge_built_in_readers(prefix);
         }
+    }
+
+    /// The built-in topics of authenticated participants that a participant is matched
+    /// on, without SEDP and WLP.
+    pub(super) fn secure_topics_of(
+        &mut self,
+        prefix: GuidPrefix,
+    ) -> impl Iterator<Item = &mut BuiltinTopic> {
+        let secured = self.secured.iter_mut();
+        secured.flat_map(move |secured| {
+            let keys = secured.key_channels.get_mut(&prefix);
+            keys.into_iter().chain([&mut secured.announcements])
+        })
     }
 
     /// Handles an authenticated participant that repeats the handshake, since it

@@ -188,6 +188,13 @@ impl Reader {
         }
     }
 
+    /// As [`Self::limit_memory`], for a built-in writer.
+    pub(crate) fn limit_discovery_memory(&mut self, writer: Guid, account: Arc<MemoryAccount>) {
+        if let Some(proxy) = self.writers.get_mut(&writer) {
+            proxy.set_charger(MemoryCharger::of_discovery(account));
+        }
+    }
+
     /// Suppresses the preemptive ACKNACK to a writer just matched, which already
     /// knows this reader and sends a heartbeat by itself.
     pub fn suppress_preemptive_acknack(&mut self, guid: Guid) {

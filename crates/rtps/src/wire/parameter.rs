@@ -142,6 +142,9 @@ pub mod pid {
     /// Cyclone DDS: the product version and further data.
     pub const CYCLONE_VERSION_INFO: u16 = 0x8007;
 
+    /// Pteros: readers that acknowledge nothing, in the announcement of a writer.
+    pub const PTEROS_STALLED_READERS: u16 = 0x8050;
+
     pub const PAD: u16 = 0x0000;
     pub const SENTINEL: u16 = 0x0001;
     pub const PARTICIPANT_LEASE_DURATION: u16 = 0x0002;

@@ -69,6 +69,11 @@ impl AckProgress {
         }
     }
 
+    /// Whether a stall was told and has not ended.
+    pub fn is_stalled(&self) -> bool {
+        self.is_told
+    }
+
     /// When a stall is to be told.
     pub fn due_at(&self) -> Instant {
         if self.is_told || self.since == Instant::FAR_FUTURE {

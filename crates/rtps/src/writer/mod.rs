@@ -347,6 +347,12 @@ impl Writer {
         readers.any(|known| known.guid == reader && known.acked > known.start)
     }
 
+    /// The readers that were reported as stalled and have not gone on.
+    pub fn stalled_readers(&self) -> impl Iterator<Item = Guid> {
+        let stalled = self.readers.iter().filter(|of| of.progress.is_stalled());
+        stalled.map(|reader| reader.guid)
+    }
+
     fn keeps_for_late_joiners(&self) -> bool {
         self.config.qos.durability >= Durability::TransientLocal
     }

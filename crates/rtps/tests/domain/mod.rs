@@ -346,5 +346,6 @@ pub fn endpoint(guid: Guid, topic: &str, type_name: &str, qos: EndpointQos) -> E
         content_filter: None,
         group: None,
         security_info: None,
+        stalled_readers: Vec::new(),
     }
 }

@@ -215,6 +215,13 @@ fn a_reader_that_acknowledges_nothing_for_two_seconds_is_told_once_and_when_it_g
     assert_eq!(stalls(&pair, w), []);
     pair.run_ms(200);
     assert_eq!(stalls(&pair, w), [WriterEvent::ReaderStalled { reader }]);
+    let stalled = |pair: &Pair| {
+        pair.writers[w.0]
+            .machine
+            .stalled_readers()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(stalled(&pair), [reader]);
     pair.write_many(w, 1);
     pair.run_ms(5_000);
     assert_eq!(stalls(&pair, w).len(), 1, "once per state change");
@@ -225,6 +232,7 @@ fn a_reader_that_acknowledges_nothing_for_two_seconds_is_told_once_and_when_it_g
         WriterEvent::StallEnded { reader },
     ];
     assert_eq!(stalls(&pair, w), told);
+    assert_eq!(stalled(&pair), []);
     pair.write_many(w, 3);
     pair.run_ms(5_000);
     assert_eq!(stalls(&pair, w), told);

@@ -215,7 +215,7 @@ impl Core {
         }
         for writer in writers.drain(..) {
             self.serve_writer(now, &writer);
-            writer.stall_report.tell(&writer.data);
+            self.report_stalls(now, &writer);
         }
     }
 

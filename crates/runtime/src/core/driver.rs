@@ -456,7 +456,7 @@ impl Core {
                 if let Some(writer) = self.endpoints.writer(id) {
                     writer.handle_timeout(now);
                     self.serve_writer(now, &writer);
-                    writer.stall_report.tell(&writer.data);
+                    self.report_stalls(now, &writer);
                 }
             }
             TimeoutOwner::LingeringWriter(id) => {

@@ -63,8 +63,9 @@ impl Core {
             (used.reserved, used.limit, "all participants"),
             (largest, used.participant_limit, "a participant"),
         ] {
-            // Records find an eighth beside samples that fill the limit.
-            let max = limit.saturating_add(limit / 8);
+            // Records and samples of discovery find an eighth each beside samples that fill
+            // the limit.
+            let max = limit.saturating_add(limit / 4);
             if held > max {
                 return Some(format!(
                     "{held} bytes of receive memory for {whose}, limit {max}"

@@ -37,6 +37,7 @@ mod publisher_group;
 mod rate_limiter;
 mod security;
 mod source_check;
+mod stalled_readers;
 mod subscription_group;
 pub(crate) mod table_fill;
 mod trace_writing;

@@ -49,6 +49,11 @@ impl ChangeableWriterQos {
         this
     }
 
+    /// Replaces the announced data by one with the same policies.
+    pub(crate) fn set_announced(&self, data: Arc<EndpointData>) {
+        *self.announced.lock() = data;
+    }
+
     pub(crate) fn store(&self, data: Arc<EndpointData>, lifecycle: DataLifecycle) {
         let qos = &data.qos;
         self.lifespan

@@ -2,10 +2,11 @@
 //! nothing although messages are outstanding, and one when all do again.
 //!
 //! The status event comes at once, see `endpoints/event.rs`. The line follows without
-//! a lock of the writer, because a log output may publish (/rosout). The writer
-//! endpoint notes it under its lock. The driver tells it. It never blocks.
+//! a lock of the writer, because a log output may publish (/rosout), and so does the
+//! announcement of the stalled ones (`core/stalled_readers.rs`). The writer endpoint
+//! notes it under its lock. The driver tells it. It never blocks.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pteros_dcps::names::ros_topic;
 use pteros_rtps::discovery::data::EndpointData;
@@ -15,6 +16,8 @@ use pteros_rtps::discovery::data::EndpointData;
 pub(crate) struct StallReport {
     stalled: AtomicUsize,
     told: AtomicUsize,
+    /// Other ones stall than the announcement says.
+    is_changed: AtomicBool,
 }
 
 impl StallReport {
@@ -24,7 +27,13 @@ impl StallReport {
         let before = self.stalled.load(Ordering::Relaxed);
         let stalled = before.saturating_add_signed(change as isize);
         self.stalled.store(stalled, Ordering::Relaxed);
+        self.is_changed.store(true, Ordering::Relaxed);
         stalled
+    }
+
+    /// Takes whether others stall than at the last call. One load without a change.
+    pub(crate) fn take_changed(&self) -> bool {
+        self.is_changed.load(Ordering::Relaxed) && self.is_changed.swap(false, Ordering::Relaxed)
     }
 
     /// How many stall, if the log has not told the change.
@@ -54,7 +63,7 @@ impl StallReport {
                 publisher = %writer.guid,
                 "topic \"{topic}\": {stalled} {subscriptions} nothing for 2 s although messages \
                  are outstanding: their process may be stopped or slow, or the network carries \
-                 nothing in one direction (`pteros topic info -v {topic}` lists the matched ones)"
+                 nothing in one direction (`pteros topic info -v {topic}` names them)"
             );
         } else if stalled == 0 {
             tracing::info!(
@@ -73,8 +82,11 @@ mod tests {
     fn each_change_is_told_once() {
         let report = StallReport::default();
         assert_eq!(report.take_untold(), None);
+        assert!(!report.take_changed());
         assert_eq!(report.note(1), 1);
         assert_eq!(report.note(1), 2);
+        assert!(report.take_changed());
+        assert!(!report.take_changed());
         assert_eq!(report.take_untold(), Some((0, 2)));
         assert_eq!(report.take_untold(), None);
         assert_eq!(report.note(-1), 1);

@@ -16,7 +16,10 @@ use crate::content_filter::ContentFilterProperty;
 use crate::id::{EntityId, Guid, ProtocolVersion, VendorId};
 use crate::locator::Locator;
 use crate::shared_qos::SharedQos;
-use crate::wire::{Cursor, Parameter, Parameters, WireError, pid, write_parameter, write_sentinel};
+use crate::wire::{
+    Cursor, Parameter, Parameters, WireError, begin_parameter, end_parameter, pid, write_parameter,
+    write_sentinel,
+};
 
 /// The announced properties of a writer or a reader; its GUID tells the kind.
 #[derive(Clone, PartialEq, Hash, Debug)]
@@ -47,6 +50,9 @@ pub struct EndpointData {
     /// ENDPOINT_SECURITY_INFO: which parts are protected, and how (DDS Security 1.1
     /// §7.4.1.5, §9.4.2).
     pub security_info: Option<(u32, u32)>,
+    /// The matched readers that acknowledge nothing, at most
+    /// [`limits::STALLED_READERS`]; announced by writers of Pteros alone.
+    pub stalled_readers: Vec<Guid>,
 }
 
 impl EndpointData {
@@ -65,6 +71,7 @@ impl EndpointData {
             content_filter: None,
             group: None,
             security_info: None,
+            stalled_readers: Vec::new(),
         }
     }
 
@@ -92,8 +99,15 @@ impl EndpointData {
         // The defaults depend on writer or reader, which the GUID tells.
         let guid = find_guid(&parameters)?;
         let mut data = Self::new(guid, "", "", dds_defaults(guid.entity.is_writer()));
+        let vendor = parameters.find(pid::VENDOR_ID).map(|of| of.rest());
+        let is_ours = vendor.is_some_and(|vendor| vendor.starts_with(&VendorId::PTEROS.0));
         for parameter in parameters.iter() {
-            if !parse_policy(&mut data.qos, parameter, within)? {
+            if parameter.id == pid::PTEROS_STALLED_READERS {
+                // Another vendor may use this id for something else.
+                if is_ours {
+                    data.stalled_readers = read(parameter, guids)?;
+                }
+            } else if !parse_policy(&mut data.qos, parameter, within)? {
                 data.apply_parameter(parameter, within)?;
             }
         }
@@ -184,6 +198,13 @@ impl EndpointData {
             let value = u64::from(attributes) | (u64::from(plugin) << 32);
             write_parameter(o, pid::ENDPOINT_SECURITY_INFO, &value.to_le_bytes());
         }
+        if !self.stalled_readers.is_empty() {
+            let at = begin_parameter(o, pid::PTEROS_STALLED_READERS);
+            for reader in self.stalled_readers.iter().take(limits::STALLED_READERS) {
+                o.extend_from_slice(&reader.to_bytes());
+            }
+            end_parameter(o, at);
+        }
         write_sentinel(o);
         // Exact size: it lives as long as the endpoint, and there are many.
         Bytes::from(out.into_boxed_slice())
@@ -234,6 +255,15 @@ fn find_guid(parameters: &Parameters<'_>) -> Result<Guid, WireError> {
     } else {
         Err(WireError::InvalidParameter(pid::ENDPOINT_GUID))
     }
+}
+
+/// GUIDs one after the other; the first ones are kept.
+fn guids(at: &mut Cursor<'_>) -> Result<Vec<Guid>, WireError> {
+    let mut guids = Vec::new();
+    while !at.rest().is_empty() && guids.len() < limits::STALLED_READERS {
+        guids.push(at.guid()?);
+    }
+    Ok(guids)
 }
 
 fn opaque(parameter: Parameter<'_>) -> Option<Bytes> {

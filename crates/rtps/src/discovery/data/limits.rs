@@ -42,5 +42,7 @@ pub const PROPERTIES_BYTES: usize = 4096;
 pub const LOCATORS: usize = 32;
 /// Type information and each security token, bytes. Longer ones are left out.
 pub const OPAQUE_BYTES: usize = 16 * 1024;
+/// Stalled readers of one writer; the first ones are kept.
+pub const STALLED_READERS: usize = 16;
 /// Security tokens of one participant; the first ones are kept.
 pub const SECURITY_TOKENS: usize = 8;

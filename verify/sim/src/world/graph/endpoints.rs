@@ -277,6 +277,7 @@ impl GraphWorld {
             taken: 0,
             attacker_samples: 0,
             lost: 0,
+            lost_at: 0,
             deadline: SilenceCounter::default(),
             unsure: false,
             alive: (0, 0),

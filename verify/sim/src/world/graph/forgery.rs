@@ -22,8 +22,9 @@ use pteros_rtps::wire::{
 
 use super::fault_injection::{ATTACKER, replace};
 use super::message::Message;
+use super::model::Model;
 use super::model::matching::{MatchDecision, is_reliable, match_decision};
-use super::model::records::{ReaderRecord, is_matched};
+use super::model::records::{ReaderRecord, WriterRecord, is_matched};
 use super::schedule::SimEvent;
 use super::world::GraphWorld;
 use crate::harness::options::Fault;
@@ -40,6 +41,10 @@ const RECOVERY: u64 = 2 * SECOND;
 /// advanced for 0.4 s, half of the messages, because late ones may be repeats.
 const MESSAGES: u64 = 16;
 const ARRIVE_MIN: u64 = 4;
+
+/// Pause between two claims that unsent samples have arrived. Within a second they
+/// confirm each other.
+const ACK_CLAIM_PAUSE: u64 = SECOND * 3 / 2;
 
 /// Mean time between forged packets.
 const FORGERY_PAUSE: u64 = 30_000_000;
@@ -200,29 +205,22 @@ impl GraphWorld {
         let serial = self.schedule.lock().forged;
         let (source, destination) = (self.sim.core(from)?.prefix(), self.sim.core(to)?.prefix());
         let far = (1 << 40) - serial;
-        // Acknowledgements of one second confirm each other.
-        let acknowledges = serial % 80 == 0;
-        let (of_writer, of_reader) = if acknowledges { (to, from) } else { (from, to) };
+        let now = self.sim.now();
+        let claimed_at = self.schedule.lock().acknowledged_at;
         let model = self.model.lock();
-        let writers = model
-            .living_writers()
-            .filter(|(_, w)| w.location.process == of_writer);
-        let readers = model
-            .living_readers()
-            .filter(|(_, r)| r.location.process == of_reader);
-        let readers: Vec<&ReaderRecord> = readers.map(|(_, r)| r).collect();
-        let mut flows = writers.flat_map(|(_, w)| {
-            let guid = w.endpoint.guid();
-            let own = &w.endpoint.data.qos;
-            let hears = move |r: &ReaderRecord| {
-                is_reliable(own, &r.endpoint.data.qos)
-                    && is_matched(&r.peers, guid)
-                    && r.samples.contains_key(&guid)
-            };
-            let of_it = readers.iter().filter(move |r| hears(r));
-            of_it.map(move |r| (guid.entity, r.endpoint.data.guid.entity))
-        });
-        let (writer, reader) = flows.next()?;
+        // An acknowledgement does harm while something is outstanding.
+        let unacknowledged = (claimed_at + ACK_CLAIM_PAUSE <= now)
+            .then(|| {
+                let mut flows = flows(&model, to, from);
+                flows.find(|(w, reader)| !w.endpoint.is_acknowledged_by(*reader))
+            })
+            .flatten();
+        let acknowledges = unacknowledged.is_some();
+        let (writer, reader) = unacknowledged.or_else(|| flows(&model, from, to).next())?;
+        let (writer, reader) = (writer.endpoint.guid().entity, reader.entity);
+        if acknowledges {
+            self.schedule.lock().acknowledged_at = now;
+        }
         let nowhere: Arc<[Locator]> = Arc::from([Locator::udp_v4(ATTACKER, 1)]);
         let mut out = Outbox::new();
         let mut message = out.begin(source, &nowhere, 60_000);
@@ -333,6 +331,24 @@ impl GraphWorld {
         }
         wrong
     }
+}
+
+/// The reliable flows between two processes of which something has arrived.
+fn flows(model: &Model, from: usize, to: usize) -> impl Iterator<Item = (&WriterRecord, Guid)> {
+    let writers = model
+        .living_writers()
+        .filter(move |(_, w)| w.location.process == from);
+    writers.flat_map(move |(_, w)| {
+        let guid = w.endpoint.guid();
+        let hears = move |r: &ReaderRecord| {
+            r.location.process == to
+                && is_reliable(&w.endpoint.data.qos, &r.endpoint.data.qos)
+                && is_matched(&r.peers, guid)
+                && r.samples.contains_key(&guid)
+        };
+        let readers = model.living_readers().filter(move |(_, r)| hears(r));
+        readers.map(move |(_, r)| (w, r.endpoint.data.guid))
+    })
 }
 
 fn heartbeat(writer: EntityId, (first, last): (i64, i64), count: u32) -> Heartbeat {

@@ -67,6 +67,8 @@ pub struct Schedule {
     pub healed_at: u64,
     /// Packets forged so far.
     pub forged: i64,
+    /// When unsent samples were last acknowledged in a reader's name.
+    pub acknowledged_at: u64,
 }
 
 impl Schedule {
@@ -79,6 +81,7 @@ impl Schedule {
             healed: false,
             healed_at: 0,
             forged: 0,
+            acknowledged_at: 0,
         }
     }
 

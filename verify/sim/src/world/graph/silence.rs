@@ -4,7 +4,9 @@
 //! The oracle knows what was written and taken, so it allows for the longest time that a
 //! datagram is in flight. A KEEP_LAST reader may drop what it acknowledged: there the
 //! writer's acknowledgements count. The writer reports the reader
-//! (`EndpointEvent::ReaderStalled`), and when it goes on.
+//! (`EndpointEvent::ReaderStalled`), and when it goes on. A KEEP_LAST writer may replace
+//! everything before it arrives. The reader acknowledges that it will not come, so the
+//! writer sees progress, and the reader reports the loss.
 
 use std::sync::atomic::Ordering;
 
@@ -67,7 +69,9 @@ impl GraphWorld {
                 let Some(since) = no_progress_since(writer, reader) else {
                     continue;
                 };
-                let is_told = writer.stalled.contains(&reader.endpoint.data.guid);
+                let replaces = matches!(writer.endpoint.data.qos.history, History::KeepLast(_));
+                let is_told = writer.stalled.contains(&reader.endpoint.data.guid)
+                    || replaces && reader.lost_at > since;
                 if now > since + allowed && !is_told {
                     wrong.push(format!(
                         "I22 r{r} has had nothing of w{w} for {} ms although samples are outstanding, and no event says so",

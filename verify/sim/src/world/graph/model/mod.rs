@@ -235,6 +235,7 @@ impl Model {
                 // publish.
                 let least = record.lost + count;
                 record.lost = *total;
+                record.lost_at = now;
                 (least > *total).then(|| format!("I5 {name}: lost {total}, were {least}"))
             }
             EndpointEvent::IncompatibleType { .. } => None,
@@ -293,11 +294,11 @@ impl Model {
             return;
         }
         self.taken += 1;
-        let wrong = self.check_sample(index, item);
+        let wrong = self.check_sample(index, item, now);
         self.fail_all(wrong);
     }
 
-    fn check_sample(&mut self, index: usize, item: &QueuedSample) -> Option<String> {
+    fn check_sample(&mut self, index: usize, item: &QueuedSample, now: u64) -> Option<String> {
         let publisher = item.meta.publisher;
         let name = format!("reader r{index}");
         self.readers[index].taken += 1;
@@ -351,14 +352,7 @@ impl Model {
         }
         let epochs = record.peers.get(&publisher).map_or(0, |b| b.epochs);
         let taken_samples = record.samples.entry(publisher).or_default();
-        if taken_samples
-            .numbers
-            .last()
-            .is_some_and(|last| *last >= number)
-        {
-            taken_samples.descents += 1;
-        }
-        taken_samples.numbers.push(number);
+        taken_samples.push(number, now);
         let replays = record.endpoint.data.qos.durability >= Durability::TransientLocal;
         let allowed = if replays { epochs.saturating_sub(1) } else { 0 };
         (taken_samples.descents > allowed).then(|| {

@@ -163,6 +163,23 @@ pub struct TakenSamples {
     pub numbers: Vec<i64>,
     /// How often a number was not above its predecessor.
     pub descents: u32,
+    /// The last instant of a take, and how many were taken then.
+    at: (u64, usize),
+    /// The most that were taken at one instant.
+    pub at_once_max: usize,
+}
+
+impl TakenSamples {
+    /// Notes a taken sample.
+    pub fn push(&mut self, number: i64, now: u64) {
+        if self.numbers.last().is_some_and(|last| *last >= number) {
+            self.descents += 1;
+        }
+        self.numbers.push(number);
+        let (at, count) = self.at;
+        self.at = (now, if at == now { count + 1 } else { 1 });
+        self.at_once_max = self.at_once_max.max(self.at.1);
+    }
 }
 
 /// State of a reader.
@@ -193,6 +210,8 @@ pub struct ReaderRecord {
     pub attacker_samples: u64,
     /// Samples reported as lost.
     pub lost: u64,
+    /// When it last reported a loss.
+    pub lost_at: u64,
     /// Missed deadlines expected and reported.
     pub deadline: SilenceCounter,
     /// Samples arrived while no reader took them, so the expected count is not exact.
