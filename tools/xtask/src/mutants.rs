@@ -1,4 +1,5 @@
-//! `cargo xtask mutants [--sample N] [--seed S] [--crate NAME …]`: generated mutants.
+//! `cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--resume]`:
+//! generated mutants.
 //!
 //! A mutant is the source with one operator or word changed: `<` to `<=`, `&&` to
 //! `||`, `true` to `false`. A test should notice it. The command draws a sample, runs
@@ -10,6 +11,10 @@
 //! `target/mutants` (copy.rs). An environment variable says which one a process is. A
 //! mutant runs only the tests that come to its place (judge.rs).
 //!
+//! A seed gives every place its rank by its own words, so a change of one file leaves
+//! the rest of the sample as it was. `--resume` goes on with the last run, after it was
+//! stopped or tests were added: a mutant that it noticed is not judged again.
+//!
 //! The mutants of `verify/sim/src/fault_points.rs` are written by hand, and need
 //! knowledge of the protocol. These need none, and find what nobody thought of.
 
@@ -19,15 +24,22 @@ mod page;
 mod schemata;
 mod sites;
 
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+
 use anyhow::{Context, Result, bail};
 
-use crate::nightly;
+use crate::{namespace, nightly};
 use copy::Copy;
-use judge::Tests;
+use judge::{Runner, Tests, Verdict};
 use page::Sample;
-use sites::CRATES;
+use sites::{CRATES, Site};
 
-const USAGE: &str = "usage: cargo xtask mutants [--sample N] [--seed S] [--crate NAME …]";
+const USAGE: &str =
+    "usage: cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--resume]";
 
 /// Mutants of a sample.
 const SAMPLE_DEFAULT: usize = 300;
@@ -37,6 +49,9 @@ struct Request {
     sample: usize,
     seed: u64,
     crates: Vec<&'static str>,
+    /// Mutants that are judged at once.
+    jobs: usize,
+    resumes: bool,
 }
 
 /// Runs the command.
@@ -50,23 +65,19 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     let list = request.crates.join(", ");
     println!("{} places to mutate in {list}", places.len());
-    let order = shuffled(places.len(), request.seed);
-    let order: Vec<_> = order
-        .iter()
-        .filter_map(|index| places.get(*index).cloned())
-        .collect();
-    let (sample, programs) = copy.build(&order, request.sample)?;
-    let tests = Tests::measure(&programs, &copy.scratch())?;
+    places.sort_by_cached_key(|site| rank(&site.identity, request.seed));
+    let (sample, programs) = copy.build(&places, request.sample)?;
+    let runner = Runner {
+        scratch: copy.scratch(),
+        measured: copy.kept("measured"),
+        jobs: request.jobs,
+        has_private_network: namespace::available()
+            .inspect_err(|why| println!("without private networks: {why}"))
+            .is_ok(),
+    };
+    let tests = Tests::measure(&programs, &runner)?;
     println!("{} tests in {} programs", tests.len(), programs.len());
-    let crates: Vec<&str> = sample.iter().map(|site| site.crate_name).collect();
-    let verdicts = tests.judge(&crates, |mutant, verdict, time| {
-        let title = sample.get(mutant - 1).map(|site| site.title());
-        let seconds = time.as_secs_f64();
-        println!(
-            "{mutant}: {verdict:?} ({seconds:.1} s): {}",
-            title.unwrap_or_default()
-        );
-    })?;
+    let verdicts = judge(&request, &tests, &sample, &copy.kept("verdicts"))?;
     let judged: Vec<_> = sample.iter().zip(verdicts).collect();
     let noticed = judged
         .iter()
@@ -99,14 +110,64 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Judges a sample, and keeps each verdict in a file at once.
+fn judge(request: &Request, tests: &Tests, sample: &[Site], kept: &Path) -> Result<Vec<Verdict>> {
+    let mut known = BTreeMap::new();
+    if request.resumes {
+        known = noticed_before(&std::fs::read_to_string(kept).unwrap_or_default());
+    } else {
+        let _ = std::fs::remove_file(kept);
+    }
+    let open: Vec<(usize, &str)> = (1..)
+        .zip(sample)
+        .filter(|(_, site)| !known.contains_key(&site.identity))
+        .map(|(number, site)| (number, site.crate_name))
+        .collect();
+    println!("{} of {} mutants to judge", open.len(), sample.len());
+    let file = OpenOptions::new().create(true).append(true).open(kept)?;
+    let file = Mutex::new(file);
+    let verdicts = tests.judge(&open, |number, verdict, time| {
+        let Some(site) = sample.get(number - 1) else {
+            return;
+        };
+        let seconds = time.as_secs_f64();
+        println!("{number}: {verdict:?} ({seconds:.1} s): {}", site.title());
+        if let Ok(mut file) = file.lock() {
+            let _ = writeln!(file, "{verdict:?} {}", site.identity);
+        }
+    })?;
+    let judged = open.iter().map(|(number, _)| *number).zip(verdicts);
+    let judged: BTreeMap<usize, Verdict> = judged.collect();
+    let verdict = |(number, site): (usize, &Site)| {
+        let now = judged.get(&number).or_else(|| known.get(&site.identity));
+        now.copied().unwrap_or(Verdict::Unnoticed)
+    };
+    Ok((1..).zip(sample).map(verdict).collect())
+}
+
+/// The mutants that the last run noticed, by identity.
+fn noticed_before(text: &str) -> BTreeMap<String, Verdict> {
+    let lines = text.lines().filter_map(|line| {
+        let (word, identity) = line.split_once(' ')?;
+        Some((identity.to_string(), Verdict::parse(word)?))
+    });
+    lines.filter(|(_, verdict)| verdict.is_noticed()).collect()
+}
+
 fn parse_arguments(arguments: &[String]) -> Result<Request> {
     let mut request = Request {
         sample: SAMPLE_DEFAULT,
         seed: 1,
         crates: Vec::new(),
+        jobs: std::thread::available_parallelism().map_or(1, |n| n.get()),
+        resumes: false,
     };
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
+        if word == "--resume" {
+            request.resumes = true;
+            continue;
+        }
         let value = rest.next();
         match (word.as_str(), value) {
             ("--sample", Some(number)) => {
@@ -120,6 +181,11 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
                 request.seed =
                     parsed.with_context(|| format!("--seed {number}: give a whole number"))?;
             }
+            ("--jobs", Some(number)) => {
+                let parsed = number.parse().ok().filter(|n| *n > 0);
+                request.jobs = parsed
+                    .with_context(|| format!("--jobs {number}: give a whole number above zero"))?;
+            }
             ("--crate", Some(name)) => {
                 let known = CRATES.iter().find(|known| *known == name);
                 request.crates.push(
@@ -128,7 +194,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
                     })?,
                 );
             }
-            ("--sample" | "--seed" | "--crate", None) => {
+            ("--sample" | "--seed" | "--crate" | "--jobs", None) => {
                 bail!("{word}: a value is missing\n{USAGE}")
             }
             _ => bail!("{word}: not an option\n{USAGE}"),
@@ -140,23 +206,17 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
     Ok(request)
 }
 
-/// The numbers below `count` in an order that the seed decides (splitmix64, then
-/// Fisher and Yates).
-fn shuffled(count: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
-    let mut random = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        let other = usize::try_from(random() % (last as u64 + 1)).unwrap_or(0);
-        order.swap(last, other);
+/// The rank of a place in a sample: a hash of its words (FNV-1a), mixed with the seed
+/// (splitmix64).
+fn rank(identity: &str, seed: u64) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in identity.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
-    order
+    let mut z = hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]
@@ -175,11 +235,14 @@ mod tests {
         let request = read("--sample 5 --seed 7 --crate shm").unwrap();
         assert_eq!((request.sample, request.seed), (5, 7));
         assert_eq!(request.crates, ["shm"]);
+        let request = read("--resume --jobs 3").unwrap();
+        assert!(request.resumes && request.jobs == 3);
         for (line, named) in [
             ("--sample", "missing"),
             ("--sample none", "none"),
             ("--sample 0", "above zero"),
             ("--seed x", "x"),
+            ("--jobs 0", "above zero"),
             ("--crate cli", "rtps"),
             ("--all", "--all"),
         ] {
@@ -190,11 +253,27 @@ mod tests {
 
     #[test]
     fn a_seed_decides_the_order() {
-        let mut order = shuffled(100, 3);
-        assert_eq!(order, shuffled(100, 3));
-        assert_ne!(order, shuffled(100, 4));
-        order.sort_unstable();
-        assert_eq!(order, (0..100).collect::<Vec<_>>());
+        let order = |names: &[&'static str], seed| {
+            let mut names = names.to_vec();
+            names.sort_by_cached_key(|name| rank(name, seed));
+            names
+        };
+        let names = ["a.rs f < #1", "a.rs f < #2", "b.rs g + #1", "c.rs h || #1"];
+        let one = order(&names, 1);
+        assert!((2..20).any(|seed| order(&names, seed) != one));
+        // A place that goes leaves the order of the others.
+        let fewer: Vec<_> = names[1..].to_vec();
+        let rest: Vec<_> = one.into_iter().filter(|name| *name != names[0]).collect();
+        assert_eq!(order(&fewer, 1), rest);
+    }
+
+    #[test]
+    fn a_run_goes_on_without_those_that_the_last_one_noticed() {
+        let text = "ByItsCrate a < b #1\nUnnoticed c #1\nUnreached d #1\nBySimulator c #1\ncut";
+        let known = noticed_before(text);
+        assert_eq!(known.len(), 2);
+        assert_eq!(known["a < b #1"], Verdict::ByItsCrate);
+        assert_eq!(known["c #1"], Verdict::BySimulator);
     }
 
     #[test]
