@@ -434,11 +434,12 @@ mod tests {
             has_private_network: false,
         };
         let own = program.crate_name();
+        let own = own.as_str();
         // The second time what was measured is used again.
         for _ in 0..2 {
             let tests = Tests::measure(std::slice::from_ref(&program), &runner).unwrap();
             assert_eq!(tests.len(), 2);
-            let mutants = [(1, own.as_str()), (2, &own), (3, &own)];
+            let mutants = [(1, own), (2, own), (3, own)];
             let verdicts = tests.judge(&mutants, |_, _, _| {}).unwrap();
             let wanted = [Verdict::Unnoticed, Verdict::ByItsCrate, Verdict::Unreached];
             assert_eq!(verdicts, wanted);
