@@ -465,7 +465,7 @@ mod tests { fn h() -> bool { true } }
         assert_eq!(titles("since.elapsed() >= limit;"), [">= becomes <"]);
         assert_eq!(
             titles("now - since > limit;"),
-            ["- becomes +", "> becomes <="]
+            ["> becomes <=", "- becomes +"]
         );
     }
 
